@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
@@ -22,7 +23,7 @@ func TestAgentWithoutItsTRexServer(t *testing.T) {
 			config := agent.Config{Node: "n", Ports: []agent.PortConfig{{Name: "p1"}}, TRex: &agent.TRexConfig{Endpoint: test.endpoint, TimedFramesPerSecond: 1}}
 			p := start(t, "agent", "--config", l.json("agent.json", config), "--tls", l.secret("tls", l.pki.Agents[0].Data()),
 				"--controller", "x", "--interface-timeout", "300ms")
-			p.wants(exitUse, "", test.want)
+			p.wants(exit.Use, "", test.want)
 			if hint := "hint: the log of the other container of this pod"; !strings.Contains(p.stderr.String(), hint) {
 				t.Errorf("stderr lacks %q:\n%s", hint, &p.stderr)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/miniotest"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -53,12 +54,12 @@ func TestArchivedResults(t *testing.T) {
 			place := where(t)
 			first, second := archived(t, place, off, "1"), archived(t, place, on, "2")
 			plain := start(t, "report", off)
-			plain.wants(exitPassed, "13.592    69.6875  1.510  2.377   4.240", "")
-			start(t, "report", first).wants(exitPassed, plain.stdout.String(), "")
-			start(t, "compare", first, second).wants(exitPassed, "Comparison of fec-off and fec-on", "")
-			start(t, "compare", "before="+first, on).wants(exitPassed, "Comparison of before and fec-on", "")
+			plain.wants(exit.Passed, "13.592    69.6875  1.510  2.377   4.240", "")
+			start(t, "report", first).wants(exit.Passed, plain.stdout.String(), "")
+			start(t, "compare", first, second).wants(exit.Passed, "Comparison of fec-off and fec-on", "")
+			start(t, "compare", "before="+first, on).wants(exit.Passed, "Comparison of before and fec-on", "")
 			missing := strings.Replace(first, "/1.json.zst", "/3.json.zst", 1)
-			start(t, "report", missing).wants(exitUse, "", "hint: status.results.archive.url of a benchmark has the URL of its document")
+			start(t, "report", missing).wants(exit.Use, "", "hint: status.results.archive.url of a benchmark has the URL of its document")
 		})
 	}
 }
@@ -77,11 +78,11 @@ func TestReportOfACompressedFile(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, "report", file).wants(exitPassed, "13.592    69.6875", "")
+	start(t, "report", file).wants(exit.Passed, "13.592    69.6875", "")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, "report", file).wants(exitUse, "", "hint: kubectl nodrop report and nodrop run write a result with -o json")
-	start(t, "report", "none.zst").wants(exitUse, "", "hint: an argument with a folder")
-	start(t, "report", "ftp://host/result.json").wants(exitUse, "", `the scheme "ftp" is not supported`)
+	start(t, "report", file).wants(exit.Use, "", "hint: kubectl nodrop report and nodrop run write a result with -o json")
+	start(t, "report", "none.zst").wants(exit.Use, "", "hint: an argument with a folder")
+	start(t, "report", "ftp://host/result.json").wants(exit.Use, "", `the scheme "ftp" is not supported`)
 }

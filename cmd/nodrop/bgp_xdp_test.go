@@ -21,11 +21,13 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/mrt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/standalone"
 )
 
 // needsRouter skips a test where a router is not installed.
@@ -408,7 +410,7 @@ func TestRunRefreshesAndRestarts(t *testing.T) {
 
 // All sessions of a bed are established with a router, and survive routes that flap.
 func TestRunSessionScale(t *testing.T) {
-	for _, kind := range routers {
+	for _, kind := range standalone.Routers {
 		t.Run(kind, func(t *testing.T) {
 			needsRouter(t, kind)
 			each := int32(8)
@@ -511,7 +513,7 @@ func TestCleanEndsARouter(t *testing.T) {
 	}
 	p.exit()
 	clean := start(t, "clean")
-	clean.wants(exitPassed, "that are gone: ", "")
+	clean.wants(exit.Passed, "that are gone: ", "")
 	for _, path := range []string{folder, fmt.Sprintf("/proc/%d", pid), zebra} {
 		eventually(t, path+" to be gone", func() bool { _, err := os.Stat(path); return errors.Is(err, os.ErrNotExist) }, clean.stdout.String)
 	}
@@ -537,7 +539,7 @@ func TestRunRefusesSessions(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, append([]string{"run", "-f", manifests(t, peersBenchmark(overLearnt...), strings.NewReplacer(c.change...).Replace(good))}, c.args...)...)
-			p.wants(exitUse, "", want)
+			p.wants(exit.Use, "", want)
 		})
 	}
 }

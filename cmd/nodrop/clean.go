@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/hostdevice"
 	"nodrop.dev/nodrop/internal/netif/card"
 	router "nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/standalone"
 )
 
 func newCleanCommand() *cobra.Command {
@@ -42,9 +43,9 @@ Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
 			return err
 		}
 		done, living, err := store.Clean()
-		sayPutBack(cmd.OutOrStdout(), done)
+		standalone.SayPutBack(cmd.OutOrStdout(), done)
 		routers, cleaning := router.Clean(router.Dir)
-		sayRoutersGone(cmd.OutOrStdout(), routers)
+		standalone.SayRoutersGone(cmd.OutOrStdout(), routers)
 		settings, recovering := card.RecoverAll()
 		saySettingsRestored(cmd.OutOrStdout(), settings)
 		err = errors.Join(err, cleaning, recovering)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -59,7 +60,7 @@ func TestInterfacesComeBackFromARunThatWasKilled(t *testing.T) {
 		p.exit()
 		if i%2 == 0 {
 			p = start(t, "clean", "--state-dir", m.state)
-			p.wants(exitPassed, "", "")
+			p.wants(exit.Passed, "", "")
 		} else {
 			p = m.run(shortBenchmark, physicalBed)
 			p.measures("")
@@ -82,9 +83,9 @@ func TestInterfacesUsedInPlaceAreRestoredAfterAKill(t *testing.T) {
 	if m.interfaces() == before {
 		t.Error("the run changed nothing: the test shows nothing")
 	}
-	start(t, "clean", "--state-dir", m.state).wants(exitPassed, "interface nd-p2, which benchmark quick had", "")
+	start(t, "clean", "--state-dir", m.state).wants(exit.Passed, "interface nd-p2, which benchmark quick had", "")
 	m.backAsBefore(before)
-	start(t, "clean", "--state-dir", m.state).wants(exitPassed, "nothing is to be put back", "")
+	start(t, "clean", "--state-dir", m.state).wants(exit.Passed, "nothing is to be put back", "")
 }
 
 func TestCleanLeavesARunThatLivesAlone(t *testing.T) {
@@ -92,15 +93,15 @@ func TestCleanLeavesARunThatLivesAlone(t *testing.T) {
 	before := m.interfaces()
 	p := m.run(longBenchmark, physicalBed)
 	p.says("latency 128 B: 5% for 24h0m0s")
-	start(t, "clean", "--state-dir", m.state).wants(exitPassed, "runs that go on, with their interfaces: 1\n", "")
+	start(t, "clean", "--state-dir", m.state).wants(exit.Passed, "runs that go on, with their interfaces: 1\n", "")
 	if m.has("nd-p1") {
 		t.Error("an interface of the run came back")
 	}
-	m.run(shortBenchmark, physicalBed).wants(exitUse, "", `spec.ports[0].attachment.hostDevice.interface: Invalid value: "nd-p1": benchmark quick has this interface, in process`)
+	m.run(shortBenchmark, physicalBed).wants(exit.Use, "", `spec.ports[0].attachment.hostDevice.interface: Invalid value: "nd-p1": benchmark quick has this interface, in process`)
 	// A second interruption ends the run at once, and still not without them.
 	m.must(p.cmd.Process.Signal(os.Interrupt))
 	p.says("stopping")
 	_ = p.cmd.Process.Signal(os.Interrupt) // it may have ended already
-	p.wants(exitAborted, "", "stopping")
+	p.wants(exit.Aborted, "", "stopping")
 	m.backAsBefore(before)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // fecDelta has published figures: by how many nanoseconds forward error correction
@@ -40,8 +41,8 @@ func results(t *testing.T) (off, on string) {
 		shared = dir
 		const samples = "../../config/samples/compare/"
 		off, on := filepath.Join(dir, "off.json"), filepath.Join(dir, "on.json")
-		start(t, "run", "-f", samples+"3-fec-off-benchmark.yaml", "-o", "json", "--output-file", off).wants(exitPassed, "", "")
-		start(t, "run", "-f", samples+"4-fec-on-benchmark.yaml", "-o", "json", "--output-file", on).wants(exitPassed, "", "")
+		start(t, "run", "-f", samples+"3-fec-off-benchmark.yaml", "-o", "json", "--output-file", off).wants(exit.Passed, "", "")
+		start(t, "run", "-f", samples+"4-fec-on-benchmark.yaml", "-o", "json", "--output-file", on).wants(exit.Passed, "", "")
 		bothResults.off, bothResults.on = off, on
 	})
 	if bothResults.on == "" {
@@ -55,7 +56,7 @@ func TestCompareGivesThePublishedDifferences(t *testing.T) {
 	t.Parallel()
 	off, on := results(t)
 	p := start(t, "compare", "FEC off="+off, "FEC on="+on, "-o", "json")
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	var c compare.Comparison
 	if err := json.Unmarshal([]byte(p.stdout.String()), &c); err != nil {
 		t.Fatal(err)
@@ -89,10 +90,10 @@ func TestCompareGivesThePublishedDifferences(t *testing.T) {
 	if seen != 5*len(fecDelta) {
 		t.Errorf("%d lines, want three of the throughput test and two of the latency test per frame size", seen)
 	}
-	start(t, "compare", off, on).wants(exitPassed, "Comparison of fec-off and fec-on", "")
-	start(t, "compare", off, off).wants(exitUse, "", `two results are named "`+off)
-	start(t, "compare", off, on, "-o", "html").wants(exitPassed, "<td>−1.220</td>", "")
-	start(t, "compare", off, on, "-o", "markdown").wants(exitPassed, "| -1.220 | ", "")
+	start(t, "compare", off, on).wants(exit.Passed, "Comparison of fec-off and fec-on", "")
+	start(t, "compare", off, off).wants(exit.Use, "", `two results are named "`+off)
+	start(t, "compare", off, on, "-o", "html").wants(exit.Passed, "<td>−1.220</td>", "")
+	start(t, "compare", off, on, "-o", "markdown").wants(exit.Passed, "| -1.220 | ", "")
 }
 
 // Shorter prefixes that cover the networks change nothing on a device that matches the
@@ -103,11 +104,11 @@ func TestLongestMatchChangesNothing(t *testing.T) {
 	var files []string
 	for _, name := range []string{"3-networks", "4-covered-networks"} {
 		file := filepath.Join(t.TempDir(), name+".json")
-		start(t, "run", "-f", samples+name+"-benchmark.yaml", "-o", "json", "--output-file", file).wants(exitPassed, "", "")
+		start(t, "run", "-f", samples+name+"-benchmark.yaml", "-o", "json", "--output-file", file).wants(exit.Passed, "", "")
 		files = append(files, file)
 	}
 	p := start(t, "compare", "networks="+files[0], "covered="+files[1], "-o", "json")
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	var c compare.Comparison
 	if err := json.Unmarshal([]byte(p.stdout.String()), &c); err != nil {
 		t.Fatal(err)
@@ -130,11 +131,11 @@ func TestCompareRefuses(t *testing.T) {
 	if err := os.WriteFile(other, []byte(`{"kind": "Benchmark"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, "compare", "one.json").wants(exitUse, "", "a comparison needs at least two results\nhint: nodrop compare before.json after.json")
-	start(t, "compare", filepath.Join(dir, "none.json"), other).wants(exitUse, "", "none.json: no such file or directory")
-	start(t, "compare", other, other).wants(exitUse, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha2"`)
-	start(t, "compare", other, other, "-o", "junit").wants(exitUse, "", `"junit" is not an output format: give table, json, markdown or html`)
-	start(t, "compare", "a", "b", "--kubeconfig", "/nowhere").wants(exitUse, "", "hint: set KUBECONFIG or give --kubeconfig")
+	start(t, "compare", "one.json").wants(exit.Use, "", "a comparison needs at least two results\nhint: nodrop compare before.json after.json")
+	start(t, "compare", filepath.Join(dir, "none.json"), other).wants(exit.Use, "", "none.json: no such file or directory")
+	start(t, "compare", other, other).wants(exit.Use, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha2"`)
+	start(t, "compare", other, other, "-o", "junit").wants(exit.Use, "", `"junit" is not an output format: give table, json, markdown or html`)
+	start(t, "compare", "a", "b", "--kubeconfig", "/nowhere").wants(exit.Use, "", "hint: set KUBECONFIG or give --kubeconfig")
 }
 
 // A result that was kept is written in the other formats without a cluster.
@@ -150,7 +151,7 @@ func TestReportOfAFile(t *testing.T) {
 		"json":     `"schema": "nodrop.dev/result/v1alpha2"`,
 		"yaml":     "schema: nodrop.dev/result/v1alpha2",
 	} {
-		start(t, "report", off, "-o", format).wants(exitPassed, want, "")
+		start(t, "report", off, "-o", format).wants(exit.Passed, want, "")
 	}
-	start(t, "report", off, "-o", "pdf").wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
+	start(t, "report", off, "-o", "pdf").wants(exit.Use, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
 }

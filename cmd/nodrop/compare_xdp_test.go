@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/result"
 )
@@ -44,7 +45,7 @@ func TestCompareRouterAndBridge(t *testing.T) {
 		files = append(files, file)
 	}
 	p := start(t, append([]string{"compare", "-o", "json"}, files...)...)
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	var c compare.Comparison
 	if err := json.Unmarshal([]byte(p.stdout.String()), &c); err != nil {
 		t.Fatal(err)

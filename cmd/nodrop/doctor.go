@@ -17,6 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/doctor"
 	"nodrop.dev/nodrop/internal/doctor/look"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -86,9 +87,9 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 		}
 		switch result.State() {
 		case doctor.Lacking:
-			return &codedError{code: exitFailed}
+			return &exit.Coded{Code: exit.Failed}
 		case doctor.NotKnown:
-			return &codedError{code: exitInvalid}
+			return &exit.Coded{Code: exit.Invalid}
 		}
 		return nil
 	}

@@ -30,6 +30,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
@@ -244,20 +245,20 @@ func (p *patients) noPodsAreLeft(t *testing.T) {
 
 func (p *patients) without(t *testing.T) {
 	d := p.doctor(t)
-	d.wants(exitFailed, "\ntrex (line rate): ", "")
+	d.wants(exit.Failed, "\ntrex (line rate): ", "")
 	p.golden(t, "without.txt", d)
 	d = p.doctor(t, "--engine", "xdp", "--probe", "-o", "json")
-	d.wants(exitFailed, "the operator, whose image reads nodes, was not found", "")
+	d.wants(exit.Failed, "the operator, whose image reads nodes, was not found", "")
 }
 
 func (p *patients) ofALaptop(t *testing.T) {
 	d := p.doctor(t, "--probe")
-	d.wants(exitFailed, "xdp: ready\n", "")
+	d.wants(exit.Failed, "xdp: ready\n", "")
 	p.golden(t, "laptop.txt", d)
 	p.noPodsAreLeft(t)
 
 	d = p.doctor(t, "--engine", "xdp,trex-software", "--probe", "-o", "json")
-	d.wants(exitPassed, "", "")
+	d.wants(exit.Passed, "", "")
 	var r doctor.Report
 	if err := json.Unmarshal([]byte(d.stdout.String()), &r); err != nil {
 		t.Fatal(err)
@@ -268,10 +269,10 @@ func (p *patients) ofALaptop(t *testing.T) {
 	}
 
 	// What is not looked at is not known, and not good.
-	p.doctor(t, "--engine", "xdp").wants(exitInvalid, "xdp: 1 thing not known (kernel features)\n", "")
+	p.doctor(t, "--engine", "xdp").wants(exit.Invalid, "xdp: 1 thing not known (kernel features)\n", "")
 	// The probe pod never runs: the command ends anyway.
 	delete(p.nodes.probe, "laptop")
-	p.doctor(t, "--engine", "xdp", "--probe", "--probe-timeout", "1s", "-o", "json").wants(exitInvalid, "did not end within 1s", "")
+	p.doctor(t, "--engine", "xdp", "--probe", "--probe-timeout", "1s", "-o", "json").wants(exit.Invalid, "did not end within 1s", "")
 	p.noPodsAreLeft(t)
 }
 
@@ -285,7 +286,7 @@ func (p *patients) interrupted(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	d.wants(exitUse, "", "looking at the cluster was interrupted")
+	d.wants(exit.Use, "", "looking at the cluster was interrupted")
 	p.noPodsAreLeft(t)
 }
 
@@ -293,12 +294,12 @@ func (p *patients) restricted(t *testing.T) {
 	p.laptopRuns()
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "strict", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
 	d := p.doctor(t, "--engine", "xdp", "--lab-namespace", "strict", "--probe", "--probe-image", "example.test/nodrop:1", "-o", "json")
-	d.wants(exitFailed, `violates PodSecurity \"restricted:latest\"`, "")
+	d.wants(exit.Failed, `violates PodSecurity \"restricted:latest\"`, "")
 	if want := `"seen": "BPF`; !strings.Contains(d.stdout.String(), want) {
 		t.Errorf("the pod that looks was not admitted: %s", &d.stdout)
 	}
 	p.noPodsAreLeft(t)
-	p.doctor(t, "--engine", "containerlab", "--lab-namespace", "nowhere", "-o", "json").wants(exitFailed, "there is no namespace nowhere", "")
+	p.doctor(t, "--engine", "containerlab", "--lab-namespace", "nowhere", "-o", "json").wants(exit.Failed, "there is no namespace nowhere", "")
 }
 
 func (p *patients) ofABed(t *testing.T) {
@@ -313,10 +314,10 @@ func (p *patients) ofABed(t *testing.T) {
 	bed.Status.Conditions[0].Message = `spec.ports[1].node: the cluster has no node "gone"`
 	p.create(bed)
 	d := p.doctor(t, "--bed", "chassis")
-	d.wants(exitFailed, "things missing", "")
+	d.wants(exit.Failed, "things missing", "")
 	p.golden(t, "bed.txt", d)
-	p.doctor(t, "--bed", "chassis", "--engine", "sim").wants(exitUse, "", "bed chassis does not use --engine sim: it needs trex")
-	p.doctor(t, "--bed", "chasis").wants(exitUse, "", "hint: there are chassis, laptop-router")
+	p.doctor(t, "--bed", "chassis", "--engine", "sim").wants(exit.Use, "", "bed chassis does not use --engine sim: it needs trex")
+	p.doctor(t, "--bed", "chasis").wants(exit.Use, "", "hint: there are chassis, laptop-router")
 }
 
 // rights checks that users with fewer rights see less, and that doctor names the missing
@@ -328,7 +329,7 @@ func (p *patients) rights(t *testing.T) {
 	}
 	visitor := p.nodes.front(user.Config())
 	d := start(t, "doctor", "--kubeconfig", visitor)
-	d.wants(exitUse, "", "hint: ask the cluster's administrator for the right to list nodes: docs/cli.md")
+	d.wants(exit.Use, "", "hint: ask the cluster's administrator for the right to list nodes: docs/cli.md")
 	if want := `cannot list resource "nodes"`; !strings.Contains(d.stderr.String(), want) {
 		t.Errorf("stderr lacks %q: %s", want, &d.stderr)
 	}
@@ -336,7 +337,7 @@ func (p *patients) rights(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sees-nodes"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}}}}
 	p.grant(t, role, "visitor")
 	d = start(t, "doctor", "--kubeconfig", visitor, "--engine", "xdp,containerlab", "--probe", "--probe-image", "example.test/nodrop:1", "-o", "json")
-	d.wants(exitInvalid, "you may not get deployments in namespace nodrop-system", "")
+	d.wants(exit.Invalid, "you may not get deployments in namespace nodrop-system", "")
 	for _, want := range []string{"you may not list daemonsets in all namespaces", "you may not create pods in namespace nodrop-lab", "you may not list testbeds"} {
 		if !strings.Contains(d.stdout.String(), want) {
 			t.Errorf("stdout lacks %q: %s", want, &d.stdout)
@@ -360,7 +361,7 @@ func (p *patients) rights(t *testing.T) {
 	}
 	p.laptopRuns()
 	d = start(t, "doctor", "--kubeconfig", p.nodes.front(user.Config()), "--probe", "-o", "json")
-	if d.exit() != exitFailed || strings.Contains(d.stdout.String(), "you may not") {
+	if d.exit() != exit.Failed || strings.Contains(d.stdout.String(), "you may not") {
 		t.Errorf("exit code %d\n%s\n%s", d.cmd.ProcessState.ExitCode(), &d.stdout, &d.stderr)
 	}
 	p.noPodsAreLeft(t)
@@ -413,11 +414,11 @@ func documentedRoles(t *testing.T) []client.Object {
 
 func (p *patients) isWhole(t *testing.T) {
 	d := p.doctor(t, "--probe")
-	d.wants(exitPassed, "trex (line rate): ready on server\n", "")
+	d.wants(exit.Passed, "trex (line rate): ready on server\n", "")
 	p.golden(t, "whole.txt", d)
-	p.doctor(t, "--probe", "--node", "server").wants(exitPassed, "trex (line rate): ready\n", "")
-	p.doctor(t, "--probe", "--node", "server,laptop").wants(exitFailed, "xdp: ready\n", "")
-	p.doctor(t, "--probe", "--bed", "server-router").wants(exitPassed, "containerlab devices: ready\n", "")
+	p.doctor(t, "--probe", "--node", "server").wants(exit.Passed, "trex (line rate): ready\n", "")
+	p.doctor(t, "--probe", "--node", "server,laptop").wants(exit.Failed, "xdp: ready\n", "")
+	p.doctor(t, "--probe", "--bed", "server-router").wants(exit.Passed, "containerlab devices: ready\n", "")
 	p.noPodsAreLeft(t)
 }
 
@@ -443,7 +444,7 @@ func (p *patients) recorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := start(t, "doctor", "--engine", "sim", "-o", "json", "--kubeconfig", p.nodes.front(user.Config()))
-	d.wants(exitPassed, "3 rows and 70 samples and trials wait for the database; 1300 of 1048576 bytes are used; the database takes none since 2026-11-23T12:00:00Z: 401: unauthorized", "")
+	d.wants(exit.Passed, "3 rows and 70 samples and trials wait for the database; 1300 of 1048576 bytes are used; the database takes none since 2026-11-23T12:00:00Z: 401: unauthorized", "")
 }
 
 func (p *patients) use(t *testing.T) {
@@ -455,10 +456,10 @@ func (p *patients) use(t *testing.T) {
 		"a format that is none":  {[]string{"-o", "html"}, `"html" is not an output format: give table or json`},
 		"no time":                {[]string{"--probe", "--probe-timeout", "0s"}, "--probe-timeout is 0s"},
 	} {
-		t.Run(name, func(t *testing.T) { p.doctor(t, tc.args...).wants(exitUse, "", tc.want) })
+		t.Run(name, func(t *testing.T) { p.doctor(t, tc.args...).wants(exit.Use, "", tc.want) })
 	}
 	d := p.doctor(t, "--node", "nowhere")
-	d.wants(exitFailed, "the cluster has no node of this name", "")
+	d.wants(exit.Failed, "the cluster has no node of this name", "")
 	if slices.Contains(strings.Fields(d.stdout.String()), "Docker") {
 		t.Error("what is on a node that is not there was judged")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // updateDocs makes the test write what it has seen into the document.
@@ -115,8 +116,8 @@ func (s *shell) run(line string) string {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || !slices.Contains([]int{exitPassed, exitInconclusive}, exit.ExitCode())) {
+	var ended *exec.ExitError
+	if err != nil && (!errors.As(err, &ended) || !slices.Contains([]int{exit.Passed, exit.Inconclusive}, ended.ExitCode())) {
 		s.t.Fatalf("$ %s\n%v\n%s%s", line, err, &stdout, &stderr)
 	}
 	return stdout.String()

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/history"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -68,7 +69,7 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, append([]string{"history", "-o", "json"}, args...)...)
-			p.wants(exitPassed, "", "")
+			p.wants(exit.Passed, "", "")
 			var h history.History
 			if err := json.Unmarshal([]byte(p.stdout.String()), &h); err != nil {
 				t.Fatal(err)
@@ -90,7 +91,7 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 		})
 	}
 	p := start(t, "history", filepath.Join(dir, "files"))
-	p.wants(exitPassed, "History of team/fec on bed switch: 30 runs from 2026-05-01 02:00 to 2026-05-30 02:00 UTC", "")
+	p.wants(exit.Passed, "History of team/fec on bed switch: 30 runs from 2026-05-01 02:00 to 2026-05-30 02:00 UTC", "")
 	if !strings.Contains(p.stdout.String(), "regression") {
 		t.Errorf("no regression in\n%s", p.stdout.String())
 	}
@@ -99,9 +100,9 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 func TestHistoryRefuses(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	start(t, "history").wants(exitUse, "", "requires at least 1 arg")
-	start(t, "history", empty).wants(exitUse, "", "has no file with the ending .json, .yaml, .yml or .zst")
-	start(t, "history", "file://"+empty).wants(exitUse, "", "has no results")
-	start(t, "history", filepath.Join(empty, "absent.json")).wants(exitUse, "", "no such file")
-	start(t, "history", empty, "-o", "html").wants(exitUse, "", `"html" is not an output format`)
+	start(t, "history").wants(exit.Use, "", "requires at least 1 arg")
+	start(t, "history", empty).wants(exit.Use, "", "has no file with the ending .json, .yaml, .yml or .zst")
+	start(t, "history", "file://"+empty).wants(exit.Use, "", "has no results")
+	start(t, "history", filepath.Join(empty, "absent.json")).wants(exit.Use, "", "no such file")
+	start(t, "history", empty, "-o", "html").wants(exit.Use, "", `"html" is not an output format`)
 }

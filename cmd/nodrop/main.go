@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/version"
 )
@@ -20,7 +21,7 @@ const pluginName = "kubectl-nodrop"
 func main() {
 	root := newRootCommand(filepath.Base(os.Args[0]))
 	if err := root.Execute(); err != nil {
-		os.Exit(explain(root.ErrOrStderr(), err))
+		os.Exit(exit.Explain(root.ErrOrStderr(), err))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 )
 
@@ -21,8 +22,8 @@ func TestExitCodesNeverChange(t *testing.T) {
 		v1alpha1.PhaseAborted: 4, v1alpha1.PhaseError: 5, v1alpha1.PhaseInconclusive: 7, v1alpha1.PhaseRunning: 6, v1alpha1.PhaseQueued: 6,
 	} {
 		got := 0
-		if err := outcome(phase); err != nil {
-			got = explain(io.Discard, err)
+		if err := exit.Outcome(phase); err != nil {
+			got = exit.Explain(io.Discard, err)
 		}
 		if got != code {
 			t.Errorf("%s ends with %d, want %d", phase, got, code)
@@ -39,14 +40,14 @@ func TestExplain(t *testing.T) {
 		"plain": {io.EOF, 1, "nodrop: EOF\n"},
 		"with hint": {fmt.Errorf("reading: %w", hint.With(io.EOF, "give a file")), 1,
 			"nodrop: reading: EOF\nhint: give a file\n"},
-		"code only": {&codedError{code: 2}, 2, ""},
-		"code, error and hint": {&codedError{code: 6, err: hint.With(errors.New("late"), "wait")}, 6,
+		"code only": {&exit.Coded{Code: 2}, 2, ""},
+		"code, error and hint": {&exit.Coded{Code: 6, Err: hint.With(errors.New("late"), "wait")}, 6,
 			"nodrop: late\nhint: wait\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := explain(&out, test.err); code != test.code || out.String() != test.text {
+			if code := exit.Explain(&out, test.err); code != test.code || out.String() != test.text {
 				t.Errorf("code %d, text %q; want %d, %q", code, out.String(), test.code, test.text)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // served is the address that a command serves the page at.
@@ -121,7 +122,7 @@ func TestPage(t *testing.T) {
 	if status, _ := fetch(t, http.MethodGet, base+"results/default/mine", nil); status != http.StatusForbidden {
 		t.Errorf("without the right to read rows: status %d", status)
 	}
-	c.nodrop(t, "page", "--as", "nobody").wants(exitUse, "", "ask for the ClusterRole view")
+	c.nodrop(t, "page", "--as", "nobody").wants(exit.Use, "", "ask for the ClusterRole view")
 	for _, p := range []*process{all, some} {
 		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)

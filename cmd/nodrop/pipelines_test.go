@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // TestPipelineExamples runs the commands of the examples in docs/pipelines as the pipelines do,
@@ -65,7 +66,7 @@ func (c *cluster) pipeline(t *testing.T, name string, read func(*testing.T, *str
 		}
 		c.store(b.Name, oneRow...)
 		c.status(b.Name, inPhase(v1alpha1.PhaseFailed, "gate rate failed"))
-		p.wants(exitFailed, "Failed", "")
+		p.wants(exit.Failed, "Failed", "")
 	}
 	for _, ending := range []string{".html", ".json", ".xml", ".sarif"} {
 		if _, err := os.Stat(filepath.Join(repository, "reports", name+"-0a1b2c3d4e5f"+ending)); err != nil {

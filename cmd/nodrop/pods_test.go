@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
@@ -173,7 +174,7 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 		t.Errorf("the final state changed: %+v", again)
 	}
 	terminate(t, p)
-	p.wants(exitPassed, "", "outcome=Passed")
+	p.wants(exit.Passed, "", "outcome=Passed")
 
 	// Another process finds every row in the checkpoint.
 	p, client = l.runner(config)
@@ -182,7 +183,7 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 		t.Errorf("after a restart: outcome %s, %d rows, %d trials: %s", state.Outcome, len(state.Rows), state.Progress.TrialsDone, state.Message)
 	}
 	terminate(t, p)
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 }
 
 func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
@@ -199,7 +200,7 @@ func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 		t.Errorf("%+v", state)
 	}
 	terminate(t, p)
-	p.wants(exitPassed, "", "AgentLost")
+	p.wants(exit.Passed, "", "AgentLost")
 }
 
 func TestRunnerPodToldToEndBefore(t *testing.T) {
@@ -211,7 +212,7 @@ func TestRunnerPodToldToEndBefore(t *testing.T) {
 	p, client := l.runner(config)
 	await(t, p, client, "the beginning", func(s runner.State) bool { return s.Progress.Summary != "" })
 	terminate(t, p)
-	p.wants(exitUnfinished, "", "the runner's pod is being stopped")
+	p.wants(exit.Unfinished, "", "the runner's pod is being stopped")
 }
 
 func TestPodsRefuseWhatTheyDoNotUnderstand(t *testing.T) {
@@ -220,11 +221,11 @@ func TestPodsRefuseWhatTheyDoNotUnderstand(t *testing.T) {
 	unknown := filepath.Join(l.secret("unknown", map[string][]byte{"x.json": []byte(`{"surprise": 1}`)}), "x.json")
 	for _, command := range [][]string{{"runner", "--operator", "x"}, {"agent", "--controller", "x"}} {
 		name := command[0]
-		start(t, append(command, "--config", unknown, "--tls", tls)...).wants(exitUse, "", `unknown field "surprise"`)
-		start(t, append(command, "--config", filepath.Join(l.dir, "absent"), "--tls", tls)...).wants(exitUse, "", "absent: no such file")
+		start(t, append(command, "--config", unknown, "--tls", tls)...).wants(exit.Use, "", `unknown field "surprise"`)
+		start(t, append(command, "--config", filepath.Join(l.dir, "absent"), "--tls", tls)...).wants(exit.Use, "", "absent: no such file")
 		empty := l.json(name+".json", struct{}{})
-		start(t, append(command, "--config", empty, "--tls", l.dir)...).wants(exitUse, "", "ca.crt")
-		start(t, name).wants(exitUse, "", "required flag")
+		start(t, append(command, "--config", empty, "--tls", l.dir)...).wants(exit.Use, "", "ca.crt")
+		start(t, name).wants(exit.Use, "", "required flag")
 	}
 }
 
@@ -232,11 +233,11 @@ func TestAgentPodNamesTheMissingInterface(t *testing.T) {
 	l := newPodLab(t)
 	config := l.json("agent.json", map[string]any{"node": "n", "ports": []map[string]any{{"name": "p1", "interface": "nd-absent", "speedBitsPerSecond": 1}}})
 	p := start(t, "agent", "--config", config, "--tls", l.secret("tls", l.pki.Agents[0].Data()), "--controller", "x", "--interface-timeout", "50ms")
-	p.wants(exitUse, "", "there is no interface nd-absent")
+	p.wants(exit.Use, "", "there is no interface nd-absent")
 }
 
 func TestDeviceCommand(t *testing.T) {
-	start(t, "device", "up").wants(exitUse, "", "required flag")
+	start(t, "device", "up").wants(exit.Use, "", "required flag")
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
-	start(t, "device", "down", "--topology", absent, "--node", "dut", "--dir", "").wants(exitUse, "", "absent.yaml: no such file")
+	start(t, "device", "down", "--topology", absent, "--node", "dut", "--dir", "").wants(exit.Use, "", "absent.yaml: no such file")
 }

@@ -12,9 +12,11 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/standalone"
 	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
@@ -89,7 +91,7 @@ func TestRunSurvivesItsTRexServer(t *testing.T) {
 	defer device.Restore(t.Context())
 
 	beside := startPodServer(t, server.Config{
-		Dir: dir, RPCPort: trexRPCPort, Software: &server.Software{RingFrames: config.Bed.Spec.Engine.TRex.Software.Ring()},
+		Dir: dir, RPCPort: standalone.TrexRPCPort, Software: &server.Software{RingFrames: config.Bed.Spec.Engine.TRex.Software.Ring()},
 		Ports: []server.Port{{Name: "p1", Interface: "p1"}, {Name: "p2", Interface: "p2"}},
 	})
 	ports, errs := plan.Ports(&config.Bed)
@@ -132,9 +134,9 @@ func TestRunSurvivesItsTRexServer(t *testing.T) {
 		t.Errorf("hosts %+v", h)
 	}
 	terminate(t, run)
-	run.wants(exitPassed, "", "outcome="+string(state.Outcome))
+	run.wants(exit.Passed, "", "outcome="+string(state.Outcome))
 	terminate(t, owner)
-	owner.wants(exitPassed, "", "interfaces given back")
+	owner.wants(exit.Passed, "", "interfaces given back")
 	if t.Failed() {
 		t.Logf("runner:\n%s\nagent:\n%s", &run.stderr, &owner.stderr)
 	}

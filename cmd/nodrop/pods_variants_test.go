@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -29,7 +30,7 @@ func TestRunnerPodMeasuresOneVariant(t *testing.T) {
 		client.stored = stored
 		state := await(t, p, client, "the end", isDone)
 		terminate(t, p)
-		p.wants(exitPassed, "", "outcome=Passed")
+		p.wants(exit.Passed, "", "outcome=Passed")
 		if !state.Finished() || len(state.Rows) != 32*(i+1) || state.Progress.RowsTotal != 64 || int(state.Progress.RowsDone) != len(state.Rows) {
 			t.Fatalf("%s: %s with %d rows: %s (%s)", variant, state.Outcome, len(state.Rows), state.Message, state.Progress.Summary)
 		}

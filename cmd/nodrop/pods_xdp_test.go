@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/runner"
@@ -205,9 +206,9 @@ func TestRunSurvivesItsPods(t *testing.T) {
 		t.Errorf("environment %+v", state.Environment)
 	}
 	terminate(t, run)
-	run.wants(exitPassed, "", "outcome="+string(state.Outcome))
+	run.wants(exit.Passed, "", "outcome="+string(state.Outcome))
 	terminate(t, owner)
-	owner.wants(exitPassed, "", "interfaces given back")
+	owner.wants(exit.Passed, "", "interfaces given back")
 	after := interfaceState(t)
 	// What the killed agent had changed, its successor took as found; addresses of
 	// the ports are all that it can leave.
@@ -242,7 +243,7 @@ func TestAgentGivesItsPortsBack(t *testing.T) {
 		t.Errorf("the agent holds its ports as %v", during)
 	}
 	terminate(t, p)
-	p.wants(exitPassed, "", "interfaces given back")
+	p.wants(exit.Passed, "", "interfaces given back")
 	if after := interfaceState(t); !maps.Equal(before, after) {
 		t.Errorf("interfaces were %v and are %v", before, after)
 	}

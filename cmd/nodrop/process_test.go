@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"os/exec"
 	"strings"
@@ -171,9 +172,9 @@ func (p *process) measures(stdout string) {
 // measured checks that a process that has ended passed or was inconclusive, and its output.
 func (p *process) measured(stdout string) {
 	p.t.Helper()
-	code := exitPassed
-	if p.cmd.ProcessState.ExitCode() == exitInconclusive {
-		code = exitInconclusive
+	code := exit.Passed
+	if p.cmd.ProcessState.ExitCode() == exit.Inconclusive {
+		code = exit.Inconclusive
 		p.t.Logf("the run is inconclusive:\n%s", &p.stderr)
 	}
 	p.ended(code, stdout, "")

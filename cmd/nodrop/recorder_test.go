@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
@@ -92,7 +93,7 @@ func TestARunnerAndARecorder(t *testing.T) {
 	// close waits a few seconds only, which a busy machine may need to start the recorder.
 	eventually(t, "the recorder to take all points", func() bool { return points.stream.Counts().Queued == 0 },
 		func() string { return first.stderr.String() })
-	if err := points.close(); err != nil {
+	if err := points.Close(); err != nil {
 		t.Fatalf("%v\n%s", err, &first.stderr)
 	}
 	// The point of the run counts among the rows.
@@ -207,6 +208,6 @@ func TestRecorderThatCannotBegin(t *testing.T) {
 		"--spool-size is": {"--url", "http://influxdb:8086", "--bucket", "lab", "--spool-size", "many"},
 		"ca.crt":          {"--url", "http://influxdb:8086", "--bucket", "lab", "--tls", "/nowhere"},
 	} {
-		start(t, append([]string{"recorder"}, args...)...).wants(exitUse, "", want)
+		start(t, append([]string{"recorder"}, args...)...).wants(exit.Use, "", want)
 	}
 }

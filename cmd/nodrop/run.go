@@ -14,17 +14,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
 	router "nodrop.dev/nodrop/internal/routing/device"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/standalone"
 )
 
 func newRunCommand() *cobra.Command {
 	var out output
 	var in manifestFlags
-	with := benchOptions{hidden: []string{metricsTokenEnv}}
+	with := standalone.Options{Hidden: []string{metricsTokenEnv}}
 	var calibrationFile string
 	var resume bool
 	var write metricsFlags
@@ -68,15 +70,15 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		Args: cobra.MaximumNArgs(1),
 	}
 	in.addFlags(cmd)
-	cmd.Flags().Float64Var(&with.pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
+	cmd.Flags().Float64Var(&with.Pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
-	cmd.Flags().StringVar(&with.trexDir, "trex", os.Getenv(trexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+trexDirEnv+" without it")
-	cmd.Flags().BoolVar(&with.inPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
+	cmd.Flags().StringVar(&with.TrexDir, "trex", os.Getenv(standalone.TrexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+standalone.TrexDirEnv+" without it")
+	cmd.Flags().BoolVar(&with.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
-	addRoutingFlags(cmd, &with.routing)
+	addRoutingFlags(cmd, &with.Routing)
 	write.addFlags(cmd)
-	addStateDir(cmd, &with.stateDir)
+	addStateDir(cmd, &with.StateDir)
 	out.addFlags(cmd, report.Formats())
 	inCluster := newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -112,12 +114,12 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		kept, left, err := openRows(out.file, in.files, bundle, calibration, with.inPlace, resume)
+		kept, left, err := openRows(out.file, in.files, bundle, calibration, with.InPlace, resume)
 		if err != nil {
 			return err
 		}
-		bench, err := newBench(bundle, calibration, with)
-		if problems := refused(err); len(problems) > 0 {
+		bench, err := standalone.New(bundle, calibration, with)
+		if problems := standalone.Refused(err); len(problems) > 0 {
 			err = bundle.Invalid(problems)
 			if bundle.Bed.Spec.Device.BackToBack != nil {
 				err = hint.With(err, "joinedBy: Loops measures veth pairs in place of the interfaces")
@@ -126,24 +128,24 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		bench.baselines = compareWith
+		bench.Baselines = compareWith
 		sayMissing(cmd.ErrOrStderr(), bundle, compareWith)
-		bench.notes = append(bench.notes, in.notes()...)
-		bench.notes = append(bench.notes, calibrationNotes(&bundle.Bed, calibration)...)
+		bench.Notes = append(bench.Notes, in.notes()...)
+		bench.Notes = append(bench.Notes, calibrationNotes(&bundle.Bed, calibration)...)
 		if resume {
-			bench.notes = append(bench.notes, resumed(kept, time.Now()))
+			bench.Notes = append(bench.Notes, resumed(kept, time.Now()))
 		} else if left != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", areRows(len(left.Rows)), left.Path, moment(left.Origin.Began))
 		}
 		var points *runMetrics
 		if written {
-			if points, err = openMetrics(database, bundle, kept.Origin.Exactly(), write.interval, bench.dial); err != nil {
-				return errors.Join(err, bench.close())
+			if points, err = openMetrics(database, bundle, kept.Origin.Exactly(), write.interval, bench.Dial); err != nil {
+				return errors.Join(err, bench.Close())
 			}
 		}
 		view := newRunView(cmd.ErrOrStderr())
 		document, err := measure(cmd.Context(), bundle, bench, kept, captures, points, view)
-		if closing := bench.close(); closing != nil {
+		if closing := bench.Close(); closing != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
 		}
 		if err != nil {
@@ -152,34 +154,34 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		defer closeRows(kept, document.Phase, cmd.ErrOrStderr())
 		err = out.write(cmd.OutOrStdout(), document)
 		if points != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.close(cmd.Context()))
+			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.Close(cmd.Context()))
 		}
 		if err != nil {
 			return err
 		}
-		return outcome(document.Phase)
+		return exit.Outcome(document.Phase)
 	}
 	return cmd
 }
 
-func addRoutingFlags(cmd *cobra.Command, o *routingOptions) {
-	cmd.Flags().StringVar(&o.kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(routers, " or "))
-	cmd.Flags().StringVar(&o.memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
-	cmd.Flags().StringVar(&o.secrets, "secrets", os.Getenv(secretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+secretsEnv+" without it")
+func addRoutingFlags(cmd *cobra.Command, o *standalone.Routing) {
+	cmd.Flags().StringVar(&o.Kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(standalone.Routers, " or "))
+	cmd.Flags().StringVar(&o.Memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
+	cmd.Flags().StringVar(&o.Secrets, "secrets", os.Getenv(standalone.SecretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+standalone.SecretsEnv+" without it")
 }
 
 // interruption returns a context that ends when a signal interrupts the process. Signals have
 // their usual effect again after stop, unless the process must put something back.
-func (b *bench) interruption() (interrupted context.Context, stop func()) {
-	if b.interrupted != nil {
-		return b.interrupted, func() {}
+func interruption(b *standalone.Bench) (interrupted context.Context, stop func()) {
+	if b.Interrupted != nil {
+		return b.Interrupted, func() {}
 	}
 	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 }
 
 // measure runs the benchmark to its end, or until it is interrupted. Rows that are kept are
 // not measured again. Captures and points may be nil.
-func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runner.Kept, captures *captures, points *runMetrics, view *runView) (*report.Document, error) {
+func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, kept *runner.Kept, captures *captures, points *runMetrics, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc
@@ -188,12 +190,12 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 	}
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	interrupted, stop := b.interruption()
+	interrupted, stop := interruption(b)
 	defer stop()
 
-	if b.broken != nil {
+	if b.Broken != nil {
 		go func() {
-			if err := b.broken(ctx); err != nil {
+			if err := b.Broken(ctx); err != nil {
 				abort(err)
 			}
 		}()
@@ -209,14 +211,14 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.keep))
 		}
-		opts = append(append(opts, points.options(kept.Rows)...), b.intervals(view, points)...)
-		ended <- runner.RunVariants(ctx, b.variants, opts...)
+		opts = append(append(opts, points.options(kept.Rows)...), intervalOptions(b, view, points)...)
+		ended <- runner.RunVariants(ctx, b.Variants, opts...)
 	}()
 	state := view.follow(states, ended, interrupted, func() {
 		// From here on a second signal has its usual effect: it ends the process,
 		// and the namespaces vanish with it.
-		if b.hurry != nil {
-			b.hurry()
+		if b.Hurry != nil {
+			b.Hurry()
 		}
 		stop()
 		abort(runner.ErrAborted)
@@ -232,12 +234,12 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *bench, kept *runne
 	if environment == nil {
 		environment = &v1alpha1.ResultEnvironment{}
 	}
-	if b.device != "" {
-		environment.Device = b.device
+	if b.Device != "" {
+		environment.Device = b.Device
 	}
 	document := report.New(judged(report.Content{
-		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.notes,
-		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps, Baselines: b.baselines,
+		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.Notes,
+		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps, Baselines: b.Baselines,
 	}))
 	if len(bundle.Files) > 0 && bundle.Files[0] != manifest.Stdin {
 		document.Manifest = bundle.Files[0]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -65,7 +66,7 @@ func TestCalibrationMustBeOne(t *testing.T) {
 	dir := t.TempDir()
 	sim := filepath.Join(samplesDir, "soak", "benchmark.yaml")
 	of := filepath.Join(dir, "soak.json")
-	start(t, "run", "-f", sim, "-o", "json", "--output-file", of).wants(exitPassed, "", "")
+	start(t, "run", "-f", sim, "-o", "json", "--output-file", of).wants(exit.Passed, "", "")
 	empty := filepath.Join(dir, "empty.json")
 	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,6 +76,6 @@ func TestCalibrationMustBeOne(t *testing.T) {
 		empty:                           `the schema is "", not`,
 		filepath.Join(dir, "none.json"): "no such file",
 	} {
-		start(t, "run", "-f", sim, "--calibration", file).wants(exitUse, "", want)
+		start(t, "run", "-f", sim, "--calibration", file).wants(exit.Use, "", want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -78,10 +79,10 @@ func TestRunCaptures(t *testing.T) {
 func TestRunRefusesCaptures(t *testing.T) {
 	t.Parallel()
 	start(t, "run", "-f", manifests(t, capturingBenchmark, xdpManifests)).
-		wants(exitUse, "", "nodrop: spec.capture: captured frames are written to files next to the result, and the result has none\nhint: name an --output-file")
+		wants(exit.Use, "", "nodrop: spec.capture: captured frames are written to files next to the result, and the result has none\nhint: name an --output-file")
 	sim := strings.Replace(simBenchmark, "  tests:\n", "  capture: {}\n  tests:\n", 1)
 	start(t, "run", "-f", manifests(t, sim, simManifests), "--output-file", filepath.Join(t.TempDir(), "r")).
-		wants(exitUse, "", `spec.capture: Forbidden: engine sim of test bed chassis keeps no frames: leave capture out, or choose a bed with engine xdp`)
+		wants(exit.Use, "", `spec.capture: Forbidden: engine sim of test bed chassis keeps no frames: leave capture out, or choose a bed with engine xdp`)
 	var names captures
 	names.names = map[string]bool{}
 	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "../a b", FrameSize: 64, Load: "0.5%"}}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // cardsVariable names the two ends of a cable between network cards, such as "eth0,eth1".
@@ -74,7 +75,7 @@ func TestCardsAreBackAfterTenKills(t *testing.T) {
 		p.exit()
 	}
 	clean := start(t, "clean", "--state-dir", m.state)
-	clean.wants(exitPassed, "", "")
+	clean.wants(exit.Passed, "", "")
 	t.Logf("nodrop clean: %s", &clean.stdout)
 	m.eventually("the links", func() bool { return m.running(names[0]) && m.running(names[1]) })
 	if after := settingsOf(m, names); after != before {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
@@ -221,10 +222,10 @@ func (r *clusterRun) report(cmd *cobra.Command, c client.Client, b *v1alpha1.Ben
 // worst is the outcome of several benchmarks. A device that failed comes before a lab that
 // did, since it is what a pipeline must not miss.
 func worst(ended []*v1alpha1.Benchmark) error {
-	for _, code := range []int{exitUnfinished, exitFailed, exitError, exitInvalid, exitAborted, exitInconclusive} {
+	for _, code := range []int{exit.Unfinished, exit.Failed, exit.Error, exit.Invalid, exit.Aborted, exit.Inconclusive} {
 		for _, b := range ended {
-			if exitCodeOf(b.Status.Phase) == code {
-				return outcome(b.Status.Phase)
+			if exit.CodeOf(b.Status.Phase) == code {
+				return exit.Outcome(b.Status.Phase)
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 const (
@@ -109,7 +110,7 @@ func runPerCommit(t *testing.T, c *cluster) {
 	p.says("Pending")
 	c.store(b.Name, oneRow...)
 	c.status(b.Name, inPhase(v1alpha1.PhaseFailed, "gate rate failed"))
-	p.wants(exitFailed, "Benchmark default/commit-0a1b2c3: Failed", "Failed: gate rate failed")
+	p.wants(exit.Failed, "Benchmark default/commit-0a1b2c3: Failed", "Failed: gate rate failed")
 
 	if b.Spec.HistoryName != "commit" || b.Spec.TrafficProfileName != "commit-0a1b2c3" || b.Spec.TestBedName != "candidate" {
 		t.Errorf("spec: %+v", b.Spec)
@@ -132,19 +133,19 @@ func runPerCommit(t *testing.T, c *cluster) {
 
 	// A job that is run once more for the same commit finds its benchmark, and what it ended with.
 	p = c.nodrop(t, args...)
-	p.wants(exitFailed, "Benchmark default/commit-0a1b2c3: Failed", "it is not measured again")
+	p.wants(exit.Failed, "Benchmark default/commit-0a1b2c3: Failed", "it is not measured again")
 }
 
 func runTheSameName(t *testing.T, c *cluster) {
-	c.nodrop(t, "run", "--wait", "--timeout", "1s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "30s"))).wants(exitUnfinished, "", "")
+	c.nodrop(t, "run", "--wait", "--timeout", "1s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "30s"))).wants(exit.Unfinished, "", "")
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")))
-	p.wants(exitUse, "", "hint: give --name-suffix")
+	p.wants(exit.Use, "", "hint: give --name-suffix")
 	p = c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")), "--name-suffix", "feature/x")
-	p.wants(exitUse, "", `nodrop: --name-suffix is "feature/x"`)
+	p.wants(exit.Use, "", `nodrop: --name-suffix is "feature/x"`)
 	p = c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")), "--sim-pace", "1")
-	p.wants(exitUse, "", "--sim-pace cannot be given with --wait")
+	p.wants(exit.Use, "", "--sim-pace cannot be given with --wait")
 	p = c.nodrop(t, "run", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")))
-	p.wants(exitUse, "", "--kubeconfig needs --wait")
+	p.wants(exit.Use, "", "--kubeconfig needs --wait")
 }
 
 // runWithoutFights leaves fields to a tool such as Argo CD.
@@ -156,7 +157,7 @@ func runWithoutFights(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(profileText, "of-argo", "128"), fmt.Sprintf(benchmarkText, "argo", "of-argo", "30s")))
-	p.wants(exitUse, "", "TrafficProfile default/of-argo is owned by another tool")
+	p.wants(exit.Use, "", "TrafficProfile default/of-argo is owned by another tool")
 	if !strings.Contains(p.stderr.String(), `"argocd-controller"`) {
 		t.Errorf("who owns it is not said: %s", &p.stderr)
 	}
@@ -164,7 +165,7 @@ func runWithoutFights(t *testing.T, c *cluster) {
 	p = c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(profileText, "of-argo", "64"), fmt.Sprintf(benchmarkText, "argo", "of-argo", "30s")))
 	b := c.appears(t, "argo")
 	c.status(b.Name, inPhase(v1alpha1.PhasePassed, "all rows were measured"))
-	p.wants(exitPassed, "Passed", "")
+	p.wants(exit.Passed, "Passed", "")
 }
 
 func runInterrupted(t *testing.T, c *cluster) {
@@ -173,7 +174,7 @@ func runInterrupted(t *testing.T, c *cluster) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitUnfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
+	p.wants(exit.Unfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
 	if b := c.appears(t, "left"); b.Spec.Abort {
 		t.Error("the benchmark was aborted")
 	}
@@ -188,7 +189,7 @@ func runAborted(t *testing.T, c *cluster) {
 	}
 	eventually(t, "spec.abort", func() bool { return c.appears(t, "stopped").Spec.Abort }, p.stderr.String)
 	c.status("stopped", inPhase(v1alpha1.PhaseAborted, "spec.abort was set"))
-	p.wants(exitAborted, "Aborted", "interrupted: aborting")
+	p.wants(exit.Aborted, "Aborted", "interrupted: aborting")
 	if _, err := os.Stat(filepath.Join(reports, "stopped.json")); err != nil {
 		t.Error(err)
 	}
@@ -196,7 +197,7 @@ func runAborted(t *testing.T, c *cluster) {
 
 func runSeveral(t *testing.T, c *cluster) {
 	file := pipelineFile(t, fmt.Sprintf(benchmarkText, "one", "pairs", "30s"), fmt.Sprintf(benchmarkText, "two", "pairs", "31s"), fmt.Sprintf(benchmarkText, "three", "pairs", "32s"))
-	c.nodrop(t, "run", "--wait", "-f", file, "-o", "json").wants(exitUse, "", "hint: give --report-dir")
+	c.nodrop(t, "run", "--wait", "-f", file, "-o", "json").wants(exit.Use, "", "hint: give --report-dir")
 	p := c.nodrop(t, "run", "--wait", "-f", file)
 	for _, name := range []string{"three", "two", "one"} { // All run at once.
 		c.appears(t, name)
@@ -204,16 +205,16 @@ func runSeveral(t *testing.T, c *cluster) {
 	c.status("one", inPhase(v1alpha1.PhaseInconclusive, "because"))
 	c.status("two", inPhase(v1alpha1.PhaseError, "because"))
 	c.status("three", inPhase(v1alpha1.PhaseFailed, "because"))
-	p.wants(exitFailed, "Benchmark default/three: Failed", "benchmark two (2 of 3)")
+	p.wants(exit.Failed, "Benchmark default/three: Failed", "benchmark two (2 of 3)")
 	p = c.nodrop(t, "run", "--wait", "-f", file, "one")
-	p.wants(exitInconclusive, "Benchmark default/one: Inconclusive", "")
+	p.wants(exit.Inconclusive, "Benchmark default/one: Inconclusive", "")
 }
 
 // runAllOrNone makes no benchmark of files of which one is refused.
 func runAllOrNone(t *testing.T, c *cluster) {
 	c.benchmark("second", nil)
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "first", "pairs", "30s"), fmt.Sprintf(benchmarkText, "second", "pairs", "33s")))
-	p.wants(exitUse, "", "Benchmark default/second is owned by another tool")
+	p.wants(exit.Use, "", "Benchmark default/second is owned by another tool")
 	err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "first"}, &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{}})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the first benchmark was made: %v", err)
@@ -222,5 +223,5 @@ func runAllOrNone(t *testing.T, c *cluster) {
 
 func runTimesOut(t *testing.T, c *cluster) {
 	p := c.nodrop(t, "run", "--wait", "--timeout", "2s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "long", "pairs", "30s")))
-	p.wants(exitUnfinished, "", "nodrop: benchmark long did not end in 2s")
+	p.wants(exit.Unfinished, "", "nodrop: benchmark long did not end in 2s")
 }

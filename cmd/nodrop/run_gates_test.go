@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -26,7 +27,7 @@ func TestRunWithGates(t *testing.T) {
 	absolute := func(metric, bound string) string {
 		return "{name: g, test: throughput, metric: " + metric + ", " + bound + "}"
 	}
-	start(t, "run", "-f", gatedRun(t, "first", absolute("LineRate", "min: 1%")), "-o", "json", "--output-file", result).wants(exitPassed, "", "")
+	start(t, "run", "-f", gatedRun(t, "first", absolute("LineRate", "min: 1%")), "-o", "json", "--output-file", result).wants(exit.Passed, "", "")
 	relative := func(baseline string) string {
 		return "{name: g, test: throughput, metric: Throughput, relative: {baseline: " + baseline + ", maxDecrease: 0%, maxIncrease: 0%}}"
 	}
@@ -52,16 +53,16 @@ func TestRunWithGates(t *testing.T) {
 		code      int
 		stderr    string
 	}{
-		"beyond a bound":           {absolute("LineRate", "min: 99.9999%"), nil, exitFailed, ""},
-		"within a bound":           {absolute("LatencyMax", "max: 1s"), nil, exitPassed, ""},
-		"no baseline":              {relative("{benchmarkName: first}"), nil, exitInconclusive, "gate g will be inconclusive: no finished benchmark first is known"},
-		"as the baseline":          {relative("{benchmarkName: first}"), []string{result}, exitPassed, ""},
-		"by its labels":            {relative("{benchmarkSelector: {matchLabels: {release: last}}}"), []string{result}, exitPassed, ""},
-		"one frame less":           {relative("{benchmarkName: first}"), []string{changed}, exitFailed, ""},
-		"an empty directory":       {relative("{trend: {}}"), []string{t.TempDir()}, exitInconclusive, "the history has no run"},
-		"a file that is not there": {relative("{trend: {}}"), []string{"none.json"}, exitUse, "--baseline: stat none.json"},
-		"nothing to compare":       {absolute("LineRate", "min: 1%"), []string{result}, exitUse, "no gate of benchmark second is relative"},
-		"a typo":                   {absolute("LineRates", "min: 1%"), nil, exitUse, `spec.gates[0].metric: Invalid value: "LineRates": test throughput has no such figure: give one of Throughput, LineRate`},
+		"beyond a bound":           {absolute("LineRate", "min: 99.9999%"), nil, exit.Failed, ""},
+		"within a bound":           {absolute("LatencyMax", "max: 1s"), nil, exit.Passed, ""},
+		"no baseline":              {relative("{benchmarkName: first}"), nil, exit.Inconclusive, "gate g will be inconclusive: no finished benchmark first is known"},
+		"as the baseline":          {relative("{benchmarkName: first}"), []string{result}, exit.Passed, ""},
+		"by its labels":            {relative("{benchmarkSelector: {matchLabels: {release: last}}}"), []string{result}, exit.Passed, ""},
+		"one frame less":           {relative("{benchmarkName: first}"), []string{changed}, exit.Failed, ""},
+		"an empty directory":       {relative("{trend: {}}"), []string{t.TempDir()}, exit.Inconclusive, "the history has no run"},
+		"a file that is not there": {relative("{trend: {}}"), []string{"none.json"}, exit.Use, "--baseline: stat none.json"},
+		"nothing to compare":       {absolute("LineRate", "min: 1%"), []string{result}, exit.Use, "no gate of benchmark second is relative"},
+		"a typo":                   {absolute("LineRates", "min: 1%"), nil, exit.Use, `spec.gates[0].metric: Invalid value: "LineRates": test throughput has no such figure: give one of Throughput, LineRate`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"run", "-f", gatedRun(t, "second", tc.gates), "-o", "json"}
@@ -70,14 +71,14 @@ func TestRunWithGates(t *testing.T) {
 			}
 			p := start(t, args...)
 			p.wants(tc.code, "", tc.stderr)
-			if tc.code == exitUse {
+			if tc.code == exit.Use {
 				return
 			}
 			var d report.Document
 			if err := json.Unmarshal([]byte(p.stdout.String()), &d); err != nil {
 				t.Fatal(err)
 			}
-			want := map[int]v1alpha1.BenchmarkPhase{exitPassed: v1alpha1.PhasePassed, exitFailed: v1alpha1.PhaseFailed, exitInconclusive: v1alpha1.PhaseInconclusive}[tc.code]
+			want := map[int]v1alpha1.BenchmarkPhase{exit.Passed: v1alpha1.PhasePassed, exit.Failed: v1alpha1.PhaseFailed, exit.Inconclusive: v1alpha1.PhaseInconclusive}[tc.code]
 			if d.Phase != want || string(d.Gates.Verdict) != string(want) {
 				t.Errorf("phase %s, verdict %s, want %s", d.Phase, d.Gates.Verdict, want)
 			}
@@ -86,7 +87,7 @@ func TestRunWithGates(t *testing.T) {
 	t.Run("the trend of its own results", func(t *testing.T) {
 		nightly := t.TempDir()
 		file := gatedRun(t, "nightly", "{name: g, test: throughput, metric: Throughput, relative: {baseline: {trend: {minRuns: 2}}, maxDecrease: 0%}}")
-		for i, code := range []int{exitInconclusive, exitInconclusive, exitPassed} {
+		for i, code := range []int{exit.Inconclusive, exit.Inconclusive, exit.Passed} {
 			out := filepath.Join(nightly, string(rune('a'+i))+".json")
 			start(t, "run", "-f", file, "--baseline", nightly, "-o", "json", "--output-file", out).wants(code, "", "")
 			// Runs within a second are of one time, which names them.
@@ -95,7 +96,7 @@ func TestRunWithGates(t *testing.T) {
 	})
 	t.Run("reported", func(t *testing.T) {
 		p := start(t, "run", "-f", gatedRun(t, "second", absolute("LineRate", "min: 99.9999%")), "-o", "github")
-		p.wants(exitFailed, "", "")
+		p.wants(exit.Failed, "", "")
 		if out := p.stdout.String(); !strings.Contains(out, "::error title=Gate g Failed::throughput ") {
 			t.Error(out)
 		}

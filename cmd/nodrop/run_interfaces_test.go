@@ -21,6 +21,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hostdevice"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -300,7 +301,7 @@ func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
 				t.Errorf("moved: %t", moved)
 			}
 			m.must(p.cmd.Process.Signal(syscall.SIGTERM))
-			p.wants(exitAborted, "Benchmark default/quick: Aborted", "stopping")
+			p.wants(exit.Aborted, "Benchmark default/quick: Aborted", "stopping")
 			m.backAsBefore(before)
 		})
 	}
@@ -321,7 +322,7 @@ func TestRunPutsInterfacesBackWhenItIsInterruptedEarly(t *testing.T) {
 		p := m.run(longBenchmark, physicalBed)
 		m.eventually("the first interface to leave", func() bool { return !m.has("nd-p1") })
 		m.must(p.cmd.Process.Signal(sent))
-		p.wants(exitAborted, "Benchmark default/quick: Aborted", "")
+		p.wants(exit.Aborted, "Benchmark default/quick: Aborted", "")
 		m.backAsBefore(before)
 	}
 }
@@ -331,7 +332,7 @@ func TestRunPutsInterfacesBackWhenItFails(t *testing.T) {
 	before := m.interfaces()
 	// The engine finds the error when the interfaces are its own already.
 	p := m.run(shortBenchmark, strings.Replace(physicalBed, "frameSizes: [128]", "frameSizes: [9216]", 1))
-	if p.exit() == exitPassed {
+	if p.exit() == exit.Passed {
 		t.Errorf("frames above the MTU passed:\n%s", &p.stdout)
 	}
 	m.backAsBefore(before)
@@ -357,5 +358,5 @@ func TestCalibrateInterfacesOfTheMachine(t *testing.T) {
 	}
 	m.backAsBefore(before)
 
-	m.run(calibrate, strings.ReplaceAll(cables, "nd-p", "no-p")).wants(exitUse, "", "name one of nd-p1, nd-p2, nd-p3\nhint: joinedBy: Loops")
+	m.run(calibrate, strings.ReplaceAll(cables, "nd-p", "no-p")).wants(exit.Use, "", "name one of nd-p1, nd-p2, nd-p3\nhint: joinedBy: Loops")
 }

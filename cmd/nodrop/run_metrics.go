@@ -24,6 +24,7 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/spool"
 	"nodrop.dev/nodrop/internal/metrics/stream"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/standalone"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -161,27 +162,27 @@ func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
 
 // intervals is the option with which a run shows the intervals of its trials: to the view
 // as often as it says, of a bench whose trials take time, and to the metrics.
-func (b *bench) intervals(view *runView, m *runMetrics) []runner.Option {
+func intervalOptions(b *standalone.Bench, view *runView, m *runMetrics) []runner.Option {
 	switch {
-	case m == nil && b.pace == 0:
+	case m == nil && b.Pace == 0:
 		return nil
 	case m == nil:
-		return []runner.Option{runner.WithIntervals(time.Duration(b.pace*float64(view.every())), view.watch)}
+		return []runner.Option{runner.WithIntervals(time.Duration(b.Pace*float64(view.every())), view.watch)}
 	}
 	every := m.interval
-	if b.pace > 0 {
-		every = time.Duration(b.pace * float64(m.interval))
+	if b.Pace > 0 {
+		every = time.Duration(b.Pace * float64(m.interval))
 	}
 	return []runner.Option{runner.WithIntervals(every, func(i method.Interval) {
 		m.stream.Interval(i)
-		if b.pace > 0 {
+		if b.Pace > 0 {
 			view.watch(i)
 		}
 	})}
 }
 
-// close writes what is left, as long as the database takes it, and says what was written.
-func (m *runMetrics) close(ctx context.Context) string {
+// Close writes what is left, as long as the database takes it, and says what was written.
+func (m *runMetrics) Close(ctx context.Context) string {
 	if m == nil {
 		return ""
 	}

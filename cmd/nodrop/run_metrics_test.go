@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/canonical"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -87,7 +88,7 @@ func TestRunWritesToInfluxDB(t *testing.T) {
 			db := metricstest.StartInflux(t, c.version)
 			args := append([]string{"run", "-f", manifests(t, smallBenchmark, smallManifests), "-o", "json", "--metrics", db.URL, "--metrics-interval", "500ms"}, c.flags...)
 			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
-			p.wants(exitPassed, "", " points written to "+db.URL)
+			p.wants(exit.Passed, "", " points written to "+db.URL)
 			document := resultOf(t, p)
 			checkRows(t, document, db.InfluxQL(`SELECT * FROM nodrop_row`))
 			trials := db.InfluxQL(`SELECT * FROM nodrop_trial`)
@@ -178,7 +179,7 @@ func TestRunWithoutItsDatabase(t *testing.T) {
 	})
 	args := []string{"run", "-f", file, "-o", "json", "--metrics", fake.URL, "--metrics-bucket", "lab"}
 	first := startWithToken(t, token, cache, args...)
-	first.wants(exitPassed, "", "metrics: 0 points written")
+	first.wants(exit.Passed, "", "metrics: 0 points written")
 	for _, said := range []string{"wait in " + cache, "503", "[hidden] has to wait"} {
 		if !strings.Contains(first.stderr.String(), said) {
 			t.Errorf("it does not say %q:\n%s", said, &first.stderr)
@@ -190,7 +191,7 @@ func TestRunWithoutItsDatabase(t *testing.T) {
 	noToken(t, cache, token, first)
 	fake.Set(nil)
 	second := startWithToken(t, token, cache, args...)
-	second.wants(exitPassed, "", " points written to "+fake.URL)
+	second.wants(exit.Passed, "", " points written to "+fake.URL)
 	rows := map[string]int{}
 	for key := range fake.Points() {
 		rows[strings.SplitN(key, ",", 2)[0]]++
@@ -240,7 +241,7 @@ func TestMetricsFlagsThatDoNotFit(t *testing.T) {
 		"reading the authorities": {"--metrics", "http://influxdb:8086", "--metrics-bucket", "lab", "--metrics-ca-file", "/nowhere"},
 	} {
 		p := startWithToken(t, "", t.TempDir(), append([]string{"run", "-f", file}, flags...)...)
-		p.wants(exitUse, "", want)
+		p.wants(exit.Use, "", want)
 		if strings.Contains(p.stderr.String(), "secret") {
 			t.Errorf("the password is printed: %s", &p.stderr)
 		}

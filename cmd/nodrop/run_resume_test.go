@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -34,13 +35,13 @@ func TestRunResumes(t *testing.T) {
 			}
 			p.exit()
 			if signal == syscall.SIGINT {
-				p.ended(exitAborted, "", "nodrop: 2 finished rows are kept in "+output+".rows\nhint: the same command with --resume goes on with them")
+				p.ended(exit.Aborted, "", "nodrop: 2 finished rows are kept in "+output+".rows\nhint: the same command with --resume goes on with them")
 			}
 			before, err := os.ReadFile(output + ".rows")
 			if err != nil {
 				t.Fatal(err)
 			}
-			start(t, append(slices.Clone(args), "--resume")...).wants(exitPassed, "", "latency 1518 B")
+			start(t, append(slices.Clone(args), "--resume")...).wants(exit.Passed, "", "latency 1518 B")
 			text, err := os.ReadFile(output)
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +64,7 @@ func TestRunResumes(t *testing.T) {
 			if _, err := os.Stat(output + ".rows"); !os.IsNotExist(err) {
 				t.Errorf("the rows of a run that has ended are left: %v", err)
 			}
-			start(t, append(slices.Clone(args), "--resume")...).wants(exitUse, "", "nodrop: --resume: no run of this benchmark was interrupted: there are no finished rows in "+output+".rows")
+			start(t, append(slices.Clone(args), "--resume")...).wants(exit.Use, "", "nodrop: --resume: no run of this benchmark was interrupted: there are no finished rows in "+output+".rows")
 		})
 	}
 }
@@ -88,7 +89,7 @@ func TestRunResumesTheSameOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, append(append(slices.Clone(args), "--resume"), tc.args...)...)
-			p.wants(exitUse, "", tc.want)
+			p.wants(exit.Use, "", tc.want)
 			if !strings.Contains(p.stderr.String(), "hint: take the change back, or run without --resume") {
 				t.Errorf("no hint: %s", &p.stderr)
 			}
@@ -102,9 +103,9 @@ func TestRunResumesTheSameOnly(t *testing.T) {
 	if err := os.WriteFile(output+".rows", []byte(other+"\n"+rows), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start(t, append(slices.Clone(args), "--resume")...).wants(exitUse, "", "--resume: the nodrop binary changed since")
+	start(t, append(slices.Clone(args), "--resume")...).wants(exit.Use, "", "--resume: the nodrop binary changed since")
 	// A run from the start says what it replaces.
-	start(t, args...).wants(exitPassed, "", "nodrop: 2 finished rows are left in "+output+".rows")
+	start(t, args...).wants(exit.Passed, "", "nodrop: 2 finished rows are left in "+output+".rows")
 }
 
 // Without an output file rows are kept in the cache directory of the user, by the
@@ -123,8 +124,8 @@ func TestRunResumesWithoutAnOutputFile(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitAborted, "", "nodrop: 2 finished rows are kept in "+cache+"/nodrop/chassis-")
-	run("--resume").wants(exitPassed, "Note: this run was resumed", "latency 1518 B")
+	p.wants(exit.Aborted, "", "nodrop: 2 finished rows are kept in "+cache+"/nodrop/chassis-")
+	run("--resume").wants(exit.Passed, "Note: this run was resumed", "latency 1518 B")
 }
 
 func read(t *testing.T, path string) string {

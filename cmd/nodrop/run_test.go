@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -65,7 +66,7 @@ func manifests(t *testing.T, benchmark, rest string) string {
 func TestRunSimulatedChassis(t *testing.T) {
 	t.Parallel()
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json")
-	p.wants(exitPassed, "", "throughput 64 B: 26,547,619")
+	p.wants(exit.Passed, "", "throughput 64 B: 26,547,619")
 	var document report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 		t.Fatalf("%v\n%s", err, &p.stdout)
@@ -86,7 +87,7 @@ func TestRunPrintsTheTable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "result.txt")
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--output-file", file)
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestRunRefuses(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, "run", "-f", manifests(t, test.benchmark, test.rest))
-			p.wants(exitUse, "", test.want)
+			p.wants(exit.Use, "", test.want)
 		})
 	}
 	t.Run("a group that the lab does not allow", func(t *testing.T) {
@@ -129,10 +130,10 @@ func TestRunRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := start(t, "run", "--default-policy-file", policy, "-f", manifests(t, patternBenchmark, bridgedBed+"  pattern: {fanOut: {}}\n  packet: {ipv4: {}}\n"))
-		p.wants(exitUse, "", "the default policy of the lab, which holds on TestBed bridge, allows the groups 239.0.0.0/8")
+		p.wants(exit.Use, "", "the default policy of the lab, which holds on TestBed bridge, allows the groups 239.0.0.0/8")
 	})
-	start(t, "run").wants(exitUse, "", "nodrop: no manifest given\nhint: nodrop run -f benchmark.yaml")
-	start(t, "run", "-f", "nowhere.yaml").wants(exitUse, "", "nowhere.yaml: no such file or directory")
+	start(t, "run").wants(exit.Use, "", "nodrop: no manifest given\nhint: nodrop run -f benchmark.yaml")
+	start(t, "run", "-f", "nowhere.yaml").wants(exit.Use, "", "nowhere.yaml: no such file or directory")
 }
 
 func TestRunReadsStdin(t *testing.T) {
@@ -140,7 +141,7 @@ func TestRunReadsStdin(t *testing.T) {
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(simBenchmark + "---\n" + simManifests)
 	p.begin()
-	p.wants(exitPassed, "13.592    69.6875", "")
+	p.wants(exit.Passed, "13.592    69.6875", "")
 }
 
 func TestRunInterrupted(t *testing.T) {
@@ -154,7 +155,7 @@ func TestRunInterrupted(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitAborted, "Benchmark default/chassis: Aborted\n", "stopping: the trial in hand is given up")
+	p.wants(exit.Aborted, "Benchmark default/chassis: Aborted\n", "stopping: the trial in hand is given up")
 	if !strings.Contains(p.stdout.String(), "\n  the benchmark was aborted (2 finished rows are kept)\n") {
 		t.Errorf("the rows that are kept are not counted:\n%s", &p.stdout)
 	}

@@ -15,16 +15,18 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/standalone"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 // needsTRex returns the directory of a real TRex server.
 func needsTRex(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv(trexDirEnv)
+	dir := os.Getenv(standalone.TrexDirEnv)
 	if dir == "" {
-		t.Skipf("%s is not set: it names the directory of a real TRex server", trexDirEnv)
+		t.Skipf("%s is not set: it names the directory of a real TRex server", standalone.TrexDirEnv)
 	}
 	needsRoot(t)
 	return dir
@@ -267,7 +269,7 @@ func TestRunOnTRexInterrupted(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitAborted, "Benchmark default/router: Aborted", "stopping")
+	p.wants(exit.Aborted, "Benchmark default/router: Aborted", "stopping")
 	if left := servers(); len(left) > 0 {
 		t.Errorf("TRex servers %v are left over", left)
 	}
@@ -280,7 +282,7 @@ func TestRunOnTRexWithoutItsServer(t *testing.T) {
 	if err := syscall.Kill(id, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitError, "the run was stopped: the TRex server ended by itself (signal: killed)", "its last lines were:\n")
+	p.wants(exit.Error, "the run was stopped: the TRex server ended by itself (signal: killed)", "its last lines were:\n")
 	if left := servers(); len(left) > 0 {
 		t.Errorf("TRex servers %v are left over", left)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"nodrop.dev/nodrop/internal/exit"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func TestRunTRexRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := prepare(t, "nodrop", "run", "-f", manifests(t, xdpBenchmark, test.rest), "--trex", test.dir)
 			p.begin()
-			p.wants(exitUse, "", test.want[0])
+			p.wants(exit.Use, "", test.want[0])
 			for _, want := range test.want[1:] {
 				if !strings.Contains(p.stderr.String(), want) {
 					t.Errorf("stderr lacks %q:\n%s", want, &p.stderr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"nodrop.dev/nodrop/internal/exit"
 	"strings"
 	"testing"
 )
@@ -33,7 +34,7 @@ func TestRunRefusesVariants(t *testing.T) {
 		"a device that a router stands in for": {virtual, "and without a cluster a Linux router or bridge takes the place of the device, which has no variants"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start(t, "run", "-f", manifests(t, named, test.rest)).wants(exitUse, "", test.want)
+			start(t, "run", "-f", manifests(t, named, test.rest)).wants(exit.Use, "", test.want)
 		})
 	}
 }

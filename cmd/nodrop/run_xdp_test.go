@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/result"
 )
@@ -220,7 +221,7 @@ func TestRunInterruptedInNamespace(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitAborted, "Benchmark default/router: Aborted\n  the benchmark was aborted (2 finished rows are kept)", "stopping")
+	p.wants(exit.Aborted, "Benchmark default/router: Aborted\n  the benchmark was aborted (2 finished rows are kept)", "stopping")
 	for name := range interfaces(t) {
 		if !before[name] {
 			t.Errorf("interface %s is left over", name)
@@ -235,7 +236,7 @@ func TestRunWithoutRoot(t *testing.T) {
 		asNobody(t, p, filepath.Dir(path))
 	}
 	p.begin()
-	p.wants(exitUse, "", "only root may\nhint: sudo nodrop run")
+	p.wants(exit.Use, "", "only root may\nhint: sudo nodrop run")
 }
 
 // asNobody runs a process without rights, with a copy of the program that it can

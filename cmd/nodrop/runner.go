@@ -18,6 +18,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/routing"
@@ -94,7 +95,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 		log.Error("the points of the run are not recorded", "error", err.Error())
 	}
 	defer func() {
-		if err := points.close(); err != nil {
+		if err := points.Close(); err != nil {
 			log.Error("handing over the last points", "error", err.Error())
 		}
 	}()
@@ -132,7 +133,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 			if done {
 				return nil
 			}
-			return &codedError{err: context.Cause(ctx), code: exitUnfinished}
+			return &exit.Coded{Err: context.Cause(ctx), Code: exit.Unfinished}
 		}
 	}
 }

@@ -58,8 +58,8 @@ func (p *runnerPoints) options(engine v1alpha1.EngineKind, given []v1alpha1.Resu
 	return []runner.Option{runner.WithLog(p.stream.Row), runner.WithEvents(p.stream.Event), runner.WithIntervals(p.every, p.stream.Interval)}
 }
 
-// close hands over what is left, for a few seconds.
-func (p *runnerPoints) close() error {
+// Close hands over what is left, for a few seconds.
+func (p *runnerPoints) Close() error {
 	if p == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -35,7 +36,7 @@ func TestSamplesOnTheSimulatedEngine(t *testing.T) {
 		ran++
 		t.Run(name, func(t *testing.T) {
 			p := start(t, "run", "-f", file, "-o", "json")
-			p.wants(exitPassed, "", "")
+			p.wants(exit.Passed, "", "")
 			var document report.Document
 			if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 				t.Fatalf("%v\n%s", err, &p.stdout)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -25,7 +26,7 @@ func TestRunBeyondTheTester(t *testing.T) {
 	bed := strings.ReplaceAll(strings.Replace(before+"  policy:"+rest, "frameSizes: [128]", "frameSizes: [64]", 1), "speed: 100M", "speed: 40G")
 	manifest := manifests(t, benchmarkOf(tests), withPattern(bed, "{pairs: {}}", "{ipv4: {}}"))
 	p := start(t, "run", "-f", manifest, "-o", "json")
-	p.wants(exitInconclusive, "", "GeneratorBound")
+	p.wants(exit.Inconclusive, "", "GeneratorBound")
 	document, err := report.Read([]byte(p.stdout.String()))
 	if err != nil {
 		t.Fatal(err)

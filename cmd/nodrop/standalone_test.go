@@ -1,6 +1,7 @@
 package main
 
 import (
+	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,8 +37,8 @@ func TestStandaloneBinary(t *testing.T) {
 		return p
 	}
 	file := filepath.Join(t.TempDir(), "result.json")
-	run("run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json", "--output-file", file).wants(exitPassed, "", "")
-	run("report", file).wants(exitPassed, "13.592    69.6875", "")
-	run("compare", "one="+file, "two="+file).wants(exitPassed, "two", "")
-	run("report", "router-rfc2544").wants(exitUse, "", "built with the tag standalone")
+	run("run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json", "--output-file", file).wants(exit.Passed, "", "")
+	run("report", file).wants(exit.Passed, "13.592    69.6875", "")
+	run("compare", "one="+file, "two="+file).wants(exit.Passed, "two", "")
+	run("report", "router-rfc2544").wants(exit.Use, "", "built with the tag standalone")
 }

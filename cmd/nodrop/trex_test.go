@@ -18,14 +18,16 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/standalone"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 // TestTRexServe runs a real server until it is asked to end, and one that is killed.
 func TestTRexServe(t *testing.T) {
-	dir := os.Getenv(trexDirEnv)
+	dir := os.Getenv(standalone.TrexDirEnv)
 	if dir == "" {
-		t.Skip("skipped: " + trexDirEnv + " does not say where a TRex server is")
+		t.Skip("skipped: " + standalone.TrexDirEnv + " does not say where a TRex server is")
 	}
 	ownNamespace(t)
 	state := t.TempDir()
@@ -33,12 +35,12 @@ func TestTRexServe(t *testing.T) {
 
 	p := start(t, serve...)
 	p.says("the TRex server answers")
-	start(t, "trex", "alive", "--endpoint", "tcp://127.0.0.1:4501").wants(exitPassed, "TRex v3.08 at tcp://127.0.0.1:4501", "")
+	start(t, "trex", "alive", "--endpoint", "tcp://127.0.0.1:4501").wants(exit.Passed, "TRex v3.08 at tcp://127.0.0.1:4501", "")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitPassed, "", "the TRex server has ended")
-	start(t, "trex", "alive").wants(exitUse, "", "connection refused")
+	p.wants(exit.Passed, "", "the TRex server has ended")
+	start(t, "trex", "alive").wants(exit.Use, "", "connection refused")
 	if left, err := filepath.Glob(filepath.Join(state, "*")); err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)
 	}
@@ -48,7 +50,7 @@ func TestTRexServe(t *testing.T) {
 	if err := syscall.Kill(child(t, p), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitUse, "", "ended by itself (signal: killed); its last lines were:\n")
+	p.wants(exit.Use, "", "ended by itself (signal: killed); its last lines were:\n")
 }
 
 // child is the only process that a process has started.
@@ -84,7 +86,7 @@ func TestTRexServeSaysWhyItEnded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "_t-rex-64"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	start(t, "trex", "serve", "--config", trexConfig(t, dir)).wants(exitUse, "", "ended by itself (exit status 3); its last lines were:\nfake server: no memory")
+	start(t, "trex", "serve", "--config", trexConfig(t, dir)).wants(exit.Use, "", "ended by itself (exit status 3); its last lines were:\nfake server: no memory")
 }
 
 // TestTRexServeToldToEndBefore ends it before its server has answered.
@@ -103,7 +105,7 @@ func TestTRexServeToldToEndBefore(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 }
 
 func TestTRexAlive(t *testing.T) {
@@ -112,14 +114,14 @@ func TestTRexAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	start(t, "trex", "alive", "--endpoint", "tcp://"+l.Addr().String(), "--timeout", "50ms").wants(exitUse, "", "did not answer within 50ms")
+	start(t, "trex", "alive", "--endpoint", "tcp://"+l.Addr().String(), "--timeout", "50ms").wants(exit.Use, "", "did not answer within 50ms")
 }
 
 func TestTRexInstall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for range 2 { // a container that starts again finds what the first has installed
-		start(t, "trex", "install", dir).wants(exitPassed, "installed "+filepath.Join(dir, "nodrop"), "")
+		start(t, "trex", "install", dir).wants(exit.Passed, "installed "+filepath.Join(dir, "nodrop"), "")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -139,7 +141,7 @@ func TestTRexInstall(t *testing.T) {
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
 		t.Errorf("%v is in the directory, %v", all, err)
 	}
-	start(t, "trex", "install", filepath.Join(dir, "absent")).wants(exitUse, "", "absent")
+	start(t, "trex", "install", filepath.Join(dir, "absent")).wants(exit.Use, "", "absent")
 }
 
 // ownNamespace makes a network namespace with a cable, for what the test starts.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/kubetest"
 )
@@ -106,9 +107,9 @@ func TestValidateRefuses(t *testing.T) {
 	if !slices.Contains(f.Problems, want) {
 		t.Errorf("problems %+v\nwant among them %+v", f.Problems, want)
 	}
-	var coded *codedError
+	var coded *exit.Coded
 	if errors.As(err, &coded) {
-		t.Errorf("exit code %d, want %d", coded.code, exitUse)
+		t.Errorf("exit code %d, want %d", coded.Code, exit.Use)
 	}
 
 	// A valid benchmark next to one whose profile is missing.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -65,7 +66,7 @@ did.`,
 		if err := out.write(cmd.OutOrStdout(), document); err != nil {
 			return err
 		}
-		return outcome(benchmark.Status.Phase)
+		return exit.Outcome(benchmark.Status.Phase)
 	}
 	return cmd
 }
@@ -79,8 +80,8 @@ func stoppedWatching(ctx context.Context, err error, name string, timeout time.D
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		why = fmt.Sprintf("benchmark %s did not end in %s", name, timeout)
 	}
-	return &codedError{
-		err: hint.With(errors.New(why), "it goes on in the cluster: watch it again, or end it with kubectl patch benchmark "+name+` --type merge -p '{"spec":{"abort":true}}'`),
-		code:  exitUnfinished,
+	return &exit.Coded{
+		Err:  hint.With(errors.New(why), "it goes on in the cluster: watch it again, or end it with kubectl patch benchmark "+name+` --type merge -p '{"spec":{"abort":true}}'`),
+		Code: exit.Unfinished,
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
@@ -174,7 +175,7 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 	c.status("followed", inPhase(v1alpha1.PhaseCleaningUp, "removing 3 pods"))
 	p.says("CleaningUp: removing 3 pods")
 	c.status("followed", inPhase(v1alpha1.PhasePassed, "all rows were measured"))
-	p.wants(exitPassed, "13.592    69.6875", "Passed: all rows were measured")
+	p.wants(exit.Passed, "13.592    69.6875", "Passed: all rows were measured")
 	if rows := strings.Count(p.stderr.String(), "69.6875% of line rate"); rows != 1 {
 		t.Errorf("the row was shown %d times", rows)
 	}
@@ -182,8 +183,8 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 
 func exitCodes(t *testing.T, c *cluster) {
 	for phase, code := range map[v1alpha1.BenchmarkPhase]int{
-		v1alpha1.PhasePassed: exitPassed, v1alpha1.PhaseFailed: exitFailed, v1alpha1.PhaseInvalid: exitInvalid,
-		v1alpha1.PhaseAborted: exitAborted, v1alpha1.PhaseError: exitError, v1alpha1.PhaseInconclusive: exitInconclusive,
+		v1alpha1.PhasePassed: exit.Passed, v1alpha1.PhaseFailed: exit.Failed, v1alpha1.PhaseInvalid: exit.Invalid,
+		v1alpha1.PhaseAborted: exit.Aborted, v1alpha1.PhaseError: exit.Error, v1alpha1.PhaseInconclusive: exit.Inconclusive,
 	} {
 		name := "ended-" + strings.ToLower(string(phase))
 		c.benchmark(name, inPhase(phase, "because"))
@@ -195,14 +196,14 @@ func exitCodes(t *testing.T, c *cluster) {
 func stopsWatching(t *testing.T, c *cluster) {
 	c.benchmark("slow", inPhase(v1alpha1.PhaseQueued, "waiting"))
 	p := c.nodrop(t, "watch", "slow", "--timeout", "1s")
-	p.wants(exitUnfinished, "", "nodrop: benchmark slow did not end in 1s\nhint: it goes on in the cluster")
+	p.wants(exit.Unfinished, "", "nodrop: benchmark slow did not end in 1s\nhint: it goes on in the cluster")
 
 	p = c.nodrop(t, "watch", "slow")
 	p.says("Queued: waiting")
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitUnfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
+	p.wants(exit.Unfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
 }
 
 func deletedWhileWatched(t *testing.T, c *cluster) {
@@ -213,19 +214,19 @@ func deletedWhileWatched(t *testing.T, c *cluster) {
 	if err := c.client.Delete(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
-	p.wants(exitUse, "", "nodrop: the benchmark was deleted while it was watched")
+	p.wants(exit.Use, "", "nodrop: the benchmark was deleted while it was watched")
 }
 
 func notFound(t *testing.T, c *cluster) {
 	c.benchmark("there", nil)
 	for _, command := range []string{"watch", "report"} {
 		p := c.nodrop(t, command, "their")
-		p.wants(exitUse, "", `nodrop: no Benchmark "their" in namespace "default"`)
+		p.wants(exit.Use, "", `nodrop: no Benchmark "their" in namespace "default"`)
 		if !strings.Contains(p.stderr.String(), "hint: there are ") || !strings.Contains(p.stderr.String(), "there") {
 			t.Errorf("%s: no hint with the benchmarks that exist: %s", command, &p.stderr)
 		}
 		p = c.nodrop(t, command, "there", "-n", "elsewhere")
-		p.wants(exitUse, "", `no Benchmark "there" in namespace "elsewhere"`)
+		p.wants(exit.Use, "", `no Benchmark "there" in namespace "elsewhere"`)
 	}
 }
 
@@ -233,10 +234,10 @@ func reports(t *testing.T, c *cluster) {
 	c.benchmark("reported", inPhase(v1alpha1.PhaseRunning, ""))
 	c.store("reported", oneRow...)
 	p := c.nodrop(t, "report", "reported")
-	p.wants(exitPassed, "Traffic   IPv4/UDP, port pairs in both directions", "")
+	p.wants(exit.Passed, "Traffic   IPv4/UDP, port pairs in both directions", "")
 
 	p = c.nodrop(t, "report", "reported", "-o", "json")
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	var document report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 		t.Fatal(err)
@@ -250,25 +251,25 @@ func reports(t *testing.T, c *cluster) {
 		s.Results.Archive = &v1alpha1.ArchiveReference{URL: "file:///archive/default/reported/1.json.zst", SHA256: "00", Time: metav1.Now()}
 	})
 	p = c.nodrop(t, "report", "reported")
-	p.wants(exitPassed, "Note: 2 of 3 rows are no longer in the cluster; the archive has them all:", "")
+	p.wants(exit.Passed, "Note: 2 of 3 rows are no longer in the cluster; the archive has them all:", "")
 	c.status("reported", func(s *v1alpha1.BenchmarkStatus) {
 		s.Results.Inputs = []v1alpha1.SnapshotSource{{Kind: v1alpha1.SnapshotTestBed, Name: "bed", SHA256: strings.Repeat("0", 64)}}
 	})
 	p = c.nodrop(t, "report", "reported")
-	p.wants(exitUse, "", "hint: the archive has it: kubectl nodrop report file:///archive/default/reported/1.json.zst")
+	p.wants(exit.Use, "", "hint: the archive has it: kubectl nodrop report file:///archive/default/reported/1.json.zst")
 	c.status("reported", func(s *v1alpha1.BenchmarkStatus) { s.Results.Inputs = nil })
 
 	file := filepath.Join(t.TempDir(), "result.txt")
 	p = c.nodrop(t, "report", "reported", "--output-file", file)
-	p.wants(exitPassed, "", "")
+	p.wants(exit.Passed, "", "")
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "13.592") || p.stdout.String() != "" {
 		t.Errorf("file: %v %s, stdout: %s", err, text, &p.stdout)
 	}
 
 	p = c.nodrop(t, "report", "reported", "-o", "html")
-	p.wants(exitPassed, "<h1>reported</h1>", "")
+	p.wants(exit.Passed, "<h1>reported</h1>", "")
 	p = c.nodrop(t, "report", "reported", "-o", "pdf")
-	p.wants(exitUse, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
+	p.wants(exit.Use, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
 }
 
 func compares(t *testing.T, c *cluster) {
@@ -279,10 +280,10 @@ func compares(t *testing.T, c *cluster) {
 		c.store(name, row)
 	}
 	file := filepath.Join(t.TempDir(), "monday.json")
-	c.nodrop(t, "report", "monday", "-o", "json", "--output-file", file).wants(exitPassed, "", "")
-	c.nodrop(t, "compare", "monday", "friday").wants(exitPassed, "+5,000,000,000     +25.00  friday", "")
-	c.nodrop(t, "compare", "friday", "before="+file).wants(exitPassed, "-5,000,000,000     -20.00  friday", "")
-	c.nodrop(t, "compare", "monday", "fridey").wants(exitUse, "", `nodrop: no Benchmark "fridey" in namespace "default"`)
+	c.nodrop(t, "report", "monday", "-o", "json", "--output-file", file).wants(exit.Passed, "", "")
+	c.nodrop(t, "compare", "monday", "friday").wants(exit.Passed, "+5,000,000,000     +25.00  friday", "")
+	c.nodrop(t, "compare", "friday", "before="+file).wants(exit.Passed, "-5,000,000,000     -20.00  friday", "")
+	c.nodrop(t, "compare", "monday", "fridey").wants(exit.Use, "", `nodrop: no Benchmark "fridey" in namespace "default"`)
 }
 
 // cutter passes connections on to a server until they are cut.

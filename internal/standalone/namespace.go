@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // the program anew, and makes the device there, or takes the interfaces that are cabled
 // to it. It returns the ports with their interfaces. Does says what the engine does that
 // only root may.
-func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
+func (b *Bench) isolate(does string, o Options) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
 	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
@@ -39,7 +39,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 		return nil, hint.With(fmt.Errorf("the engine %s %s, which only root may", b.config.Bed.Spec.Engine.Kind, does),
 			"sudo nodrop run ...; a bed with the engine sim needs no root")
 	}
-	if o.inPlace && !cabled(spec) {
+	if o.InPlace && !cabled(spec) {
 		return nil, hint.With(fmt.Errorf("--in-place is for the interfaces of a physical device, and TestBed %s has none", b.config.Bed.Name),
 			"leave --in-place out")
 	}
@@ -47,7 +47,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	if o.inPlace && !onCards(&b.config.Bed) {
+	if o.InPlace && !onCards(&b.config.Bed) {
 		return ports, errors.Join(o.hide(), b.useInterfaces(ports, o))
 	}
 	origin, err := dut.Isolate()
@@ -58,7 +58,7 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 	if err := o.hide(); err != nil {
 		return nil, err
 	}
-	if b.dial, err = outside(origin); err != nil {
+	if b.Dial, err = outside(origin); err != nil {
 		return nil, err
 	}
 	if onCards(&b.config.Bed) {
@@ -77,9 +77,9 @@ func (b *bench) isolate(does string, o benchOptions) ([]plan.Port, error) {
 }
 
 // hide keeps environment variables from the programs that this one starts.
-func (o benchOptions) hide() error {
+func (o Options) hide() error {
 	var errs []error
-	for _, name := range o.hidden {
+	for _, name := range o.Hidden {
 		errs = append(errs, os.Unsetenv(name))
 	}
 	return errors.Join(errs...)
@@ -134,7 +134,7 @@ func substituted(ports []v1alpha1.Port) []v1alpha1.Port {
 
 // makeDevice makes what the tester's ports are cabled to. Interfaces are named
 // like the bed's ports.
-func (b *bench) makeDevice(spec v1alpha1.Device) error {
+func (b *Bench) makeDevice(spec v1alpha1.Device) error {
 	ports := b.config.Bed.Spec.Ports
 	b.config.Bed.Spec.Ports = substituted(ports)
 	if device.Of(spec).Absent {
@@ -142,27 +142,27 @@ func (b *bench) makeDevice(spec v1alpha1.Device) error {
 		if err != nil {
 			return err
 		}
-		b.device = "none: the ports are the ends of veth pairs"
-		b.closers = append(b.closers, cables.close)
+		b.Device = "none: the ports are the ends of veth pairs"
+		b.closers = append(b.closers, cables.Close)
 		return nil
 	}
 	substitute := dut.NewNetns(ports)
 	if err := b.start(substitute); err != nil {
 		return err
 	}
-	b.device = substitute.Describe()
+	b.Device = substitute.Describe()
 	if lab := spec.Containerlab; lab != nil {
 		ref := lab.Topology.ConfigMapRef
 		place := fmt.Sprintf(", in place of node %s of the containerlab topology %s/%s", lab.Node, ref.Name, ref.Key)
-		b.device += place
-		b.notes = append(b.notes, fmt.Sprintf("this run had no cluster: the device was a %s%s; "+
+		b.Device += place
+		b.Notes = append(b.Notes, fmt.Sprintf("this run had no cluster: the device was a %s%s; "+
 			"its figures are not those of the device in the topology", substitute.Describe(), place))
 	}
 	return nil
 }
 
 // start brings a device up, and restores what was when the bench is closed.
-func (b *bench) start(d device.Driver) error {
+func (b *Bench) start(d device.Driver) error {
 	ctx := context.Background()
 	if err := d.Prepare(ctx); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
 	"nodrop.dev/nodrop/internal/plan"
@@ -22,7 +23,7 @@ import (
 
 // moveInterfaces moves the interfaces of a physical device into this process's own
 // network namespace, and puts them back when the bench is closed.
-func (b *bench) moveInterfaces(origin netns.NsHandle, ports []plan.Port, o benchOptions) error {
+func (b *Bench) moveInterfaces(origin netns.NsHandle, ports []plan.Port, o Options) error {
 	here, err := netns.Get()
 	if err != nil {
 		return fmt.Errorf("looking at the own network namespace: %w", err)
@@ -33,7 +34,7 @@ func (b *bench) moveInterfaces(origin netns.NsHandle, ports []plan.Port, o bench
 
 // useInterfaces uses the interfaces of a physical device where they are, and gives them
 // their state back when the bench is closed.
-func (b *bench) useInterfaces(ports []plan.Port, o benchOptions) error {
+func (b *Bench) useInterfaces(ports []plan.Port, o Options) error {
 	if kind := b.config.Bed.Spec.Engine.Kind; kind != v1alpha1.EngineXDP {
 		return hint.With(fmt.Errorf("--in-place is for the engine xdp, and TestBed %s has the engine %s, whose server must not be reached from the network of this machine", b.config.Bed.Name, kind),
 			"leave --in-place out")
@@ -46,14 +47,14 @@ func (b *bench) useInterfaces(ports []plan.Port, o benchOptions) error {
 	return b.takeInterfaces(here, netns.None(), ports, o)
 }
 
-func (b *bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o benchOptions) error {
+func (b *Bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o Options) error {
 	if problems := unusable(&b.config.Bed); len(problems) > 0 {
 		return &hostdevice.RefusedError{Problems: problems}
 	}
 	if err := o.cleanFirst(); err != nil {
 		return err
 	}
-	store, err := hostdevice.NewStore(o.stateDir)
+	store, err := hostdevice.NewStore(o.StateDir)
 	if err != nil {
 		return err
 	}
@@ -69,21 +70,21 @@ func (b *bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o ben
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	b.interrupted, _ = signal.NotifyContext(context.Background(), signals...)
+	b.Interrupted, _ = signal.NotifyContext(context.Background(), signals...)
 	taken, err := store.Take(request)
 	if err != nil {
 		return err
 	}
 	b.closers = append(b.closers, taken.PutBack)
-	b.hurry = func() {
+	b.Hurry = func() {
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, signals...)
 		go func() {
 			<-again
 			if err := taken.PutBack(); err != nil {
-				os.Exit(explain(os.Stderr, err))
+				os.Exit(exit.Explain(os.Stderr, err))
 			}
-			os.Exit(exitAborted)
+			os.Exit(exit.Aborted)
 		}()
 	}
 	return nil
@@ -126,23 +127,23 @@ func attachmentPath(bed *v1alpha1.TestBed, i int) *field.Path {
 
 // cleanFirst puts back what runs that were killed have left, and says so. What cannot be
 // put back does not stop a run on other interfaces.
-func (o *benchOptions) cleanFirst() error {
-	store, err := hostdevice.NewStore(o.stateDir)
+func (o *Options) cleanFirst() error {
+	store, err := hostdevice.NewStore(o.StateDir)
 	if err != nil {
 		return err
 	}
 	done, _, err := store.Clean()
-	sayPutBack(os.Stderr, done)
+	SayPutBack(os.Stderr, done)
 	routers, cleaning := router.Clean(router.Dir)
-	sayRoutersGone(os.Stderr, routers)
+	SayRoutersGone(os.Stderr, routers)
 	if err = errors.Join(err, cleaning); err != nil {
-		explain(os.Stderr, fmt.Errorf("cleaning up after a run that was killed: %w", err))
+		exit.Explain(os.Stderr, fmt.Errorf("cleaning up after a run that was killed: %w", err))
 	}
 	return nil
 }
 
-// sayPutBack writes a line for each interface that is back.
-func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
+// SayPutBack writes a line for each interface that is back.
+func SayPutBack(w io.Writer, all []hostdevice.PutBack) {
 	for _, p := range all {
 		what := "was as it should be"
 		switch {
@@ -158,15 +159,15 @@ func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
 	}
 }
 
-// sayRoutersGone writes how many routers are gone that runs have left.
-func sayRoutersGone(w io.Writer, routers int) {
+// SayRoutersGone writes how many routers are gone that runs have left.
+func SayRoutersGone(w io.Writer, routers int) {
 	if routers > 0 {
 		fmt.Fprintf(w, "routers that runs have left when they were killed, and that are gone: %d\n", routers)
 	}
 }
 
-// refused are the fields that an interface was refused for, if err says so.
-func refused(err error) field.ErrorList {
+// Refused are the fields that an interface was refused for, if err says so.
+func Refused(err error) field.ErrorList {
 	if r := (*hostdevice.RefusedError)(nil); errors.As(err, &r) {
 		return r.Problems
 	}

@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"context"
@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 const (
-	// trexDirEnv names the directory of the TRex server where --trex does not.
-	trexDirEnv = "NODROP_TREX_DIR"
-	// trexRPCPort is the port of the server in the namespace of the run.
-	trexRPCPort = 4501
+	// TrexDirEnv names the directory of the TRex server where --trex does not.
+	TrexDirEnv = "NODROP_TREX_DIR"
+	// TrexRPCPort is the port of the server in the namespace of the run.
+	TrexRPCPort = 4501
 	// trexStartTimeout bounds the start of the server on packet sockets, which takes some
 	// seconds, and trexCardsStartTimeout on cards: there TRex waits for links, of an igb for
 	// 7 s and more. In an emulated machine all of it takes minutes.
@@ -31,12 +32,12 @@ const (
 // openTRex starts a TRex server and opens the engine trex on it. The server runs in software
 // mode, on the tester's ends of a device in a network namespace or on the interfaces that
 // are cabled to a physical one, or with hugePages on cards that are bound to vfio-pci.
-func (b *bench) openTRex(o benchOptions) error {
+func (b *Bench) openTRex(o Options) error {
 	bed := &b.config.Bed
 	if err := b.cardsUsable(); err != nil {
 		return err
 	}
-	dir, err := trexDir(o.trexDir)
+	dir, err := trexDir(o.TrexDir)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (b *bench) openTRex(o benchOptions) error {
 	ctx, cancel := context.WithTimeoutCause(interrupted, patience, fmt.Errorf("it took longer than %s", patience))
 	defer cancel()
 	settings := bed.Spec.Engine.Server()
-	c := server.Config{Dir: dir, RPCPort: trexRPCPort, Shared: true}
+	c := server.Config{Dir: dir, RPCPort: TrexRPCPort, Shared: true}
 	if pages := settings.HugePages; pages != nil {
 		c.HugePagesMiB = int(pages.Total.Value() >> 20)
 	} else {
@@ -73,13 +74,13 @@ func (b *bench) openTRex(o benchOptions) error {
 	s, err := server.Start(ctx, c, server.Options{})
 	switch {
 	case err != nil && interrupted.Err() != nil:
-		return &codedError{err: errors.New("interrupted while the TRex server was starting"), code: exitAborted}
+		return &exit.Coded{Err: errors.New("interrupted while the TRex server was starting"), Code: exit.Aborted}
 	case err != nil:
 		return fmt.Errorf("starting the TRex server in %s: %w", dir, err)
 	}
 	// One that ended by itself says why, with the last lines that it wrote.
 	b.closers = append(b.closers, func() error { return errors.Join(s.Err(), s.Close()) })
-	b.broken = func(ctx context.Context) error { return lostServer(ctx, s) }
+	b.Broken = func(ctx context.Context) error { return lostServer(ctx, s) }
 	options.Endpoint = s.Endpoint()
 	engine, err := trex.New(ctx, options)
 	if err != nil {
@@ -97,7 +98,7 @@ func onCards(bed *v1alpha1.TestBed) bool {
 // cardsUsable fails when a bed with cards cannot be run without a cluster: cards are cabled
 // to a physical device or to each other, and their PCI addresses are in the environment, as
 // a device plugin passes them to a pod.
-func (b *bench) cardsUsable() error {
+func (b *Bench) cardsUsable() error {
 	bed := &b.config.Bed
 	if !onCards(bed) {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"context"
@@ -22,29 +22,29 @@ import (
 	router "nodrop.dev/nodrop/internal/routing/device"
 )
 
-// secretsEnv names the directory with passwords.
-const secretsEnv = "NODROP_SECRETS"
+// SecretsEnv names the directory with passwords.
+const SecretsEnv = "NODROP_SECRETS"
 
-// routingOptions are for beds with BGP sessions or multicast routing.
-type routingOptions struct {
-	// kind of router that is started, frr or bird, and memory that it may use; empty for
+// Routing are for beds with BGP sessions or multicast routing.
+type Routing struct {
+	// Kind of router that is started, frr or bird, and memory that it may use; empty for
 	// all.
-	kind, memory string
-	// secrets is the directory with passwords.
-	secrets string
+	Kind, Memory string
+	// Secrets is the directory with passwords.
+	Secrets string
 }
 
-// routers are the routing daemons that can be started.
-var routers = []string{router.BIRD, router.FRR}
+// Routers are the routing daemons that can be started.
+var Routers = []string{router.BIRD, router.FRR}
 
 // bytes is the memory that the router may use; 0 for all.
-func (o *routingOptions) bytes() (int64, error) {
-	if o.memory == "" {
+func (o *Routing) bytes() (int64, error) {
+	if o.Memory == "" {
 		return 0, nil
 	}
-	q, err := resource.ParseQuantity(o.memory)
+	q, err := resource.ParseQuantity(o.Memory)
 	if err != nil || q.Value() <= 0 {
-		return 0, fmt.Errorf("--router-memory: %q is not an amount of memory, such as 256Mi", o.memory)
+		return 0, fmt.Errorf("--router-memory: %q is not an amount of memory, such as 256Mi", o.Memory)
 	}
 	return q.Value(), nil
 }
@@ -54,7 +54,7 @@ type sessions struct {
 	all []plan.Session
 	// pim reports whether the router routes multicast.
 	pim     bool
-	options routingOptions
+	options Routing
 	memory  int64
 	// version of the router that is started; empty when the device has its own.
 	version string
@@ -62,7 +62,7 @@ type sessions struct {
 
 // newSessions reads what is to be known of the BGP sessions and the multicast routing of a
 // bed, and refuses what cannot be without a cluster; nil without either.
-func newSessions(bed *v1alpha1.TestBed, o routingOptions) (s *sessions, err error) {
+func newSessions(bed *v1alpha1.TestBed, o Routing) (s *sessions, err error) {
 	if bed.Spec.Routing == nil {
 		return nil, nil
 	}
@@ -85,11 +85,11 @@ func newSessions(bed *v1alpha1.TestBed, o routingOptions) (s *sessions, err erro
 	if device.Of(bed.Spec.Device).Absent {
 		return nil, field.Forbidden(field.NewPath("TestBed/"+bed.Name).Child("spec", "routing"), "without a device there is no router that would hold BGP sessions or route multicast: remove routing")
 	}
-	if !slices.Contains(routers, o.kind) {
-		return nil, fmt.Errorf("--router: %q is none of %s", o.kind, strings.Join(routers, ", "))
+	if !slices.Contains(Routers, o.Kind) {
+		return nil, fmt.Errorf("--router: %q is none of %s", o.Kind, strings.Join(Routers, ", "))
 	}
-	if s.pim && o.kind != router.FRR {
-		return nil, fmt.Errorf("--router: %s does not route multicast, which routing.pim of TestBed %s asks for: leave --router out, so that %s is started", o.kind, bed.Name, router.FRR)
+	if s.pim && o.Kind != router.FRR {
+		return nil, fmt.Errorf("--router: %s does not route multicast, which routing.pim of TestBed %s asks for: leave --router out, so that %s is started", o.Kind, bed.Name, router.FRR)
 	}
 	if s.memory, err = o.bytes(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func newSessions(bed *v1alpha1.TestBed, o routingOptions) (s *sessions, err erro
 			return nil, err
 		}
 	}
-	s.version, err = router.Version(context.Background(), o.kind)
+	s.version, err = router.Version(context.Background(), o.Kind)
 	if missing := (*router.MissingError)(nil); errors.As(err, &missing) {
 		return nil, hint.With(fmt.Errorf("TestBed %s has %s, and the router that would be its device cannot be started: %w", bed.Name, s.purpose(), err),
 			fmt.Sprintf("sudo apt-get install %s; a bed with the engine sim needs no router", missing.Package))
@@ -163,12 +163,12 @@ func routesGroups(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) error
 }
 
 // password reads a password from the directory with passwords.
-func (o *routingOptions) password(ref v1alpha1.SecretKeyReference) (routing.Secret, error) {
-	if o.secrets == "" {
+func (o *Routing) password(ref v1alpha1.SecretKeyReference) (routing.Secret, error) {
+	if o.Secrets == "" {
 		return "", hint.With(fmt.Errorf("the password in key %s of Secret %s is not known without a cluster", ref.Key, ref.Name),
-			fmt.Sprintf("write it to DIR/%s/%s, and give --secrets DIR or $%s", ref.Name, ref.Key, secretsEnv))
+			fmt.Sprintf("write it to DIR/%s/%s, and give --secrets DIR or $%s", ref.Name, ref.Key, SecretsEnv))
 	}
-	root, err := os.OpenRoot(o.secrets)
+	root, err := os.OpenRoot(o.Secrets)
 	if err != nil {
 		return "", fmt.Errorf("opening the directory with passwords: %w", err)
 	}
@@ -176,7 +176,7 @@ func (o *routingOptions) password(ref v1alpha1.SecretKeyReference) (routing.Secr
 	text, err := root.ReadFile(filepath.Join(ref.Name, ref.Key))
 	if err != nil {
 		return "", hint.With(fmt.Errorf("reading the password in key %s of Secret %s: %w", ref.Key, ref.Name, err),
-			fmt.Sprintf("write it to %s", filepath.Join(o.secrets, ref.Name, ref.Key)))
+			fmt.Sprintf("write it to %s", filepath.Join(o.Secrets, ref.Name, ref.Key)))
 	}
 	password, err := router.ReadPassword(text)
 	if err != nil {
@@ -187,7 +187,7 @@ func (o *routingOptions) password(ref v1alpha1.SecretKeyReference) (routing.Secr
 
 // open has the tester speak BGP from its ports, if there are sessions, and starts the router
 // in the namespace of a device that was made for the run. Nothing is done without routing.
-func (s *sessions) open(b *bench, ports []plan.Port) error {
+func (s *sessions) open(b *Bench, ports []plan.Port) error {
 	if s == nil {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (s *sessions) open(b *bench, ports []plan.Port) error {
 }
 
 // start starts the router in the namespace of the device.
-func (s *sessions) start(b *bench, made *dut.Netns) error {
+func (s *sessions) start(b *Bench, made *dut.Netns) error {
 	config := router.Config{ASN: uint32(b.config.Bed.Spec.Routing.BGP.DeviceASN), RouterID: router.DefaultRouterID, Passwords: true, FIBFirst: true}
 	for _, one := range s.all {
 		config.Sessions = append(config.Sessions, one.Session)
@@ -221,29 +221,29 @@ func (s *sessions) start(b *bench, made *dut.Netns) error {
 		for _, p := range b.config.Bed.Spec.Ports {
 			names[p.Name] = p.Name
 		}
-		routed, errs := router.ForBed(&b.config.Bed, s.options.kind, names)
+		routed, errs := router.ForBed(&b.config.Bed, s.options.Kind, names)
 		if len(errs) > 0 {
 			return errs.ToAggregate()
 		}
 		config.Interfaces, config.PIM = routed.Interfaces, routed.PIM
 	}
 	var text strings.Builder
-	if err := router.Render(&text, s.options.kind, config); err != nil {
+	if err := router.Render(&text, s.options.Kind, config); err != nil {
 		return err
 	}
 	var options []router.Option
 	if s.memory > 0 {
 		options = append(options, router.WithMemory(s.memory))
 	}
-	r := router.NewRouter(made.Namespace(), s.options.kind, text.String(), options...)
+	r := router.NewRouter(made.Namespace(), s.options.Kind, text.String(), options...)
 	if err := r.Start(context.Background()); err != nil {
 		return fmt.Errorf("starting the router of the device: %w", err)
 	}
 	b.router = r
 	b.closers = append(b.closers, r.Stop)
-	b.device += ", " + s.version
+	b.Device += ", " + s.version
 	if s.memory > 0 {
-		b.device += fmt.Sprintf(" with %d MiB of memory", s.memory>>20)
+		b.Device += fmt.Sprintf(" with %d MiB of memory", s.memory>>20)
 	}
 	return nil
 }

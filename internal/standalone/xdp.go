@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 
 // openXDP opens the engine xdp on the tester's ends of a device in a network
 // namespace, or on the interfaces that are cabled to a physical one.
-func (b *bench) openXDP(o benchOptions) error {
+func (b *Bench) openXDP(o Options) error {
 	if err := routesGroups(&b.config.Profile, &b.config.Bed); err != nil {
 		return err
 	}
-	sessions, err := newSessions(&b.config.Bed, o.routing)
+	sessions, err := newSessions(&b.config.Bed, o.Routing)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (b *bench) openXDP(o benchOptions) error {
 		p := placed.Place()
 		options.DeviceProcessors, options.Together = p.Device, p.Together
 		if p.Preferred {
-			b.notes = append(b.notes, fmt.Sprintf("on processors %s, those of the device, the kernel's soft interrupts came before all processes", traffic.CPUList(p.Device)))
+			b.Notes = append(b.Notes, fmt.Sprintf("on processors %s, those of the device, the kernel's soft interrupts came before all processes", traffic.CPUList(p.Device)))
 		}
 	}
 	engine, err := xdp.New(options)
