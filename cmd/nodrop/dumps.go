@@ -9,6 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/policy"
+	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/mrt"
 )
@@ -49,4 +54,22 @@ func readDump(file, name string, peer netip.Addr) (_ []routing.Routes, err error
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return mrt.Read(f, name, peer)
+}
+
+// fits refuses a benchmark that its profile, its bed, the model of the device or the policy
+// do not allow.
+func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
+	if err := bundle.Invalid(readDumps(&bundle.Profile)); err != nil {
+		return err
+	}
+	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
+		return err
+	}
+	if err := bundle.Invalid(preflight.ModelFits(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, preflight.ModelsIn(bundle.ConfigMaps))); err != nil {
+		return err
+	}
+	if err := bundle.Invalid(gate.Validate(&bundle.Benchmark, &bundle.Profile)); err != nil {
+		return err
+	}
+	return bundle.Invalid(policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy))
 }

@@ -86,9 +86,6 @@ next:
 	return cmd
 }
 
-// fileNames are the files that init writes.
-var fileNames = [...]string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"}
-
 // free refuses a directory that has one of the files already.
 func free(dir string) error {
 	for _, name := range fileNames {

@@ -74,3 +74,6 @@ func holds(text io.Reader) error {
 	}
 	return fits(bundle, nil)
 }
+
+// fileNames are the files that init writes.
+var fileNames = [...]string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"}

@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 const (
@@ -73,7 +74,7 @@ func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), quest
 	for _, c := range found {
 		if c.Why == "" {
 			usable = append(usable, c.Name)
-			described = append(described, joinNonEmpty(" ", c.Name, speedName(c.Megabits)))
+			described = append(described, human.Join(" ", c.Name, speedName(c.Megabits)))
 		}
 	}
 	if len(w.interfaces) == 0 {

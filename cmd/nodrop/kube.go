@@ -120,3 +120,16 @@ func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchma
 	}
 	return &profile
 }
+
+// getBenchmark reads a benchmark. Its errors name the remedy.
+func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
+	var benchmark v1alpha1.Benchmark
+	err := c.Get(ctx, key, &benchmark)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, benchmarkNotFound(ctx, c, key)
+	case err != nil:
+		return nil, unreachable(err)
+	}
+	return &benchmark, nil
+}

@@ -83,18 +83,3 @@ func (l *live) clear() {
 		l.shown = ""
 	}
 }
-
-// joinNonEmpty joins what there is.
-func joinNonEmpty(separator string, parts ...string) string {
-	text := ""
-	for _, part := range parts {
-		switch {
-		case part == "":
-		case text == "":
-			text = part
-		default:
-			text += separator + part
-		}
-	}
-	return text
-}

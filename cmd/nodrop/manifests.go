@@ -8,12 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/policy"
-	"nodrop.dev/nodrop/internal/preflight"
 )
 
 // manifestFlags select the manifests that a command reads, and the changes to them.
@@ -94,24 +91,6 @@ func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (
 		return nil, err
 	}
 	return bundle, fits(bundle, defaultPolicy)
-}
-
-// fits refuses a benchmark that its profile, its bed, the model of the device or the policy
-// do not allow.
-func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
-	if err := bundle.Invalid(readDumps(&bundle.Profile)); err != nil {
-		return err
-	}
-	if err := bundle.Invalid(plan.Validate(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)); err != nil {
-		return err
-	}
-	if err := bundle.Invalid(preflight.ModelFits(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, preflight.ModelsIn(bundle.ConfigMaps))); err != nil {
-		return err
-	}
-	if err := bundle.Invalid(gate.Validate(&bundle.Benchmark, &bundle.Profile)); err != nil {
-		return err
-	}
-	return bundle.Invalid(policy.Check(&bundle.Benchmark, &bundle.Profile, &bundle.Bed, defaultPolicy))
 }
 
 // notes returns a note for the result for each change to the manifests.

@@ -57,7 +57,7 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.sink.URL, "url", "", "URL of the database (required)")
-	addSinkFlags(flags, "", &o.sink)
+	o.sink.AddFlags(flags, "")
 	flags.StringVar(&o.tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key; it is read again for each connection")
 	flags.StringVar(&o.listen, "listen", ":"+strconv.Itoa(recorder.Port), "address to listen at")
 	flags.StringVar(&o.dir, "spool-dir", "/var/lib/nodrop", "directory of the spool")

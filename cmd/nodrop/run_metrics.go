@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/canonical"
@@ -51,20 +50,9 @@ type metricsFlags struct {
 func (f *metricsFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.sink.URL, "metrics", "", "write rows, trials and samples to the InfluxDB at this URL; the token is that in --metrics-token-file or $"+metricsTokenEnv)
-	addSinkFlags(flags, "metrics-", &f.sink)
+	f.sink.AddFlags(flags, "metrics-")
 	flags.Lookup("metrics-api").Usage += " (v2 with a bucket, v1 with a database)"
 	flags.DurationVar(&f.interval, "metrics-interval", time.Second, "how often ports are sampled, 100ms to 10s")
-}
-
-// addSinkFlags adds the flags of a database, but its URL. The API is the default of its flag.
-func addSinkFlags(flags *pflag.FlagSet, prefix string, c *sink.Config) {
-	flags.StringVar((*string)(&c.API), prefix+"api", string(c.API), "write API of the database, v1, v2 or v3")
-	flags.StringVar(&c.Database, prefix+"database", "", "database, of API v1 and v3")
-	flags.StringVar(&c.RetentionPolicy, prefix+"retention-policy", "", "retention policy, of API v1")
-	flags.StringVar(&c.Org, prefix+"org", "", "organisation, of API v2")
-	flags.StringVar(&c.Bucket, prefix+"bucket", "", "bucket, of API v2")
-	flags.StringVar(&c.TokenFile, prefix+"token-file", "", "file with the token, of API v1 USER:PASSWORD; it is read again for each request")
-	flags.StringVar(&c.CAFile, prefix+"ca-file", "", "file with the certificates of the authorities that the database's is checked with")
 }
 
 // config returns the configuration of the database; false if no points are written.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
@@ -143,5 +144,5 @@ func trialKey(p v1alpha1.Progress) string {
 // progressLine describes the progress of a run.
 func progressLine(p v1alpha1.Progress, secondsLeft int64) string {
 	row := fmt.Sprintf("row %d of %d, about %s left", min(p.RowsDone+1, p.RowsTotal), p.RowsTotal, time.Duration(secondsLeft)*time.Second)
-	return joinNonEmpty(": ", row, p.Trial)
+	return human.Join(": ", row, p.Trial)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -144,16 +143,4 @@ func (s *source) archived(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("benchmark %s: %w", name, err)
 	}
 	return folder, nil
-}
-
-func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
-	var benchmark v1alpha1.Benchmark
-	err := c.Get(ctx, key, &benchmark)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, benchmarkNotFound(ctx, c, key)
-	case err != nil:
-		return nil, unreachable(err)
-	}
-	return &benchmark, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/report"
@@ -310,7 +311,7 @@ func (b benchmarkForecast) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  test\trows\ttrials\ttime")
 	for _, t := range b.Tests {
-		fmt.Fprintf(table, "  %s\t%d\tabout %d\tabout %s\n", joinNonEmpty(" ", t.Name, t.Variant), t.Rows, t.Trials, time.Duration(t.Seconds)*time.Second)
+		fmt.Fprintf(table, "  %s\t%d\tabout %d\tabout %s\n", human.Join(" ", t.Name, t.Variant), t.Rows, t.Trials, time.Duration(t.Seconds)*time.Second)
 	}
 	fmt.Fprintf(table, "  all\t%d\tabout %d\tabout %s\n", b.Rows, b.Trials, time.Duration(b.Seconds)*time.Second)
 	if err := table.Flush(); err != nil {

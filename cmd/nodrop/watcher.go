@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
 )
@@ -152,7 +153,7 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 	}
 	if phase != w.phase {
 		w.phase = phase
-		text := joinNonEmpty(": ", string(phase), explanation(benchmark))
+		text := human.Join(": ", string(phase), explanation(benchmark))
 		w.live.keep(text)
 		w.live.key = text // An update that says the same is not shown again.
 	} else {
@@ -166,9 +167,9 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 func phaseLine(benchmark *v1alpha1.Benchmark) (key, text string) {
 	status := &benchmark.Status
 	if p := status.Progress; status.Phase == v1alpha1.PhaseRunning && p != nil {
-		return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone), joinNonEmpty(": ", "Running", p.Summary, p.Trial)
+		return fmt.Sprint(p.Trial, " ", p.RowsDone, " ", p.TrialsDone), human.Join(": ", "Running", p.Summary, p.Trial)
 	}
-	text = joinNonEmpty(": ", string(cmp.Or(status.Phase, v1alpha1.PhasePending)), explanation(benchmark))
+	text = human.Join(": ", string(cmp.Or(status.Phase, v1alpha1.PhasePending)), explanation(benchmark))
 	return text, text
 }
 

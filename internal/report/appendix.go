@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/method"
 )
 
@@ -166,7 +167,7 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 	if host.CPUs > 0 {
 		parts = append(parts, quantity(int64(host.CPUs), "CPU"))
 	}
-	return joinNonEmpty(host.Name, strings.Join(parts, ", "))
+	return human.Join(": ", host.Name, strings.Join(parts, ", "))
 }
 
 // processorsLine returns the host processors that the tester and the virtual device used;
@@ -174,18 +175,11 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 func processorsLine(host v1alpha1.HostEnvironment) string {
 	switch {
 	case host.DeviceCPUs != "":
-		return joinNonEmpty(host.Name, fmt.Sprintf("the tester sent on %s, and the device worked on %s", host.TesterCPUs, host.DeviceCPUs))
+		return human.Join(": ", host.Name, fmt.Sprintf("the tester sent on %s, and the device worked on %s", host.TesterCPUs, host.DeviceCPUs))
 	case host.Together != "":
-		return joinNonEmpty(host.Name, fmt.Sprintf("tester and device together on %s, so that their limit is that of both, because %s", host.TesterCPUs, host.Together))
+		return human.Join(": ", host.Name, fmt.Sprintf("tester and device together on %s, so that their limit is that of both, because %s", host.TesterCPUs, host.Together))
 	}
 	return ""
-}
-
-func joinNonEmpty(name, text string) string {
-	if name == "" || text == "" {
-		return name + text
-	}
-	return name + ": " + text
 }
 
 // measured sums up how long the measurement took.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
@@ -167,7 +168,7 @@ func rowName(id v1alpha1.RowID) string {
 }
 
 // caseName is a row's name in its test: "64 B at 50%", "fec-on: 64 B at 50%".
-func caseName(id v1alpha1.RowID) string { return joinNonEmpty(string(id.Variant), rowName(id)) }
+func caseName(id v1alpha1.RowID) string { return human.Join(": ", string(id.Variant), rowName(id)) }
 
 // suiteRows are the rows of a test; spec is nil for a test that the
 // specification does not name.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/human"
 )
 
 const (
@@ -100,7 +101,7 @@ func (d *Document) sarifInvocation() sarifInvocation {
 func (d *Document) sarifResult(rule string, index int, failed bool, row, message string) sarifResult {
 	path := d.Benchmark.Namespace + "/" + d.history() + "/" + rule + after("/", row)
 	digest := sha256.Sum256([]byte(path))
-	location := sarifLocation{Logical: []sarifLogical{{Name: joinNonEmpty(d.history(), row), FullyQualifiedName: path, Kind: "object"}}}
+	location := sarifLocation{Logical: []sarifLogical{{Name: human.Join(": ", d.history(), row), FullyQualifiedName: path, Kind: "object"}}}
 	if d.Manifest != "" && !filepath.IsAbs(d.Manifest) {
 		uri := url.URL{Path: filepath.ToSlash(filepath.Clean(d.Manifest))}
 		location.Physical = &sarifPhysical{Artifact: sarifArtifact{URI: uri.EscapedPath(), URIBaseID: "%SRCROOT%"}, Region: &sarifRegion{StartLine: 1}}
