@@ -84,7 +84,7 @@ func captureOn(t *testing.T, pid int, ports ...string) *wire {
 			t.Fatal(err)
 		}
 		stop, ended := make(chan struct{}), make(chan struct{})
-		go func() { defer close(ended); w.read(fd, port, stop) }()
+		go func() { defer close(ended); w.Read(fd, port, stop) }()
 		t.Cleanup(func() {
 			close(stop)
 			<-ended
@@ -111,7 +111,7 @@ func packetSocket(port string) (int, error) {
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all<<8 | all>>8, Ifindex: link.Attrs().Index}))
 }
 
-func (w *wire) read(fd int, port string, stop chan struct{}) {
+func (w *wire) Read(fd int, port string, stop chan struct{}) {
 	b, control := make([]byte, 10_000), make([]byte, 128)
 	for {
 		n, c, _, from, err := unix.Recvmsg(fd, b, control, 0)

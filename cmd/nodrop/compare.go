@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newCompareCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	cmd := &cobra.Command{
 		Use:   "compare BASELINE OTHER...",
 		Short: "Rank the results of several benchmarks, and print their differences",
@@ -24,17 +26,17 @@ one device. LABEL=ARGUMENT gives a result another name in the tables. The first 
 the baseline of all differences. The exit code is 0 when there is something to compare,
 whoever wins.
 
-` + sourceHelp,
+` + documents.Help,
 		Example: `  nodrop compare before.json after.json
   nodrop compare "FEC off=off.json" "FEC on=on.json" -o html --output-file fec.html`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	from := newSource(cmd)
-	out.addFlags(cmd, report.ComparisonFormats())
+	from := documents.NewSource(cmd)
+	out.AddFlags(cmd, report.ComparisonFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		if len(args) < 2 {
@@ -44,30 +46,30 @@ whoever wins.
 		if err != nil {
 			return err
 		}
-		return out.write(cmd.OutOrStdout(), comparison)
+		return out.Write(cmd.OutOrStdout(), comparison)
 	}
 	return cmd
 }
 
 // compared reads and compares results. Without a label a result is named after
 // its benchmark, or after its argument when benchmarks have the same name.
-func compared(ctx context.Context, from *source, args []string) (*report.Comparison, error) {
-	var documents []*report.Document
+func compared(ctx context.Context, from *documents.Source, args []string) (*report.Comparison, error) {
+	var read []*report.Document
 	labels, names := make([]string, len(args)), make([]string, len(args))
 	for i, arg := range args {
 		// A URL has equals signs of its own.
-		if label, rest, labelled := strings.Cut(arg, "="); labelled && label != "" && !isURL(label) {
+		if label, rest, labelled := strings.Cut(arg, "="); labelled && label != "" && !documents.IsURL(label) {
 			labels[i], arg = label, rest
 		}
-		document, err := from.read(ctx, arg)
+		document, err := from.Read(ctx, arg)
 		if err != nil {
 			return nil, err
 		}
-		documents = append(documents, document)
+		read = append(read, document)
 		names[i] = document.Benchmark.Name
 	}
 	for i, label := range labels {
-		same := func(name string) bool { return name == documents[i].Benchmark.Name }
+		same := func(name string) bool { return name == read[i].Benchmark.Name }
 		switch {
 		case label != "":
 			names[i] = label
@@ -80,6 +82,6 @@ func compared(ctx context.Context, from *source, args []string) (*report.Compari
 			names[i] = label
 		}
 	}
-	comparison, err := report.Compare(documents, names)
+	comparison, err := report.Compare(read, names)
 	return comparison, hint.With(err, "LABEL=FILE gives a result another name")
 }

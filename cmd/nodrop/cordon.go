@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 )
 
@@ -29,9 +30,9 @@ func newClosingCommand(name, short, state, patch string) *cobra.Command {
 		Example: "  kubectl nodrop " + name + " access-switch",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, _, err := k.connect()
+		c, _, err := k.Connect()
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func newClosingCommand(name, short, state, patch string) *cobra.Command {
 			case apierrors.IsForbidden(err):
 				return hint.With(err, "ask an owner of the lab, who has the ClusterRole nodrop-lab-owner")
 			case err != nil:
-				return unreachable(err)
+				return cluster.Unreachable(err)
 			}
 			line := "TestBed " + name + " is " + state
 			if l := bed.Status.Lease; l != nil {

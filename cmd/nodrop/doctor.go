@@ -15,15 +15,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/doctor"
 	"nodrop.dev/nodrop/internal/doctor/look"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newDoctorCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	var ask look.Ask
 	var engines []string
 	var namespace, lab string
@@ -48,10 +50,10 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
   kubectl nodrop doctor --engine xdp --node worker-1 --probe -o json`,
 		Args: cobra.NoArgs,
 	}
-	k := newKube(cmd)
-	out.addFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	k := cluster.NewClient(cmd)
+	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
 	flags := cmd.Flags()
-	flags.Lookup("output").Usage = out.names()
+	flags.Lookup("output").Usage = out.Names()
 	flags.StringVar(&ask.Bed, "bed", "", "look at what this TestBed needs")
 	flags.StringSliceVar(&engines, "engine", nil, "look at this engine only, may be repeated: "+engineNames(doctor.Engines))
 	flags.StringSliceVar(&ask.Nodes, "node", nil, "look at this node only, may be repeated")
@@ -61,7 +63,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 	flags.StringVar(&probe.Image, "probe-image", "", "image with nodrop for these pods (default: the operator's)")
 	flags.DurationVar(&probe.Timeout, "probe-timeout", time.Minute, "how long such a pod may take to start and end")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		if withProbe {
@@ -82,7 +84,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 		if err != nil {
 			return err
 		}
-		if err := out.write(cmd.OutOrStdout(), diagnosis(result)); err != nil {
+		if err := out.Write(cmd.OutOrStdout(), diagnosis(result)); err != nil {
 			return err
 		}
 		switch result.State() {
@@ -97,16 +99,16 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 }
 
 // examine gathers the facts and judges them.
-func examine(ctx context.Context, k *kube, namespace, lab string, ask look.Ask) (doctor.Report, error) {
-	config, objects, err := k.reach()
+func examine(ctx context.Context, k *cluster.Client, namespace, lab string, ask look.Ask) (doctor.Report, error) {
+	config, objects, err := k.Reach()
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	cluster, err := look.New(config, objects, namespace, lab)
+	looked, err := look.New(config, objects, namespace, lab)
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	facts, err := cluster.Facts(ctx, ask)
+	facts, err := looked.Facts(ctx, ask)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -114,7 +116,7 @@ func examine(ctx context.Context, k *kube, namespace, lab string, ask look.Ask) 
 	case hint.Of(err) != "":
 		return doctor.Report{}, err
 	default:
-		return doctor.Report{}, unreachable(err)
+		return doctor.Report{}, cluster.Unreachable(err)
 	}
 	engines := doctor.Engines
 	if facts.Bed != nil {

@@ -12,14 +12,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newHistoryCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	cmd := &cobra.Command{
-		Use:   "history " + historyArgument + "...",
+		Use:   "history " + documents.HistoryArgument + "...",
 		Short: "Show the figures of a benchmark over all its runs, and where their level changed",
 		Long: `Show the figures of a benchmark over all its runs, and where their level changed.
 Results of other tests, traffic or ports than those of the newest one are left out; the
@@ -27,49 +29,49 @@ device may differ. Rows that can be compared with no other count as absent. Ther
 nothing to set: docs/design/trends.md says how changes are found, and how often one is
 missed or wrong.
 
-` + historyHelp,
+` + documents.HistoryHelp,
 		Example: `  nodrop history nightly/
-  nodrop history monday.json tuesday.json wednesday.json -o json` + historyExamples,
+  nodrop history monday.json tuesday.json wednesday.json -o json` + documents.HistoryExamples,
 		Args: cobra.MinimumNArgs(1),
 	}
-	from := newSource(cmd)
-	out.addFlags(cmd, report.HistoryFormats())
+	from := documents.NewSource(cmd)
+	out.AddFlags(cmd, report.HistoryFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		h, err := historyOf(ctx, from, args)
 		if err != nil {
 			return err
 		}
-		return out.write(cmd.OutOrStdout(), h)
+		return out.Write(cmd.OutOrStdout(), h)
 	}
 	return cmd
 }
 
 // historyOf reads the results that arguments name, one after the other.
-func historyOf(ctx context.Context, from *source, args []string) (*report.History, error) {
+func historyOf(ctx context.Context, from *documents.Source, args []string) (*report.History, error) {
 	var b report.HistoryBuilder
-	if err := eachResult(ctx, from, args, b.Add); err != nil {
+	if err := Each(ctx, from, args, b.Add); err != nil {
 		return nil, err
 	}
 	return b.History()
 }
 
-// eachResult passes the results that arguments name to a function, one after the other.
-func eachResult(ctx context.Context, from *source, args []string, do func(*report.Document) error) error {
+// Each passes the results that arguments name to a function, one after the other.
+func Each(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error) error {
 	for _, arg := range args {
 		names, err := documentsIn(arg)
 		if err == nil && names == nil {
-			names, err = from.history(ctx, arg)
+			names, err = from.History(ctx, arg)
 		}
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			d, err := from.read(ctx, name)
+			d, err := from.Read(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -92,7 +94,7 @@ func documentsIn(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name := filepath.Join(dir, e.Name()); !e.IsDir() && isFile(e.Name()) {
+		if name := filepath.Join(dir, e.Name()); !e.IsDir() && documents.IsFile(e.Name()) {
 			names = append(names, name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/hostdevice"
+	"nodrop.dev/nodrop/internal/scaffold"
 )
 
 func newInitCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func newInitCommand() *cobra.Command {
 // newInitCommandFor returns the init command for a machine with these interfaces. asks reports
 // whether a user can answer questions.
 func newInitCommandFor(interfaces func() ([]hostdevice.Candidate, error), asks func(io.Reader) bool) *cobra.Command {
-	var w wanted
+	var w scaffold.Wanted
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write the three manifests of a first benchmark",
@@ -45,14 +46,14 @@ The device is one of
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&w.device, "device", "", "kind of the device: "+strings.Join(deviceKinds, ", "))
-	flags.StringSliceVar(&w.interfaces, "interfaces", nil, "interfaces of this machine that are cabled to the device, in pairs: the first sends to the second")
-	flags.StringSliceVar(&w.speeds, "speed", nil, "speed of all ports, or of each, such as 10G (default: that of the interfaces)")
-	flags.StringSliceVar(&w.addresses, "addresses", nil, "address of each port with prefix length (default: of 198.18.0.0/15, which RFC 2544 has for this)")
-	flags.StringSliceVar(&w.gateways, "gateways", nil, "for a router, its address on each port (default: the first address of the port's network)")
-	flags.StringVar(&w.vendor, "vendor", "", "vendor of the device, for the report")
-	flags.StringVar(&w.model, "model", "", "model of the device, for the report")
-	flags.StringVar(&w.name, "name", "lab", "name of the bed")
+	flags.StringVar(&w.Device, "device", "", "kind of the device: "+strings.Join(scaffold.DeviceKinds, ", "))
+	flags.StringSliceVar(&w.Interfaces, "interfaces", nil, "interfaces of this machine that are cabled to the device, in pairs: the first sends to the second")
+	flags.StringSliceVar(&w.Speeds, "speed", nil, "speed of all ports, or of each, such as 10G (default: that of the interfaces)")
+	flags.StringSliceVar(&w.Addresses, "addresses", nil, "address of each port with prefix length (default: of 198.18.0.0/15, which RFC 2544 has for this)")
+	flags.StringSliceVar(&w.Gateways, "gateways", nil, "for a router, its address on each port (default: the first address of the port's network)")
+	flags.StringVar(&w.Vendor, "vendor", "", "vendor of the device, for the report")
+	flags.StringVar(&w.Model, "model", "", "model of the device, for the report")
+	flags.StringVar(&w.Name, "name", "lab", "name of the bed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "."
 		if len(args) > 0 {
@@ -61,14 +62,14 @@ The device is one of
 		if err := free(dir); err != nil {
 			return err
 		}
-		var questions *prompt
+		var questions *scaffold.Prompt
 		if asks(cmd.InOrStdin()) {
-			questions = newPrompt(cmd.InOrStdin(), cmd.ErrOrStderr())
+			questions = scaffold.NewPrompt(cmd.InOrStdin(), cmd.ErrOrStderr())
 		}
-		if err := w.complete(interfaces, questions); err != nil {
+		if err := w.Complete(interfaces, questions); err != nil {
 			return err
 		}
-		files, err := w.manifests()
+		files, err := w.Manifests()
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,7 @@ The device is one of
 next:
   nodrop validate -f %[2]s
   sudo nodrop run -f %[2]s
-`, strings.Join(fileNames[:], ", "), dir)
+`, strings.Join(scaffold.FileNames[:], ", "), dir)
 		return err
 	}
 	return cmd
@@ -88,7 +89,7 @@ next:
 
 // free refuses a directory that has one of the files already.
 func free(dir string) error {
-	for _, name := range fileNames {
+	for _, name := range scaffold.FileNames {
 		path := filepath.Join(dir, name)
 		switch _, err := os.Lstat(path); {
 		case err == nil:
@@ -106,7 +107,7 @@ func writeManifests(dir string, files map[string]string) error {
 		return fmt.Errorf("making the directory: %w", err)
 	}
 	var written []string
-	for _, name := range fileNames {
+	for _, name := range scaffold.FileNames {
 		path := filepath.Join(dir, name)
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {

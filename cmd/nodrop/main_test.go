@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func TestExitCodesNeverChange(t *testing.T) {
@@ -82,16 +83,16 @@ func TestCommandLine(t *testing.T) {
 
 func TestLive(t *testing.T) {
 	clock := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-	say := func(l *live) {
-		l.update("a", "trial 1, 10s left")
-		l.update("a", "trial 1, 9s left")
-		l.update("b", "trial 2 with a long, long name")
-		l.keep("row done")
-		l.update("b", "trial 2, 1s left")
-		l.clear()
+	say := func(l *terminal.Live) {
+		l.Update("a", "trial 1, 10s left")
+		l.Update("a", "trial 1, 9s left")
+		l.Update("b", "trial 2 with a long, long name")
+		l.Keep("row done")
+		l.Update("b", "trial 2, 1s left")
+		l.Clear()
 	}
 	var plain bytes.Buffer
-	say(&live{out: &plain, now: clock})
+	say(&terminal.Live{Out: &plain, Now: clock})
 	want := "03:04:05 trial 1, 10s left\n03:04:05 trial 2 with a long, long name\n03:04:05 row done\n"
 	if plain.String() != want {
 		t.Errorf("plain:\n%s\nwant:\n%s", plain.String(), want)
@@ -99,19 +100,19 @@ func TestLive(t *testing.T) {
 	// While nothing changes a log has a line a minute.
 	plain.Reset()
 	now := clock()
-	l := &live{out: &plain, now: func() time.Time { return now }}
+	l := &terminal.Live{Out: &plain, Now: func() time.Time { return now }}
 	for second := range 150 {
 		now = clock().Add(time.Duration(second) * time.Second)
-		l.update("a", fmt.Sprintf("trial 1, %ds left", 150-second))
+		l.Update("a", fmt.Sprintf("trial 1, %ds left", 150-second))
 	}
 	want = "03:04:05 trial 1, 150s left\n03:05:05 trial 1, 90s left\n03:06:05 trial 1, 30s left\n"
 	if plain.String() != want {
 		t.Errorf("a log:\n%s\nwant:\n%s", plain.String(), want)
 	}
-	var terminal bytes.Buffer
-	say(&live{out: &terminal, now: clock, width: 24})
+	var screen bytes.Buffer
+	say(&terminal.Live{Out: &screen, Now: clock, Width: 24})
 	want = strings.Join([]string{"trial 1, 10s left", "trial 1, 9s left", "trial 2 with a long,...", "03:04:05 row done\n", "trial 2, 1s left", ""}, "\r\x1b[K")
-	if got := terminal.String(); got != "\r\x1b[K"+want {
+	if got := screen.String(); got != "\r\x1b[K"+want {
 		t.Errorf("terminal: %q\nwant: %q", got, "\r\x1b[K"+want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/manifestcheck"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -21,8 +22,8 @@ type manifestFlags struct {
 	policyFile string
 }
 
-// addFlags adds the flags of a command that reads manifests.
-func (m *manifestFlags) addFlags(cmd *cobra.Command) {
+// AddFlags adds the flags of a command that reads manifests.
+func (m *manifestFlags) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
 	cmd.Flags().BoolVarP(&m.recursive, "recursive", "R", false, "read also the directories in a directory that is given with -f")
 	cmd.Flags().StringArrayVar(&m.set, "set", nil, "PATH=VALUE in place of what the manifests say, such as benchmark.spec.tests[0].throughput.trialDuration=5s; may be repeated")
@@ -68,7 +69,7 @@ func withHidden(err error, set *manifest.Set, defaultPolicy *v1alpha1.TrafficPol
 	}
 	for _, b := range meant.Benchmarks() {
 		if bundle, err := meant.ResolveGiven(b); err == nil {
-			all.add(fits(bundle, defaultPolicy))
+			all.add(manifestcheck.Fits(bundle, defaultPolicy))
 		}
 	}
 	if len(meant.Benchmarks()) == 0 {
@@ -79,9 +80,9 @@ func withHidden(err error, set *manifest.Set, defaultPolicy *v1alpha1.TrafficPol
 	return all.join()
 }
 
-// read reads a benchmark and what it refers to, and refuses what is known to be wrong
+// Read reads a benchmark and what it refers to, and refuses what is known to be wrong
 // before anything runs. Without a name it is the only benchmark.
-func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (*manifest.Bundle, error) {
+func (m *manifestFlags) Read(cmd *cobra.Command, stdin io.Reader, name string) (*manifest.Bundle, error) {
 	set, defaultPolicy, err := m.load(cmd, stdin)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (
 	if err != nil {
 		return nil, err
 	}
-	return bundle, fits(bundle, defaultPolicy)
+	return bundle, manifestcheck.Fits(bundle, defaultPolicy)
 }
 
 // notes returns a note for the result for each change to the manifests.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/labpage"
 )
@@ -43,7 +44,7 @@ need the archive, and are on the page of the operator only.`,
   kubectl nodrop page --namespaces team-routing,team-switching`,
 		Args: cobra.NoArgs,
 	}
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.Flags().StringSliceVar(&namespaces, "namespaces", nil, "further namespaces to show")
 	cmd.Flags().StringVar(&labNamespace, "lab-namespace", "nodrop-lab", "namespace of the lab, whose reservations are maintenance windows")
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on; 0 is a free one")
@@ -53,25 +54,25 @@ need the archive, and are on the page of the operator only.`,
 		log := logr.FromSlogHandler(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 		ctrl.SetLogger(log)
 		klog.SetLogger(log)
-		_, namespace, err := k.connect()
+		_, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
-		rc, c, err := k.reach()
+		rc, c, err := k.Reach()
 		if err != nil {
 			return err
 		}
 		kube, err := kubernetes.NewForConfig(rc)
 		if err != nil {
-			return unreachable(err)
+			return cluster.Unreachable(err)
 		}
 		access, err := labpage.Own(ctx, kube)
 		if err != nil {
-			return unreachable(err)
+			return cluster.Unreachable(err)
 		}
 		shown, err := labpage.Namespaces(ctx, kube, append(namespaces, namespace))
 		if err != nil {
-			return unreachable(err)
+			return cluster.Unreachable(err)
 		}
 		caches, err := labpage.OwnCaches(ctx, rc, cache.Options{Scheme: c.Scheme()}, access, shown)
 		if err != nil {

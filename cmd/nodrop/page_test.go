@@ -58,7 +58,7 @@ func fetch(t *testing.T, method, address string, header map[string]string) (int,
 // team. The page opens only at its secret address.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 5)
 	c.benchmark("mine", inPhase(v1alpha1.PhaseRunning, ""))
 	c.store("mine", oneRow...)

@@ -21,7 +21,7 @@ import (
 // against a real API server: the gate fails, and so does the step, with the reports kept.
 func TestPipelineExamples(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	for name, read := range map[string]func(t *testing.T, replace *strings.Replacer) [][]string{
 		"ci": githubSteps, "tekton": tektonStep, "argo": argoStep,
 	} {
@@ -29,7 +29,7 @@ func TestPipelineExamples(t *testing.T) {
 	}
 }
 
-func (c *cluster) pipeline(t *testing.T, name string, read func(*testing.T, *strings.Replacer) [][]string) {
+func (c *apiServer) pipeline(t *testing.T, name string, read func(*testing.T, *strings.Replacer) [][]string) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

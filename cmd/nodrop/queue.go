@@ -18,6 +18,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/team"
 )
@@ -45,9 +46,9 @@ places among those, marked with >=, and for each bed how many wait in all.`,
   kubectl nodrop queue -n team-routing`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 func listLab(ctx context.Context, c client.Client, namespace string) (lab controllers.Lab, partial bool, _ error) {
 	var beds v1alpha1.TestBedList
 	if err := c.List(ctx, &beds); err != nil {
-		return lab, false, unreachable(err)
+		return lab, false, cluster.Unreachable(err)
 	}
 	var benchmarks v1alpha1.BenchmarkList
 	err := c.List(ctx, &benchmarks)
@@ -85,11 +86,11 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 		err = c.List(ctx, &benchmarks, client.InNamespace(namespace))
 	}
 	if err != nil {
-		return lab, partial, unreachable(err)
+		return lab, partial, cluster.Unreachable(err)
 	}
 	lab, err = controllers.ReadLab(ctx, c, beds.Items, benchmarks.Items)
 	if err != nil {
-		return lab, partial, unreachable(err)
+		return lab, partial, cluster.Unreachable(err)
 	}
 	return lab, partial, nil
 }

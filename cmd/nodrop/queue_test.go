@@ -16,7 +16,7 @@ import (
 )
 
 // bedWithHolder makes a bed that a benchmark has.
-func (c *cluster) bedWithHolder(name, holder string, queued int32) {
+func (c *apiServer) bedWithHolder(name, holder string, queued int32) {
 	c.t.Helper()
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerLeased}}}
 	bed.Spec = v1alpha1.TestBedSpec{
@@ -44,7 +44,7 @@ func (c *cluster) bedWithHolder(name, holder string, queued int32) {
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 5)
 	c.benchmark("waiting-1", inPhase(v1alpha1.PhaseQueued, "an old message"))
 	c.benchmark("waiting-2", nil)

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/cmd/nodrop/inpod"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/pki"
@@ -74,7 +75,7 @@ func TestARunnerAndARecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Recorder = &runner.Recorder{Address: address, CA: b.CA, Cert: b.Cert, Key: b.Key, IntervalMilliseconds: 1000}
-	points, err := openPoints(config, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	points, err := inpod.OpenPoints(config, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestARunnerAndARecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	state := runner.Run(t.Context(), config, engine, points.options("sim", nil)...)
+	state := runner.Run(t.Context(), config, engine, points.Options("sim", nil)...)
 	if len(state.Rows) == 0 {
 		t.Fatalf("%s: %s", state.Outcome, state.Message)
 	}
@@ -91,7 +92,7 @@ func TestARunnerAndARecorder(t *testing.T) {
 	fake.Set(func(metricstest.Request) (int, map[string]string, string, []int) { return 503, nil, token, nil })
 	first := record()
 	// close waits a few seconds only, which a busy machine may need to start the recorder.
-	eventually(t, "the recorder to take all points", func() bool { return points.stream.Counts().Queued == 0 },
+	eventually(t, "the recorder to take all points", func() bool { return points.Stream.Counts().Queued == 0 },
 		func() string { return first.stderr.String() })
 	if err := points.Close(); err != nil {
 		t.Fatalf("%v\n%s", err, &first.stderr)
@@ -189,14 +190,14 @@ func TestPointsOfARunnerThatGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Recorder = &runner.Recorder{Address: "127.0.0.1:1", CA: b.CA, Cert: b.Cert, Key: b.Key, IntervalMilliseconds: 1000}
-	points, err := openPoints(config, slog.New(slog.DiscardHandler))
+	points, err := inpod.OpenPoints(config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer points.client.Close()
+	defer points.Client.Close()
 	given := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64}}
-	points.options("sim", []v1alpha1.ResultRow{given})
-	if got := points.stream.Counts().Queued; got != 1 {
+	points.Options("sim", []v1alpha1.ResultRow{given})
+	if got := points.Stream.Counts().Queued; got != 1 {
 		t.Errorf("%d points are queued, want that of the run", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/reservation"
 )
@@ -29,9 +30,9 @@ the occurrence in progress ends, and the others stay; --all deletes it.`,
 		Args: cobra.MinimumNArgs(1),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end also the occurrences that come")
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ the bed then, and where the grant of the bed does not allow it for so long.`,
 	cmd.Flags().DurationVar(&by, "by", 0, "how much longer it takes")
 	cmd.Flags().StringVar(&until, "until", "", "when it ends")
 	cmd.Flags().StringVar(&zone, "time-zone", "UTC", "time zone of a time without one")
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (until == "") == (by == 0) {
 			return errors.New("give --by or --until, and not both")
@@ -125,7 +126,7 @@ the bed then, and where the grant of the bed does not allow it for so long.`,
 		if err != nil {
 			return err
 		}
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}

@@ -6,34 +6,36 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newReportCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	cmd := &cobra.Command{
-		Use:   "report " + sourceArgument,
+		Use:   "report " + documents.Argument,
 		Short: "Print the result of a benchmark",
 		Long: `Print the result of a benchmark: as a table, as a report in HTML or Markdown, or as a
 document for programs. The exit code is 0 when there is something to report.
 
-` + sourceHelp,
-		Example: `  nodrop report result.json -o html --output-file report.html` + sourceExamples,
+` + documents.Help,
+		Example: `  nodrop report result.json -o html --output-file report.html` + documents.Examples,
 		Args:    cobra.ExactArgs(1),
 	}
-	from := newSource(cmd)
-	out.addFlags(cmd, report.Formats())
+	from := documents.NewSource(cmd)
+	out.AddFlags(cmd, report.Formats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
-		document, err := from.read(ctx, args[0])
+		document, err := from.Read(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return out.write(cmd.OutOrStdout(), document)
+		return out.Write(cmd.OutOrStdout(), document)
 	}
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/preflight"
 	"nodrop.dev/nodrop/internal/reservation"
@@ -54,13 +55,13 @@ Times are written as 2026-12-01T22:00:00+01:00, or as 2026-12-01T22:00 in the ti
 	flags.StringVar(&f.purpose, "purpose", "", "what it is for; only people of the namespace see it")
 	flags.StringVar(&f.rule, "rule", "", "how it recurs, as an RRULE of RFC 5545 such as FREQ=WEEKLY;BYDAY=MO,WE")
 	flags.StringVar(&f.zone, "time-zone", "UTC", "time zone of times without one, and of the rule")
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := f.reservation(args, time.Now())
 		if err != nil {
 			return err
 		}
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
@@ -194,5 +195,5 @@ func reservationError(err error, r *v1alpha1.Reservation) error {
 	case apierrors.IsForbidden(err):
 		return hint.With(err, "ask for the ClusterRole edit (nodrop-edit is part of it) in this namespace; maintenance windows need the Role nodrop-lab-owner in the lab's namespace")
 	}
-	return unreachable(err)
+	return cluster.Unreachable(err)
 }

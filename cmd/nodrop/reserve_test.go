@@ -54,7 +54,7 @@ func TestReservationOfFlags(t *testing.T) {
 // TestReserve makes, extends and releases reservations in a cluster.
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 0)
 	c.nodrop(t, "reserve", "bed", "--name", "fans", "--for", "2h", "--purpose", "look at the fans").wants(0, "default     fans          bed", "")
 	c.nodrop(t, "reserve", "bed", "--name", "fans", "--for", "2h").wants(1, "", `there is a Reservation "fans" in namespace "default"`)

@@ -21,10 +21,11 @@ import (
 	router "nodrop.dev/nodrop/internal/routing/device"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/standalone"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newRunCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	var in manifestFlags
 	with := standalone.Options{Hidden: []string{metricsTokenEnv}}
 	var calibrationFile string
@@ -69,7 +70,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast` + clusterRunExample,
 		Args: cobra.MaximumNArgs(1),
 	}
-	in.addFlags(cmd)
+	in.AddFlags(cmd)
 	cmd.Flags().Float64Var(&with.Pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
@@ -77,12 +78,12 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 	cmd.Flags().BoolVar(&with.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
 	addRoutingFlags(cmd, &with.Routing)
-	write.addFlags(cmd)
+	write.AddFlags(cmd)
 	addStateDir(cmd, &with.StateDir)
-	out.addFlags(cmd, report.Formats())
+	out.AddFlags(cmd, report.Formats())
 	inCluster := newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		if wanted, err := inCluster.wanted(); err != nil {
@@ -98,7 +99,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		bundle, err := in.read(cmd, stdin, nameIn(args))
+		bundle, err := in.Read(cmd, stdin, nameIn(args))
 		if err != nil {
 			return err
 		}
@@ -110,11 +111,11 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		captures, err := newCaptures(out.file, &bundle.Benchmark)
+		captures, err := newCaptures(out.File, &bundle.Benchmark)
 		if err != nil {
 			return err
 		}
-		kept, left, err := openRows(out.file, in.files, bundle, calibration, with.InPlace, resume)
+		kept, left, err := openRows(out.File, in.files, bundle, calibration, with.InPlace, resume)
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 			return err
 		}
 		defer closeRows(kept, document.Phase, cmd.ErrOrStderr())
-		err = out.write(cmd.OutOrStdout(), document)
+		err = out.Write(cmd.OutOrStdout(), document)
 		if points != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.Close(cmd.Context()))
 		}
@@ -209,9 +210,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 			runner.WithObserver(func(s runner.State) { states <- s }),
 		}
 		if captures != nil {
-			opts = append(opts, runner.WithCapture(captures.keep))
+			opts = append(opts, runner.WithCapture(captures.Keep))
 		}
-		opts = append(append(opts, points.options(kept.Rows)...), intervalOptions(b, view, points)...)
+		opts = append(append(opts, points.Options(kept.Rows)...), intervalOptions(b, view, points)...)
 		ended <- runner.RunVariants(ctx, b.Variants, opts...)
 	}()
 	state := view.follow(states, ended, interrupted, func() {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
@@ -185,7 +186,7 @@ func applyObject(ctx context.Context, c client.Client, o *unstructured.Unstructu
 	case apierrors.IsForbidden(err):
 		return nil, hint.With(err, "ask for the ClusterRole edit (nodrop-edit is part of it) in this namespace, or choose another with -n")
 	}
-	return nil, unreachable(err)
+	return nil, cluster.Unreachable(err)
 }
 
 // reportFiles are the endings of the reports of a benchmark, by format.

@@ -35,9 +35,9 @@ func newCaptures(outputFile string, b *v1alpha1.Benchmark) (*captures, error) {
 	return &captures{dir: outputFile + ".captures", names: map[string]bool{}}, nil
 }
 
-// keep writes the frames of the trials that a row rests on. It returns nil when there are
+// Keep writes the frames of the trials that a row rests on. It returns nil when there are
 // none.
-func (c *captures) keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.CaptureFile, error) {
+func (c *captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.CaptureFile, error) {
 	var trials []capture.Trial
 	if t := out.Trial; t != nil {
 		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)), Frames: t.Captured()})

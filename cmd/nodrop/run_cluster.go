@@ -19,15 +19,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 // clusterRun is "run --wait": benchmarks are applied to the cluster and followed to their end.
 type clusterRun struct {
-	kube *kube
+	kube *cluster.Client
 	// local and here are the flags of a run without a cluster, and those of one in it.
 	local, here *pflag.FlagSet
 
@@ -60,7 +63,7 @@ func newClusterRun(cmd *cobra.Command, shared ...string) *clusterRun {
 		}
 	})
 	apart := &cobra.Command{}
-	r.kube = newKube(apart)
+	r.kube = cluster.NewClient(apart)
 	flags := apart.Flags()
 	flags.StringVar(&r.nameSuffix, "name-suffix", "", "with --wait, applies the benchmarks and profiles under names that end in a dash and this text, such as a commit")
 	flags.StringVar(&r.reportDir, "report-dir", "", "with --wait, directory for the reports of each benchmark: NAME.html, NAME.json, NAME.xml (JUnit) and NAME.sarif")
@@ -94,7 +97,7 @@ func (r *clusterRun) wanted() (bool, error) {
 }
 
 // run applies the benchmarks, follows them one after the other to their ends, and reports.
-func (r *clusterRun) run(cmd *cobra.Command, in *manifestFlags, out *output, name string) error {
+func (r *clusterRun) run(cmd *cobra.Command, in *manifestFlags, out *terminal.Output, name string) error {
 	set, _, err := in.load(cmd, cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -103,19 +106,19 @@ func (r *clusterRun) run(cmd *cobra.Command, in *manifestFlags, out *output, nam
 	if err != nil {
 		return err
 	}
-	c, namespace, err := r.kube.connect()
+	c, namespace, err := r.kube.Connect()
 	if err != nil {
 		return err
 	}
-	chosen, err := chooseObjects(objects, namespace, r.kube.asked(), name)
+	chosen, err := chooseObjects(objects, namespace, r.kube.HasNamespace(), name)
 	if err != nil {
 		return err
 	}
 	if err := chosen.rename(r.nameSuffix); err != nil {
 		return err
 	}
-	if len(chosen.benchmarks) > 1 && (report.Format(out.format) != report.FormatTable || out.file != "") {
-		return hint.With(fmt.Errorf("-o %s and --output-file have the result of one benchmark, and there are %d", out.format, len(chosen.benchmarks)), "give --report-dir in their place, or name one benchmark")
+	if len(chosen.benchmarks) > 1 && (report.Format(out.Format) != report.FormatTable || out.File != "") {
+		return hint.With(fmt.Errorf("-o %s and --output-file have the result of one benchmark, and there are %d", out.Format, len(chosen.benchmarks)), "give --report-dir in their place, or name one benchmark")
 	}
 	if err := makeReportDir(r.reportDir); err != nil {
 		return err
@@ -155,26 +158,26 @@ func (r *clusterRun) follow(ctx context.Context, c client.WithWatch, applied []c
 	var ended []*v1alpha1.Benchmark
 	interrupted := false
 	for i, key := range applied {
-		l := newLive(stderr)
+		l := terminal.NewLive(stderr)
 		if len(applied) > 1 {
-			l.keep(fmt.Sprintf("benchmark %s (%d of %d)", key.Name, i+1, len(applied)))
+			l.Keep(fmt.Sprintf("benchmark %s (%d of %d)", key.Name, i+1, len(applied)))
 		}
-		w := &watcher{client: c, key: key, live: l, retry: time.Second}
-		b, err := w.untilFinished(ctx)
+		w := &cluster.Watcher{Client: c, Key: key, Live: l, Retry: time.Second}
+		b, err := w.UntilFinished(ctx)
 		if err != nil && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) && r.abortOnInterrupt && !interrupted {
 			interrupted = true
 			stop() // A second signal has its usual effect.
-			l.keep("interrupted: aborting")
+			l.Keep("interrupted: aborting")
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), abortPatience)
 			defer cancel()
 			if failed := abortAll(ctx, c, applied[i:]); failed != nil {
-				l.clear()
+				l.Clear()
 				return ended, failed
 			}
-			b, err = w.untilFinished(ctx)
+			b, err = w.UntilFinished(ctx)
 		}
-		l.clear()
+		l.Clear()
 		if err != nil {
 			timeout := r.timeout
 			if interrupted {
@@ -202,8 +205,8 @@ func abortAll(ctx context.Context, c client.Client, keys []client.ObjectKey) err
 }
 
 // report writes the result of a benchmark to stdout and to the directory of reports.
-func (r *clusterRun) report(cmd *cobra.Command, c client.Client, b *v1alpha1.Benchmark, file string, out *output, further bool) error {
-	document, err := documentOf(cmd.Context(), c, b)
+func (r *clusterRun) report(cmd *cobra.Command, c client.Client, b *v1alpha1.Benchmark, file string, out *terminal.Output, further bool) error {
+	document, err := documents.OfBenchmark(cmd.Context(), c, b)
 	if err != nil {
 		return err
 	}
@@ -216,7 +219,7 @@ func (r *clusterRun) report(cmd *cobra.Command, c client.Client, b *v1alpha1.Ben
 	if further {
 		fmt.Fprintln(cmd.OutOrStdout())
 	}
-	return out.write(cmd.OutOrStdout(), document)
+	return out.Write(cmd.OutOrStdout(), document)
 }
 
 // worst is the outcome of several benchmarks. A device that failed comes before a lab that
@@ -231,9 +234,6 @@ func worst(ended []*v1alpha1.Benchmark) error {
 	}
 	return nil
 }
-
-// asked reports whether the namespace was given on the command line.
-func (k *kube) asked() bool { return k.overrides.Context.Namespace != "" }
 
 // makeReportDir makes the directory of reports before anything runs; nothing without one.
 func makeReportDir(dir string) error {

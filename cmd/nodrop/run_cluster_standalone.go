@@ -2,7 +2,11 @@
 
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/terminal"
+)
 
 const clusterRunHelp, clusterRunExample = "", ""
 
@@ -13,4 +17,4 @@ func newClusterRun(*cobra.Command, ...string) *clusterRun { return &clusterRun{}
 
 func (*clusterRun) wanted() (bool, error) { return false, nil }
 
-func (*clusterRun) run(*cobra.Command, *manifestFlags, *output, string) error { return nil }
+func (*clusterRun) run(*cobra.Command, *manifestFlags, *terminal.Output, string) error { return nil }

@@ -57,8 +57,8 @@ spec:
 
 func TestRunInTheCluster(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	for name, test := range map[string]func(*testing.T, *cluster){
+	c := newAPIServer(t)
+	for name, test := range map[string]func(*testing.T, *apiServer){
 		"a run per commit": runPerCommit, "the same name": runTheSameName, "no fights": runWithoutFights,
 		"interrupted": runInterrupted, "aborted": runAborted, "several": runSeveral, "all or none": runAllOrNone, "timeout": runTimesOut,
 	} {
@@ -82,7 +82,7 @@ func pipelineFile(t *testing.T, texts ...string) string {
 }
 
 // appears waits for a benchmark.
-func (c *cluster) appears(t *testing.T, name string) *v1alpha1.Benchmark {
+func (c *apiServer) appears(t *testing.T, name string) *v1alpha1.Benchmark {
 	t.Helper()
 	b := &v1alpha1.Benchmark{}
 	eventually(t, "benchmark "+name, func() bool {
@@ -99,7 +99,7 @@ func managers(o client.Object) []string {
 	return all
 }
 
-func runPerCommit(t *testing.T, c *cluster) {
+func runPerCommit(t *testing.T, c *apiServer) {
 	file := pipelineFile(t, fmt.Sprintf(profileText, "commit", "64"), fmt.Sprintf(benchmarkText, "commit", "commit", "30s"), bedText)
 	reports := filepath.Join(t.TempDir(), "new", "reports")
 	args := []string{"run", "--wait", "-f", file, "--name-suffix", "0a1b2c3", "--report-dir", reports, "--set", "benchmark.spec.testBedName=candidate"}
@@ -136,7 +136,7 @@ func runPerCommit(t *testing.T, c *cluster) {
 	p.wants(exit.Failed, "Benchmark default/commit-0a1b2c3: Failed", "it is not measured again")
 }
 
-func runTheSameName(t *testing.T, c *cluster) {
+func runTheSameName(t *testing.T, c *apiServer) {
 	c.nodrop(t, "run", "--wait", "--timeout", "1s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "30s"))).wants(exit.Unfinished, "", "")
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")))
 	p.wants(exit.Use, "", "hint: give --name-suffix")
@@ -149,7 +149,7 @@ func runTheSameName(t *testing.T, c *cluster) {
 }
 
 // runWithoutFights leaves fields to a tool such as Argo CD.
-func runWithoutFights(t *testing.T, c *cluster) {
+func runWithoutFights(t *testing.T, c *apiServer) {
 	owned := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "nodrop.dev/v1alpha1", "kind": "TrafficProfile",
 		"metadata": map[string]any{"name": "of-argo", "namespace": "default"},
 		"spec":     map[string]any{"frameSizes": []any{int64(64)}, "pattern": map[string]any{"pairs": map[string]any{"bidirectional": true}}, "packet": map[string]any{"ipv4": map[string]any{}}}}}
@@ -168,7 +168,7 @@ func runWithoutFights(t *testing.T, c *cluster) {
 	p.wants(exit.Passed, "Passed", "")
 }
 
-func runInterrupted(t *testing.T, c *cluster) {
+func runInterrupted(t *testing.T, c *apiServer) {
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "left", "pairs", "30s")))
 	p.says("Pending")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -180,7 +180,7 @@ func runInterrupted(t *testing.T, c *cluster) {
 	}
 }
 
-func runAborted(t *testing.T, c *cluster) {
+func runAborted(t *testing.T, c *apiServer) {
 	reports := t.TempDir()
 	p := c.nodrop(t, "run", "--wait", "--abort-on-interrupt", "--report-dir", reports, "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "stopped", "pairs", "30s")))
 	p.says("Pending")
@@ -195,7 +195,7 @@ func runAborted(t *testing.T, c *cluster) {
 	}
 }
 
-func runSeveral(t *testing.T, c *cluster) {
+func runSeveral(t *testing.T, c *apiServer) {
 	file := pipelineFile(t, fmt.Sprintf(benchmarkText, "one", "pairs", "30s"), fmt.Sprintf(benchmarkText, "two", "pairs", "31s"), fmt.Sprintf(benchmarkText, "three", "pairs", "32s"))
 	c.nodrop(t, "run", "--wait", "-f", file, "-o", "json").wants(exit.Use, "", "hint: give --report-dir")
 	p := c.nodrop(t, "run", "--wait", "-f", file)
@@ -211,7 +211,7 @@ func runSeveral(t *testing.T, c *cluster) {
 }
 
 // runAllOrNone makes no benchmark of files of which one is refused.
-func runAllOrNone(t *testing.T, c *cluster) {
+func runAllOrNone(t *testing.T, c *apiServer) {
 	c.benchmark("second", nil)
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "first", "pairs", "30s"), fmt.Sprintf(benchmarkText, "second", "pairs", "33s")))
 	p.wants(exit.Use, "", "Benchmark default/second is owned by another tool")
@@ -221,7 +221,7 @@ func runAllOrNone(t *testing.T, c *cluster) {
 	}
 }
 
-func runTimesOut(t *testing.T, c *cluster) {
+func runTimesOut(t *testing.T, c *apiServer) {
 	p := c.nodrop(t, "run", "--wait", "--timeout", "2s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "long", "pairs", "30s")))
 	p.wants(exit.Unfinished, "", "nodrop: benchmark long did not end in 2s")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
@@ -38,10 +39,10 @@ func findBaselines(ctx context.Context, bundle *manifest.Bundle, args []string) 
 		if info.IsDir() && isEmpty(arg) {
 			continue // The first run of a series has nothing before it.
 		}
-		if !info.IsDir() && !isFile(arg) {
+		if !info.IsDir() && !documents.IsFile(arg) {
 			return nil, hint.With(fmt.Errorf("--baseline: %s has none of the endings .json, .yaml, .yml and .zst", arg), "nodrop run -o json --output-file writes a result")
 		}
-		if err := eachResult(ctx, &source{}, []string{arg}, found.Add); err != nil {
+		if err := Each(ctx, &documents.Source{}, []string{arg}, found.Add); err != nil {
 			return nil, fmt.Errorf("--baseline: %w", err)
 		}
 	}
@@ -51,7 +52,7 @@ func findBaselines(ctx context.Context, bundle *manifest.Bundle, args []string) 
 // isEmpty reports whether a directory has no results.
 func isEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && isFile(e.Name()) })
+	return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && documents.IsFile(e.Name()) })
 }
 
 // sayMissing prints the gates that will be inconclusive because their baseline is missing.

@@ -47,7 +47,7 @@ type metricsFlags struct {
 	interval time.Duration
 }
 
-func (f *metricsFlags) addFlags(cmd *cobra.Command) {
+func (f *metricsFlags) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.sink.URL, "metrics", "", "write rows, trials and samples to the InfluxDB at this URL; the token is that in --metrics-token-file or $"+metricsTokenEnv)
 	f.sink.AddFlags(flags, "metrics-")
@@ -137,8 +137,8 @@ func openRunSpool(database string) (*spool.Spool, string, error) {
 	return nil, "", fmt.Errorf("%d runs write metrics to %s: wait for one to end", maxRunSpools, database)
 }
 
-// options make a run write metrics; rows are those that were finished earlier.
-func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
+// Options make a run write metrics; rows are those that were finished earlier.
+func (m *runMetrics) Options(given []v1alpha1.ResultRow) []runner.Option {
 	if m == nil {
 		return nil
 	}

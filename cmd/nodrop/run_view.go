@@ -11,12 +11,13 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 // runView shows a run in this process: every finished row, and once a second
 // the trial in hand with the time left, and with what each port does in it.
 type runView struct {
-	live *live
+	live *terminal.Live
 	// intervals of the trial in hand, the last one only; see watch.
 	intervals chan method.Interval
 	// problems are shown at once and stay on the screen.
@@ -31,16 +32,16 @@ type runView struct {
 
 // newRunView shows a run on out.
 func newRunView(out io.Writer) *runView {
-	return &runView{live: newLive(out), intervals: make(chan method.Interval, 1), problems: make(chan error, 1)}
+	return &runView{live: terminal.NewLive(out), intervals: make(chan method.Interval, 1), problems: make(chan error, 1)}
 }
 
 // every returns the interval at which the view reads the port counters: each second if lines
 // are rewritten, and else several times for each line.
 func (v *runView) every() time.Duration {
-	if v.live.width > 0 {
+	if v.live.Width > 0 {
 		return time.Second
 	}
-	return lineInterval / 6
+	return terminal.LineInterval / 6
 }
 
 // watch takes an interval in place of one that was not shown. It does not wait.
@@ -69,7 +70,7 @@ func (v *runView) lost(err error) {
 // follow shows states until the run has ended, and returns the last one. It calls interrupt
 // once, when interrupted ends.
 func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, interrupted context.Context, interrupt func()) runner.State {
-	defer v.live.clear()
+	defer v.live.Clear()
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	stopping := interrupted.Done()
@@ -84,12 +85,12 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 			v.interval = i
 			v.tick()
 		case err := <-v.problems:
-			v.live.keep("nodrop: " + err.Error())
+			v.live.Keep("nodrop: " + err.Error())
 		case <-second.C:
 			v.tick()
 		case <-stopping:
 			stopping = nil
-			v.live.keep("stopping: the trial in hand is given up, finished rows are kept")
+			v.live.Keep("stopping: the trial in hand is given up, finished rows are kept")
 			interrupt()
 		}
 	}
@@ -97,7 +98,7 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 
 func (v *runView) see(state runner.State) {
 	for _, row := range state.Rows[min(v.rows, len(state.Rows)):] {
-		v.live.keep(report.RowLine(row))
+		v.live.Keep(report.RowLine(row))
 	}
 	v.rows = max(v.rows, len(state.Rows))
 	if trialKey(state.Progress) != trialKey(v.last.Progress) {
@@ -107,8 +108,8 @@ func (v *runView) see(state runner.State) {
 		default:
 		}
 	}
-	v.last, v.at, v.dirty = state, v.live.now(), true
-	if v.live.width > 0 {
+	v.last, v.at, v.dirty = state, v.live.Now(), true
+	if v.live.Width > 0 {
 		v.tick()
 	}
 }
@@ -120,16 +121,16 @@ func (v *runView) tick() {
 		return
 	}
 	progress := v.last.Progress
-	passed := int64(v.live.now().Sub(v.at) / time.Second)
+	passed := int64(v.live.Now().Sub(v.at) / time.Second)
 	text := progressLine(progress, max(0, progress.SecondsLeft-passed))
 	key := trialKey(progress)
 	switch {
 	case v.interval.Length == 0:
-		v.live.update(key, text)
-	case v.live.width > 0:
-		v.live.update(key, text, report.IntervalTable(v.interval, min(v.live.height-3, portLines))...)
+		v.live.Update(key, text)
+	case v.live.Width > 0:
+		v.live.Update(key, text, report.IntervalTable(v.interval, min(v.live.Height-3, portLines))...)
 	default:
-		v.live.update(key, text+": "+report.IntervalLine(v.interval))
+		v.live.Update(key, text+": "+report.IntervalLine(v.interval))
 	}
 }
 

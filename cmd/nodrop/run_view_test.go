@@ -31,7 +31,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	show := func(out *bytes.Buffer, width, height int) {
 		v := newRunView(out)
-		v.live.width, v.live.height, v.live.now = width, height, func() time.Time { return now }
+		v.live.Width, v.live.Height, v.live.Now = width, height, func() time.Time { return now }
 		v.see(inHand("throughput 64 B: 50% for 60s"))
 		v.tick()
 		v.watch(method.Interval{}) // One that was not read is replaced.
@@ -42,7 +42,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 		v.watch(anInterval())
 		v.see(inHand("throughput 64 B: 75% for 60s"))
 		v.tick()
-		v.live.clear()
+		v.live.Clear()
 	}
 	var terminal, log bytes.Buffer
 	show(&terminal, 120, 30)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/schedule"
 )
@@ -35,14 +36,14 @@ condition LastRunPassed, and as earlier ones for its next firing.`,
   kubectl nodrop watch "$(kubectl nodrop trigger nightly --cell image-candidate -o name)"`,
 		Args: cobra.ExactArgs(1),
 	}
-	k := newKube(cmd)
+	k := cluster.NewClient(cmd)
 	cmd.Flags().StringArrayVar(&cells, "cell", nil, "only this cell of the matrix, by its name (label "+v1alpha1.LabelCell+"); may be repeated")
 	cmd.Flags().StringVarP(&format, "output", "o", "", "name: print the names of the benchmarks only, one in a line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if format != "" && format != "name" {
 			return hint.With(fmt.Errorf("-o is %q: give name, or leave it out", format), "see "+cmd.CommandPath()+" --help")
 		}
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
@@ -102,7 +103,7 @@ func createAll(ctx context.Context, c client.Client, firing []*v1alpha1.Benchmar
 		case apierrors.IsForbidden(err):
 			refused = append(refused, hint.With(err, "ask for the ClusterRole edit (nodrop-edit is part of it) in this namespace"))
 		case err != nil:
-			return unreachable(err)
+			return cluster.Unreachable(err)
 		case namesOnly:
 			fmt.Fprintln(out, b.Name)
 		default:
@@ -122,7 +123,7 @@ func getSchedule(ctx context.Context, c client.Client, key client.ObjectKey) (*v
 	err := c.Get(ctx, key, s)
 	if !apierrors.IsNotFound(err) {
 		if err != nil {
-			return nil, unreachable(err)
+			return nil, cluster.Unreachable(err)
 		}
 		return s, nil
 	}

@@ -17,7 +17,7 @@ import (
 // TestTrigger makes the benchmarks of a schedule as a member of a team.
 func TestTrigger(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	s := &v1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nightly"}}
 	s.Spec.Schedule, s.Spec.Suspend = "0 2 * * *", true
 	s.Spec.Matrix = &v1alpha1.BenchmarkMatrix{TestBedNames: []string{"new", "old"}}

@@ -16,15 +16,17 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/manifestcheck"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/reservation"
 	"nodrop.dev/nodrop/internal/schedule"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newValidateCommand() *cobra.Command {
 	var in manifestFlags
-	var out output
+	var out terminal.Output
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE [NAME]",
 		Short: "Check manifests without running them, and say how long they take",
@@ -39,10 +41,10 @@ The exit code is 0 when everything is valid, and 1 when something is not.`,
   nodrop validate -f . --set 'benchmark.spec.tests[throughput].throughput.trialDuration=5s'`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	in.addFlags(cmd)
-	out.addFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	in.AddFlags(cmd)
+	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
 		forecast, err := validate(cmd, in, nameIn(args))
@@ -50,8 +52,8 @@ The exit code is 0 when everything is valid, and 1 when something is not.`,
 			forecast.Problems = problemsIn(err)
 		}
 		forecast.Valid = err == nil
-		if err == nil || out.format == string(report.FormatJSON) || len(forecast.Benchmarks) > 0 {
-			if err := out.write(cmd.OutOrStdout(), forecast); err != nil {
+		if err == nil || out.Format == string(report.FormatJSON) || len(forecast.Benchmarks) > 0 {
+			if err := out.Write(cmd.OutOrStdout(), forecast); err != nil {
 				return err
 			}
 		}
@@ -224,7 +226,7 @@ type problem struct {
 
 // add forecasts a benchmark when it is valid.
 func (f *forecast) add(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
-	if err := fits(bundle, defaultPolicy); err != nil {
+	if err := manifestcheck.Fits(bundle, defaultPolicy); err != nil {
 		return err
 	}
 	made, err := plan.Build(&bundle.Benchmark, &bundle.Profile, &bundle.Bed)
@@ -283,7 +285,7 @@ func (f forecast) Write(w io.Writer, format report.Format) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := b.write(w); err != nil {
+		if err := b.Write(w); err != nil {
 			return err
 		}
 	}
@@ -305,7 +307,7 @@ func (f forecast) Write(w io.Writer, format report.Format) error {
 	return nil
 }
 
-func (b benchmarkForecast) write(w io.Writer) error {
+func (b benchmarkForecast) Write(w io.Writer) error {
 	fmt.Fprintf(w, "Benchmark %s/%s is valid\n", b.Namespace, b.Name)
 	fmt.Fprintf(w, "  bed %s (engine %s, %d ports), profile %s\n\n", b.TestBed, b.Engine, b.Ports, b.Profile)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -13,13 +13,16 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"nodrop.dev/nodrop/internal/cluster"
+	"nodrop.dev/nodrop/internal/documents"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
 func newWatchCommand() *cobra.Command {
-	var out output
+	var out terminal.Output
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "watch NAME",
@@ -35,8 +38,8 @@ did.`,
   kubectl nodrop watch router-rfc2544 --timeout 30m -o json --output-file result.json`,
 		Args: cobra.ExactArgs(1),
 	}
-	k := newKube(cmd)
-	out.addFlags(cmd, report.Formats())
+	k := cluster.NewClient(cmd)
+	out.AddFlags(cmd, report.Formats())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop watching after this time; the benchmark goes on (0: never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -46,24 +49,24 @@ did.`,
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		if err := out.check(); err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
-		c, namespace, err := k.connect()
+		c, namespace, err := k.Connect()
 		if err != nil {
 			return err
 		}
-		w := &watcher{client: c, key: client.ObjectKey{Namespace: namespace, Name: args[0]}, live: newLive(cmd.ErrOrStderr()), retry: time.Second}
-		benchmark, err := w.untilFinished(ctx)
-		w.live.clear()
+		w := &cluster.Watcher{Client: c, Key: client.ObjectKey{Namespace: namespace, Name: args[0]}, Live: terminal.NewLive(cmd.ErrOrStderr()), Retry: time.Second}
+		benchmark, err := w.UntilFinished(ctx)
+		w.Live.Clear()
 		if err != nil {
 			return stoppedWatching(ctx, err, args[0], timeout)
 		}
-		document, err := documentOf(ctx, c, benchmark)
+		document, err := documents.OfBenchmark(ctx, c, benchmark)
 		if err != nil {
 			return err
 		}
-		if err := out.write(cmd.OutOrStdout(), document); err != nil {
+		if err := out.Write(cmd.OutOrStdout(), document); err != nil {
 			return err
 		}
 		return exit.Outcome(benchmark.Status.Phase)

@@ -29,15 +29,15 @@ import (
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// cluster is an API server behind a line that can be cut.
-type cluster struct {
+// apiServer is an API server behind a line that can be cut.
+type apiServer struct {
 	t          *testing.T
 	client     client.Client
 	kubeconfig string
 	line       *cutter
 }
 
-func newCluster(t *testing.T) *cluster {
+func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	rest, env := kubetest.Start(t, nil)
 	scheme := runtime.NewScheme()
@@ -52,7 +52,7 @@ func newCluster(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := &cluster{t: t, client: c, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	result := &apiServer{t: t, client: c, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	for _, entry := range config.Clusters {
 		server, err := url.Parse(entry.Server)
 		if err != nil {
@@ -76,7 +76,7 @@ func newCluster(t *testing.T) *cluster {
 }
 
 // benchmark makes a benchmark with a status.
-func (c *cluster) benchmark(name string, change func(*v1alpha1.BenchmarkStatus)) {
+func (c *apiServer) benchmark(name string, change func(*v1alpha1.BenchmarkStatus)) {
 	c.t.Helper()
 	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 	b.Spec = v1alpha1.BenchmarkSpec{TestBedName: "bed", TrafficProfileName: "pairs",
@@ -95,7 +95,7 @@ func (c *cluster) benchmark(name string, change func(*v1alpha1.BenchmarkStatus))
 	}
 }
 
-func (c *cluster) status(name string, change func(*v1alpha1.BenchmarkStatus)) {
+func (c *apiServer) status(name string, change func(*v1alpha1.BenchmarkStatus)) {
 	c.t.Helper()
 	var b v1alpha1.Benchmark
 	if err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: name}, &b); err != nil {
@@ -108,7 +108,7 @@ func (c *cluster) status(name string, change func(*v1alpha1.BenchmarkStatus)) {
 }
 
 // store stores rows of a benchmark, as the operator does.
-func (c *cluster) store(name string, rows ...v1alpha1.ResultRow) {
+func (c *apiServer) store(name string, rows ...v1alpha1.ResultRow) {
 	c.t.Helper()
 	var b v1alpha1.Benchmark
 	if err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: name}, &b); err != nil {
@@ -124,7 +124,7 @@ func (c *cluster) store(name string, rows ...v1alpha1.ResultRow) {
 	})
 }
 
-func (c *cluster) nodrop(t *testing.T, args ...string) *process {
+func (c *apiServer) nodrop(t *testing.T, args ...string) *process {
 	t.Helper()
 	return start(t, append(args, "--kubeconfig", c.kubeconfig)...)
 }
@@ -140,7 +140,7 @@ var oneRow = []v1alpha1.ResultRow{{
 
 func TestWatchAndReport(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newAPIServer(t)
 	t.Run("follows over a broken connection", func(t *testing.T) { followsOverABrokenConnection(t, c) })
 	t.Run("exit codes", func(t *testing.T) { exitCodes(t, c) })
 	t.Run("stops watching", func(t *testing.T) { stopsWatching(t, c) })
@@ -150,7 +150,7 @@ func TestWatchAndReport(t *testing.T) {
 	t.Run("compare", func(t *testing.T) { compares(t, c) })
 }
 
-func followsOverABrokenConnection(t *testing.T, c *cluster) {
+func followsOverABrokenConnection(t *testing.T, c *apiServer) {
 	c.benchmark("followed", nil)
 	p := c.nodrop(t, "watch", "followed")
 	p.says("Pending")
@@ -181,7 +181,7 @@ func followsOverABrokenConnection(t *testing.T, c *cluster) {
 	}
 }
 
-func exitCodes(t *testing.T, c *cluster) {
+func exitCodes(t *testing.T, c *apiServer) {
 	for phase, code := range map[v1alpha1.BenchmarkPhase]int{
 		v1alpha1.PhasePassed: exit.Passed, v1alpha1.PhaseFailed: exit.Failed, v1alpha1.PhaseInvalid: exit.Invalid,
 		v1alpha1.PhaseAborted: exit.Aborted, v1alpha1.PhaseError: exit.Error, v1alpha1.PhaseInconclusive: exit.Inconclusive,
@@ -193,7 +193,7 @@ func exitCodes(t *testing.T, c *cluster) {
 	}
 }
 
-func stopsWatching(t *testing.T, c *cluster) {
+func stopsWatching(t *testing.T, c *apiServer) {
 	c.benchmark("slow", inPhase(v1alpha1.PhaseQueued, "waiting"))
 	p := c.nodrop(t, "watch", "slow", "--timeout", "1s")
 	p.wants(exit.Unfinished, "", "nodrop: benchmark slow did not end in 1s\nhint: it goes on in the cluster")
@@ -206,7 +206,7 @@ func stopsWatching(t *testing.T, c *cluster) {
 	p.wants(exit.Unfinished, "", "nodrop: watching was interrupted\nhint: it goes on in the cluster")
 }
 
-func deletedWhileWatched(t *testing.T, c *cluster) {
+func deletedWhileWatched(t *testing.T, c *apiServer) {
 	c.benchmark("deleted", inPhase(v1alpha1.PhaseQueued, "waiting"))
 	p := c.nodrop(t, "watch", "deleted")
 	p.says("Queued: waiting")
@@ -217,7 +217,7 @@ func deletedWhileWatched(t *testing.T, c *cluster) {
 	p.wants(exit.Use, "", "nodrop: the benchmark was deleted while it was watched")
 }
 
-func notFound(t *testing.T, c *cluster) {
+func notFound(t *testing.T, c *apiServer) {
 	c.benchmark("there", nil)
 	for _, command := range []string{"watch", "report"} {
 		p := c.nodrop(t, command, "their")
@@ -230,7 +230,7 @@ func notFound(t *testing.T, c *cluster) {
 	}
 }
 
-func reports(t *testing.T, c *cluster) {
+func reports(t *testing.T, c *apiServer) {
 	c.benchmark("reported", inPhase(v1alpha1.PhaseRunning, ""))
 	c.store("reported", oneRow...)
 	p := c.nodrop(t, "report", "reported")
@@ -272,7 +272,7 @@ func reports(t *testing.T, c *cluster) {
 	p.wants(exit.Use, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
 }
 
-func compares(t *testing.T, c *cluster) {
+func compares(t *testing.T, c *apiServer) {
 	for name, fps := range map[string]int64{"monday": 20_000_000_000, "friday": 25_000_000_000} {
 		row := *oneRow[0].DeepCopy()
 		row.Frames.FramesPerSecond, row.Frames.OfferedFramesPerSecond, row.Frames.Sent, row.Frames.Received = fps, fps, fps, fps

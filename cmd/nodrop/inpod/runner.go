@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -40,7 +40,7 @@ type runnerOptions struct {
 // errToldToEnd is the reason for the end of a runner's context.
 var errToldToEnd = errors.New("the runner's pod is being stopped")
 
-func newRunnerCommand() *cobra.Command {
+func NewRunnerCommand() *cobra.Command {
 	var o runnerOptions
 	cmd := &cobra.Command{
 		Use:   "runner",
@@ -89,7 +89,7 @@ func runRunner(ctx context.Context, o runnerOptions, log *slog.Logger) error {
 	if o.ready != nil {
 		o.ready(listener.Addr())
 	}
-	points, err := openPoints(config, log)
+	points, err := OpenPoints(config, log)
 	if err != nil {
 		// A run does without its metrics.
 		log.Error("the points of the run are not recorded", "error", err.Error())
@@ -157,7 +157,7 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		}
 		return final
 	}
-	options := append(points.options(config.Bed.Spec.Engine.Kind, given),
+	options := append(points.Options(config.Bed.Spec.Engine.Kind, given),
 		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
 			// The end is shown once the ports are given back.

@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type agentOptions struct {
 	ready func(net.Addr)
 }
 
-func newAgentCommand() *cobra.Command {
+func NewAgentCommand() *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{
 		Use:   "agent",

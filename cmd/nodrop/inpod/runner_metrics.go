@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -22,14 +22,14 @@ const recordAtEnd = 5 * time.Second
 
 // runnerPoints hands the points of a run to the recorder. A nil one hands none.
 type runnerPoints struct {
-	client *recorder.Client
-	stream *stream.Stream
+	Client *recorder.Client
+	Stream *stream.Stream
 	every  time.Duration
 	log    *slog.Logger
 }
 
-// openPoints is nil where the lab has no recorder.
-func openPoints(config runner.Config, log *slog.Logger) (*runnerPoints, error) {
+// OpenPoints is nil where the lab has no recorder.
+func OpenPoints(config runner.Config, log *slog.Logger) (*runnerPoints, error) {
 	r := config.Recorder
 	if r == nil {
 		return nil, nil
@@ -42,20 +42,20 @@ func openPoints(config runner.Config, log *slog.Logger) (*runnerPoints, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runnerPoints{client: client, stream: stream.Open(run, client, log, time.Now), every: time.Duration(r.IntervalMilliseconds) * time.Millisecond, log: log}, nil
+	return &runnerPoints{Client: client, Stream: stream.Open(run, client, log, time.Now), every: time.Duration(r.IntervalMilliseconds) * time.Millisecond, log: log}, nil
 }
 
-// options make a run hand points over. Given are the rows that were finished before, without
+// Options make a run hand points over. Given are the rows that were finished before, without
 // their series: points of them would have another digest than the rows in the archive.
-func (p *runnerPoints) options(engine v1alpha1.EngineKind, given []v1alpha1.ResultRow) []runner.Option {
+func (p *runnerPoints) Options(engine v1alpha1.EngineKind, given []v1alpha1.ResultRow) []runner.Option {
 	if p == nil {
 		return nil
 	}
-	p.stream.Begin(engine)
+	p.Stream.Begin(engine)
 	for _, row := range given {
-		p.stream.Finished(row)
+		p.Stream.Finished(row)
 	}
-	return []runner.Option{runner.WithLog(p.stream.Row), runner.WithEvents(p.stream.Event), runner.WithIntervals(p.every, p.stream.Interval)}
+	return []runner.Option{runner.WithLog(p.Stream.Row), runner.WithEvents(p.Stream.Event), runner.WithIntervals(p.every, p.Stream.Interval)}
 }
 
 // Close hands over what is left, for a few seconds.
@@ -65,11 +65,11 @@ func (p *runnerPoints) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordAtEnd)
 	defer cancel()
-	counts := p.stream.Close(ctx)
+	counts := p.Stream.Close(ctx)
 	p.log.Info("points of the run", "handed", counts.Handed, "dropped", counts.Dropped, "left", counts.Queued)
 	var err error
 	if counts.Queued > 0 {
 		err = fmt.Errorf("%d points were not handed to the recorder, which did not take them", counts.Queued)
 	}
-	return errors.Join(err, p.client.Close())
+	return errors.Join(err, p.Client.Close())
 }

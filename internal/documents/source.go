@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package documents
 
 import (
 	"context"
@@ -13,69 +13,70 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
 )
 
-// source reads finished results from the cluster, from an archive, or from files.
-type source struct {
-	kube *kube
+// Source reads finished results from the cluster, from an archive, or from files.
+type Source struct {
+	kube *cluster.Client
 	// client is made when the first benchmark of the cluster is asked for.
 	client    client.WithWatch
 	namespace string
 }
 
-// sourceArgument describes the argument that names a result.
-const sourceArgument = "NAME|FILE|URL"
+// Argument describes the argument that names a result.
+const Argument = "NAME|FILE|URL"
 
 const (
-	sourceHelp = `A result is given by the name of its benchmark in the cluster, by the URL of its
+	Help = `A result is given by the name of its benchmark in the cluster, by the URL of its
 document in an archive (file:///DIRECTORY/... or s3://BUCKET/...), or by the name of a
 file that -o json or -o yaml has written, compressed with zstd or not; the last two
 need no cluster. A benchmark that still runs has the rows that are finished.`
-	sourceExamples = `
+	Examples = `
   kubectl nodrop report router-rfc2544 -n team-routing
   nodrop report "$(kubectl get benchmark router-rfc2544 -o jsonpath='{.status.results.archive.url}')"`
 )
 
-// historyArgument describes the argument that names the results of a history.
-const historyArgument = "NAME|FOLDER|FILE|URL"
+// HistoryArgument describes the argument that names the results of a history.
+const HistoryArgument = "NAME|FOLDER|FILE|URL"
 
 const (
-	historyHelp = `Results are given by the name of a benchmark in the cluster, whose archive has all runs of
+	HistoryHelp = `Results are given by the name of a benchmark in the cluster, whose archive has all runs of
 that name; by the URL of a folder or of a document in an archive (file:///DIRECTORY/... or
 s3://BUCKET/...); by a directory; or by files that -o json or -o yaml has written. All but
 the first need no cluster.`
-	historyExamples = `
+	HistoryExamples = `
   kubectl nodrop history router-rfc2544 -n team-routing
   nodrop history s3://BUCKET/PREFIX/team-routing/router-rfc2544`
 )
 
-// newSource adds the flags that lead to the cluster.
-func newSource(cmd *cobra.Command) *source { return &source{kube: newKube(cmd)} }
+// NewSource adds the flags that lead to the cluster.
+func NewSource(cmd *cobra.Command) *Source { return &Source{kube: cluster.NewClient(cmd)} }
 
-// read returns the result of a benchmark in the cluster, or that of a document in
+// Read returns the result of a benchmark in the cluster, or that of a document in
 // an archive or in a file.
-func (s *source) read(ctx context.Context, name string) (*report.Document, error) {
-	if isURL(name) || isFile(name) {
-		return readDocument(ctx, name, archive.Get)
+func (s *Source) Read(ctx context.Context, name string) (*report.Document, error) {
+	if IsURL(name) || IsFile(name) {
+		return Read(ctx, name, archive.Get)
 	}
 	if s.client == nil {
 		var err error
-		if s.client, s.namespace, err = s.kube.connect(); err != nil {
+		if s.client, s.namespace, err = s.kube.Connect(); err != nil {
 			return nil, err
 		}
 	}
-	benchmark, err := getBenchmark(ctx, s.client, client.ObjectKey{Namespace: s.namespace, Name: name})
+	benchmark, err := cluster.GetBenchmark(ctx, s.client, client.ObjectKey{Namespace: s.namespace, Name: name})
 	if err != nil {
 		return nil, err
 	}
-	return documentOf(ctx, s.client, benchmark)
+	return OfBenchmark(ctx, s.client, benchmark)
 }
 
-// documentOf is the result of a benchmark in the cluster.
-func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) (*report.Document, error) {
+// OfBenchmark is the result of a benchmark in the cluster.
+func OfBenchmark(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) (*report.Document, error) {
 	summary := benchmark.Status.Results
 	if summary == nil {
 		summary = &v1alpha1.ResultSummary{}
@@ -85,7 +86,7 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 	case err != nil && summary.Archive != nil:
 		return nil, hint.With(fmt.Errorf("reading the result: %w", err), "the archive has it: kubectl nodrop report "+summary.Archive.URL)
 	case err != nil:
-		return nil, unreachable(err)
+		return nil, cluster.Unreachable(err)
 	}
 	if gone := int(summary.Rows) - len(content.Rows); gone > 0 {
 		note := fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, summary.Rows)
@@ -95,22 +96,22 @@ func documentOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchm
 		content.Notes = append(content.Notes, note)
 	}
 	if content.Profile == nil { // The benchmark was not accepted yet.
-		if profile := profileOf(ctx, c, benchmark); profile != nil {
+		if profile := cluster.ProfileOf(ctx, c, benchmark); profile != nil {
 			content.Profile = profile.For(&benchmark.Spec)
 		}
 	}
 	return report.New(content), nil
 }
 
-// history are the results that an argument names: a file, a document or a folder of an
+// History are the results that an argument names: a file, a document or a folder of an
 // archive, or all runs of a benchmark of the cluster.
-func (s *source) history(ctx context.Context, name string) ([]string, error) {
+func (s *Source) History(ctx context.Context, name string) ([]string, error) {
 	place, _, _ := strings.Cut(name, "?") // of a URL, without what its server is reached with
-	if document := isFile(path.Base(place)); document || !isURL(name) && isFile(name) {
+	if document := IsFile(path.Base(place)); document || !IsURL(name) && IsFile(name) {
 		return []string{name}, nil
 	}
 	folder := name
-	if !isURL(name) {
+	if !IsURL(name) {
 		var err error
 		if folder, err = s.archived(ctx, name); err != nil {
 			return nil, err
@@ -124,14 +125,14 @@ func (s *source) history(ctx context.Context, name string) ([]string, error) {
 }
 
 // archived is the folder of a benchmark of the cluster in its archive.
-func (s *source) archived(ctx context.Context, name string) (string, error) {
+func (s *Source) archived(ctx context.Context, name string) (string, error) {
 	if s.client == nil {
 		var err error
-		if s.client, s.namespace, err = s.kube.connect(); err != nil {
+		if s.client, s.namespace, err = s.kube.Connect(); err != nil {
 			return "", err
 		}
 	}
-	b, err := getBenchmark(ctx, s.client, client.ObjectKey{Namespace: s.namespace, Name: name})
+	b, err := cluster.GetBenchmark(ctx, s.client, client.ObjectKey{Namespace: s.namespace, Name: name})
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ const (
 	maxTimeToLive = 315_360_000
 )
 
-func newOperatorCommand() *cobra.Command {
+func NewOperatorCommand() *cobra.Command {
 	cfg := operator.Config{Deadlines: controllers.DefaultDeadlines()}
 	var pullPolicy, policyFile, kueueRequired string
 	var verbose bool

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"errors"
@@ -16,10 +16,10 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// output is the destination and the format of a result.
-type output struct {
-	format  string
-	file    string
+// Output is the destination and the format of a result.
+type Output struct {
+	Format  string
+	File    string
 	formats []report.Format
 }
 
@@ -28,14 +28,14 @@ type writer interface {
 	Write(w io.Writer, format report.Format) error
 }
 
-// addFlags adds the flags of a command that can write these formats.
-func (o *output) addFlags(cmd *cobra.Command, formats []report.Format) {
+// AddFlags adds the flags of a command that can write these formats.
+func (o *Output) AddFlags(cmd *cobra.Command, formats []report.Format) {
 	o.formats = formats
-	cmd.Flags().StringVarP(&o.format, "output", "o", string(report.FormatTable), o.names()+" (docs/report-formats.md)")
-	cmd.Flags().StringVar(&o.file, "output-file", "", "write the result to this file instead of stdout")
+	cmd.Flags().StringVarP(&o.Format, "output", "o", string(report.FormatTable), o.Names()+" (docs/report-formats.md)")
+	cmd.Flags().StringVar(&o.File, "output-file", "", "write the result to this file instead of stdout")
 }
 
-func (o *output) names() string {
+func (o *Output) Names() string {
 	var names []string
 	for _, f := range o.formats {
 		names = append(names, string(f))
@@ -44,20 +44,20 @@ func (o *output) names() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// check refuses a wrong format, and a file that cannot be written, before anything is
+// Check refuses a wrong format, and a file that cannot be written, before anything is
 // measured. What is in the file stays.
-func (o *output) check() error {
-	if !slices.Contains(o.formats, report.Format(o.format)) {
-		return fmt.Errorf("%q is not an output format: give %s", o.format, o.names())
+func (o *Output) Check() error {
+	if !slices.Contains(o.formats, report.Format(o.Format)) {
+		return fmt.Errorf("%q is not an output format: give %s", o.Format, o.Names())
 	}
-	if o.file == "" {
+	if o.File == "" {
 		return nil
 	}
-	_, before := os.Stat(o.file)
-	file, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE, 0o644)
+	_, before := os.Stat(o.File)
+	file, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE, 0o644)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return hint.With(fmt.Errorf("--output-file: %w", err), "make its directory first: mkdir -p "+filepath.Dir(o.file))
+		return hint.With(fmt.Errorf("--output-file: %w", err), "make its directory first: mkdir -p "+filepath.Dir(o.File))
 	case err != nil:
 		return hint.With(fmt.Errorf("--output-file: %w", err), "name a file in a directory that you may write to")
 	}
@@ -65,21 +65,21 @@ func (o *output) check() error {
 		return fmt.Errorf("--output-file: %w", err)
 	}
 	if errors.Is(before, fs.ErrNotExist) {
-		if err := os.Remove(o.file); err != nil {
+		if err := os.Remove(o.File); err != nil {
 			return fmt.Errorf("--output-file: %w", err)
 		}
 	}
 	return nil
 }
 
-// write writes the result. With a file that cannot be written the result goes
+// Write writes the result. With a file that cannot be written the result goes
 // to stdout all the same, so that a long measurement is not lost.
-func (o *output) write(stdout io.Writer, result writer) error {
-	format := report.Format(o.format)
-	if o.file == "" {
+func (o *Output) Write(stdout io.Writer, result writer) error {
+	format := report.Format(o.Format)
+	if o.File == "" {
 		return result.Write(stdout, format)
 	}
-	file, err := os.Create(o.file)
+	file, err := os.Create(o.File)
 	if err == nil {
 		err = result.Write(file, format)
 		if closing := file.Close(); err == nil {

@@ -1,4 +1,6 @@
-package main
+// Package scaffold writes the manifests of a first benchmark, from flags or from answers to
+// questions.
+package scaffold
 
 import (
 	_ "embed"
@@ -11,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/manifestcheck"
 )
 
 //go:embed init.yaml.tmpl
@@ -26,28 +29,28 @@ func plain(name string) string {
 	return strconv.Quote(name)
 }
 
-// manifests are the files by their names. What would not be valid is refused.
-func (w *wanted) manifests() (map[string]string, error) {
+// Manifests are the files by their names. What would not be valid is refused.
+func (w *Wanted) Manifests() (map[string]string, error) {
 	t, err := template.New("init").Funcs(template.FuncMap{"quote": strconv.Quote, "plain": plain}).Parse(initTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template: %w", err)
 	}
 	type port struct{ Name, Interface, Speed, Address, Gateway string }
 	var ports []port
-	for i, name := range w.interfaces {
-		p := port{Name: fmt.Sprintf("p%d", i+1), Interface: name, Speed: w.speeds[i], Address: w.addresses[i]}
+	for i, name := range w.Interfaces {
+		p := port{Name: fmt.Sprintf("p%d", i+1), Interface: name, Speed: w.Speeds[i], Address: w.Addresses[i]}
 		if w.routes() {
-			p.Gateway = w.gateways[i]
+			p.Gateway = w.Gateways[i]
 		}
 		ports = append(ports, p)
 	}
-	ipv6 := strings.Contains(w.addresses[0], ":")
+	ipv6 := strings.Contains(w.Addresses[0], ":")
 	files := map[string]string{}
 	var all []string
-	for _, name := range fileNames {
+	for _, name := range FileNames {
 		var text strings.Builder
 		err := t.ExecuteTemplate(&text, name, map[string]any{
-			"Name": w.name, "Vendor": w.vendor, "Model": w.model, "Ports": ports, "Node": node(),
+			"Name": w.Name, "Vendor": w.Vendor, "Model": w.Model, "Ports": ports, "Node": node(),
 			"Virtual": w.virtual(), "Routes": w.routes(), "IPv6": ipv6,
 		})
 		if err != nil {
@@ -72,8 +75,8 @@ func holds(text io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return fits(bundle, nil)
+	return manifestcheck.Fits(bundle, nil)
 }
 
-// fileNames are the files that init writes.
-var fileNames = [...]string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"}
+// FileNames are the files that init writes.
+var FileNames = [...]string{"testbed.yaml", "trafficprofile.yaml", "benchmark.yaml"}

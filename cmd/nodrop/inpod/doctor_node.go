@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
-func newDoctorNodeCommand() *cobra.Command {
+func NewDoctorNodeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor-node",
 		Short: "Say as JSON what this node has for traffic engines",

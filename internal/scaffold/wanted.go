@@ -1,4 +1,4 @@
-package main
+package scaffold
 
 import (
 	"errors"
@@ -21,50 +21,50 @@ const (
 	deviceVirtualRouter = "virtual-router"
 )
 
-var deviceKinds = []string{deviceSwitch, deviceRouter, deviceVirtualSwitch, deviceVirtualRouter}
+var DeviceKinds = []string{deviceSwitch, deviceRouter, deviceVirtualSwitch, deviceVirtualRouter}
 
-// wanted contains the device and the interfaces that the user wants to measure.
-type wanted struct {
-	device, vendor, model, name             string
-	interfaces, speeds, addresses, gateways []string
+// Wanted contains the device and the interfaces that the user wants to measure.
+type Wanted struct {
+	Device, Vendor, Model, Name             string
+	Interfaces, Speeds, Addresses, Gateways []string
 }
 
-func (w *wanted) virtual() bool { return strings.HasPrefix(w.device, "virtual-") }
-func (w *wanted) routes() bool  { return strings.HasSuffix(w.device, deviceRouter) }
+func (w *Wanted) virtual() bool { return strings.HasPrefix(w.Device, "virtual-") }
+func (w *Wanted) routes() bool  { return strings.HasSuffix(w.Device, deviceRouter) }
 
-// complete asks for missing values. It takes their defaults if questions is nil.
-func (w *wanted) complete(interfaces func() ([]hostdevice.Candidate, error), questions *prompt) error {
-	if w.device == "" {
+// Complete asks for missing values. It takes their defaults if questions is nil.
+func (w *Wanted) Complete(interfaces func() ([]hostdevice.Candidate, error), questions *Prompt) error {
+	if w.Device == "" {
 		if questions == nil {
-			return hint.With(errors.New("--device is missing"), "give one of "+strings.Join(deviceKinds, ", "))
+			return hint.With(errors.New("--device is missing"), "give one of "+strings.Join(DeviceKinds, ", "))
 		}
 		var err error
-		if w.device, err = questions.choose("What is the device?", deviceKinds, deviceSwitch); err != nil {
+		if w.Device, err = questions.choose("What is the device?", DeviceKinds, deviceSwitch); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains(deviceKinds, w.device) {
-		return fmt.Errorf("--device %q is no kind of device: give one of %s", w.device, strings.Join(deviceKinds, ", "))
+	if !slices.Contains(DeviceKinds, w.Device) {
+		return fmt.Errorf("--device %q is no kind of device: give one of %s", w.Device, strings.Join(DeviceKinds, ", "))
 	}
 	if w.virtual() {
-		if len(w.interfaces) > 0 {
-			return fmt.Errorf("--interfaces %s: a %s has no cables: leave --interfaces out, or give --device switch or router", strings.Join(w.interfaces, ","), w.device)
+		if len(w.Interfaces) > 0 {
+			return fmt.Errorf("--interfaces %s: a %s has no cables: leave --interfaces out, or give --device switch or router", strings.Join(w.Interfaces, ","), w.Device)
 		}
-		w.interfaces = []string{"nd-p1", "nd-p2"}
-		if len(w.speeds) == 0 {
-			w.speeds = []string{"1G"}
+		w.Interfaces = []string{"nd-p1", "nd-p2"}
+		if len(w.Speeds) == 0 {
+			w.Speeds = []string{"1G"}
 		}
 	} else if err := w.cabled(interfaces, questions); err != nil {
 		return err
 	}
-	if len(w.interfaces)%2 != 0 {
-		return fmt.Errorf("--interfaces names %d (%s): give an even number, since the first sends to the second, the third to the fourth", len(w.interfaces), strings.Join(w.interfaces, ","))
+	if len(w.Interfaces)%2 != 0 {
+		return fmt.Errorf("--interfaces names %d (%s): give an even number, since the first sends to the second, the third to the fourth", len(w.Interfaces), strings.Join(w.Interfaces, ","))
 	}
 	return w.ports(questions)
 }
 
 // cabled completes interfaces, speeds and the device's description.
-func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), questions *prompt) error {
+func (w *Wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), questions *Prompt) error {
 	found, err := interfaces()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), quest
 			described = append(described, human.Join(" ", c.Name, speedName(c.Megabits)))
 		}
 	}
-	if len(w.interfaces) == 0 {
+	if len(w.Interfaces) == 0 {
 		if questions == nil {
 			return hint.With(errors.New("--interfaces is missing"), "usable on this machine: "+orNone(described)+notUsable(found))
 		}
@@ -90,19 +90,19 @@ func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), quest
 		if err != nil {
 			return err
 		}
-		w.interfaces = splitList(answer)
+		w.Interfaces = splitList(answer)
 	}
-	speeds := w.speeds
-	for i, name := range w.interfaces {
+	speeds := w.Speeds
+	for i, name := range w.Interfaces {
 		at := slices.IndexFunc(found, func(c hostdevice.Candidate) bool { return c.Name == name })
 		switch {
 		case at < 0:
 			return hint.With(fmt.Errorf("--interfaces %s: this machine has no such interface", name), "usable here: "+orNone(described)+notUsable(found))
 		case found[at].Why != "":
 			return fmt.Errorf("--interfaces %s: %s", name, found[at].Why)
-		case slices.Contains(w.interfaces[:i], name):
+		case slices.Contains(w.Interfaces[:i], name):
 			return fmt.Errorf("--interfaces names %s twice: every port needs its own interface", name)
-		case len(w.speeds) > 0:
+		case len(w.Speeds) > 0:
 			continue
 		}
 		speed := speedName(found[at].Megabits)
@@ -116,11 +116,11 @@ func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), quest
 		}
 		speeds = append(speeds, speed)
 	}
-	w.speeds = speeds
+	w.Speeds = speeds
 	for _, text := range []struct {
 		into     *string
 		question string
-	}{{&w.vendor, "Vendor of the device, for the report?"}, {&w.model, "Model of the device?"}} {
+	}{{&w.Vendor, "Vendor of the device, for the report?"}, {&w.Model, "Model of the device?"}} {
 		if *text.into == "" && questions != nil {
 			if *text.into, err = questions.ask(text.question, "unknown"); err != nil {
 				return err
@@ -134,15 +134,15 @@ func (w *wanted) cabled(interfaces func() ([]hostdevice.Candidate, error), quest
 }
 
 // ports completes speeds, addresses and gateways, one for each interface.
-func (w *wanted) ports(questions *prompt) error {
-	n := len(w.interfaces)
-	if len(w.speeds) == 1 {
-		w.speeds = slices.Repeat(w.speeds, n)
+func (w *Wanted) ports(questions *Prompt) error {
+	n := len(w.Interfaces)
+	if len(w.Speeds) == 1 {
+		w.Speeds = slices.Repeat(w.Speeds, n)
 	}
-	if len(w.gateways) > 0 && !w.routes() {
-		return fmt.Errorf("--gateways %s: a %s has no addresses: leave --gateways out, or give --device router", strings.Join(w.gateways, ","), w.device)
+	if len(w.Gateways) > 0 && !w.routes() {
+		return fmt.Errorf("--gateways %s: a %s has no addresses: leave --gateways out, or give --device router", strings.Join(w.Gateways, ","), w.Device)
 	}
-	given := len(w.addresses)
+	given := len(w.Addresses)
 	asked := given == 0 && questions != nil && !w.virtual()
 	for i := 0; i < n && (asked || given == 0); i++ {
 		address := fmt.Sprintf("198.18.1.%d/24", i+2)
@@ -151,32 +151,32 @@ func (w *wanted) ports(questions *prompt) error {
 		}
 		if asked {
 			var err error
-			if address, err = questions.ask("Address of the tester on "+w.interfaces[i]+"?", address); err != nil {
+			if address, err = questions.ask("Address of the tester on "+w.Interfaces[i]+"?", address); err != nil {
 				return err
 			}
 		}
-		w.addresses = append(w.addresses, address)
+		w.Addresses = append(w.Addresses, address)
 	}
-	if w.routes() && len(w.gateways) == 0 && len(w.addresses) == n {
-		for i, text := range w.addresses {
+	if w.routes() && len(w.Gateways) == 0 && len(w.Addresses) == n {
+		for i, text := range w.Addresses {
 			address, err := netip.ParsePrefix(text)
 			if err != nil {
 				return fmt.Errorf("--addresses %s: is not an address with prefix length, such as 198.18.1.2/24", text)
 			}
 			gateway := address.Masked().Addr().Next().String()
 			if asked {
-				if gateway, err = questions.ask("Address of the router on "+w.interfaces[i]+"?", gateway); err != nil {
+				if gateway, err = questions.ask("Address of the router on "+w.Interfaces[i]+"?", gateway); err != nil {
 					return err
 				}
 			}
-			w.gateways = append(w.gateways, gateway)
+			w.Gateways = append(w.Gateways, gateway)
 		}
 	}
 	for _, list := range []struct {
 		flag   string
 		values []string
 		needed bool
-	}{{"--speed", w.speeds, true}, {"--addresses", w.addresses, true}, {"--gateways", w.gateways, w.routes()}} {
+	}{{"--speed", w.Speeds, true}, {"--addresses", w.Addresses, true}, {"--gateways", w.Gateways, w.routes()}} {
 		if list.needed && len(list.values) != n {
 			return fmt.Errorf("%s has %d values (%s) for %d interfaces: give one for each", list.flag, len(list.values), strings.Join(list.values, ","), n)
 		}

@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package cluster
 
 import (
 	"context"
@@ -22,35 +22,35 @@ import (
 	"nodrop.dev/nodrop/internal/hint"
 )
 
-// kube connects a command to the cluster, with the flags and files that kubectl uses, so that
+// Client connects a command to the cluster, with the flags and files that kubectl uses, so that
 // the plugin asks the same server as kubectl does.
-type kube struct {
+type Client struct {
 	rules     *clientcmd.ClientConfigLoadingRules
-	overrides *clientcmd.ConfigOverrides
+	Overrides *clientcmd.ConfigOverrides
 }
 
-func newKube(cmd *cobra.Command) *kube {
-	k := &kube{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
+func NewClient(cmd *cobra.Command) *Client {
+	k := &Client{rules: clientcmd.NewDefaultClientConfigLoadingRules(), Overrides: &clientcmd.ConfigOverrides{}}
 	cmd.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")
-	clientcmd.BindOverrideFlags(k.overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
+	clientcmd.BindOverrideFlags(k.Overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
 	return k
 }
 
 const kubeconfigAdvice = "set KUBECONFIG or give --kubeconfig, as for kubectl"
 
-// connect returns a client, and the namespace to look in. It does not ask the
+// Connect returns a client, and the namespace to look in. It does not ask the
 // server anything yet.
-func (k *kube) connect() (client.WithWatch, string, error) {
+func (k *Client) Connect() (client.WithWatch, string, error) {
 	namespace, _, err := k.loader().Namespace()
 	if err != nil {
 		return nil, "", hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
 	}
-	_, c, err := k.reach()
+	_, c, err := k.Reach()
 	return c, namespace, err
 }
 
-// reach returns how to connect, and a client that does.
-func (k *kube) reach() (*rest.Config, client.WithWatch, error) {
+// Reach returns how to connect, and a client that does.
+func (k *Client) Reach() (*rest.Config, client.WithWatch, error) {
 	config, err := k.loader().ClientConfig()
 	if err != nil {
 		return nil, nil, hint.With(fmt.Errorf("reading the kubeconfig: %w", err), kubeconfigAdvice)
@@ -62,17 +62,17 @@ func (k *kube) reach() (*rest.Config, client.WithWatch, error) {
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, nil, unreachable(err)
+		return nil, nil, Unreachable(err)
 	}
 	return config, c, nil
 }
 
-func (k *kube) loader() clientcmd.ClientConfig {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
+func (k *Client) loader() clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.Overrides)
 }
 
-// unreachable adds a hint to an error of the API server.
-func unreachable(err error) error {
+// Unreachable adds a hint to an error of the API server.
+func Unreachable(err error) error {
 	switch {
 	case meta.IsNoMatchError(err):
 		return hint.With(errors.New("this cluster does not know NoDrop's resources"), "install the chart, or choose another cluster with --context")
@@ -110,9 +110,9 @@ func benchmarkNotFound(ctx context.Context, c client.Client, key client.ObjectKe
 	return hint.With(err, "there are "+strings.Join(names, ", ")+"; choose another namespace with -n; "+archivedAdvice)
 }
 
-// profileOf reads the traffic profile of a benchmark, nil when it is gone or
+// ProfileOf reads the traffic profile of a benchmark, nil when it is gone or
 // may not be read: a result is worth showing without it.
-func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) *v1alpha1.TrafficProfile {
+func ProfileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchmark) *v1alpha1.TrafficProfile {
 	var profile v1alpha1.TrafficProfile
 	key := client.ObjectKey{Namespace: benchmark.Namespace, Name: benchmark.Spec.TrafficProfileName}
 	if err := c.Get(ctx, key, &profile); err != nil {
@@ -121,15 +121,18 @@ func profileOf(ctx context.Context, c client.Client, benchmark *v1alpha1.Benchma
 	return &profile
 }
 
-// getBenchmark reads a benchmark. Its errors name the remedy.
-func getBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
+// GetBenchmark reads a benchmark. Its errors name the remedy.
+func GetBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha1.Benchmark, error) {
 	var benchmark v1alpha1.Benchmark
 	err := c.Get(ctx, key, &benchmark)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, benchmarkNotFound(ctx, c, key)
 	case err != nil:
-		return nil, unreachable(err)
+		return nil, Unreachable(err)
 	}
 	return &benchmark, nil
 }
+
+// HasNamespace reports whether the namespace was given on the command line.
+func (k *Client) HasNamespace() bool { return k.Overrides.Context.Namespace != "" }

@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
-func newTRexCommand() *cobra.Command {
+func NewTRexCommand() *cobra.Command {
 	trex := &cobra.Command{
 		Use:   "trex",
 		Short: "Start and check a TRex server for an agent",

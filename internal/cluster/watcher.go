@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package cluster
 
 import (
 	"cmp"
@@ -20,16 +20,17 @@ import (
 	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/terminal"
 )
 
-// watcher follows one benchmark. A connection that breaks is made anew; status and
+// Watcher follows one benchmark. A connection that breaks is made anew; status and
 // stored rows have everything measured so far, so that nothing is missed.
-type watcher struct {
-	client client.WithWatch
-	key    client.ObjectKey
-	live   *live
-	// retry is waited between attempts to reach the cluster again.
-	retry time.Duration
+type Watcher struct {
+	Client client.WithWatch
+	Key    client.ObjectKey
+	Live   *terminal.Live
+	// Retry is waited between attempts to reach the cluster again.
+	Retry time.Duration
 
 	uid   types.UID
 	phase v1alpha1.BenchmarkPhase
@@ -44,9 +45,9 @@ var (
 	errDeleted     = errors.New("the benchmark was deleted while it was watched")
 )
 
-// untilFinished returns the benchmark once it is in one of its last phases.
-func (w *watcher) untilFinished(ctx context.Context) (*v1alpha1.Benchmark, error) {
-	benchmark, err := getBenchmark(ctx, w.client, w.key)
+// UntilFinished returns the benchmark once it is in one of its last phases.
+func (w *Watcher) UntilFinished(ctx context.Context) (*v1alpha1.Benchmark, error) {
+	benchmark, err := GetBenchmark(ctx, w.Client, w.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (w *watcher) untilFinished(ctx context.Context) (*v1alpha1.Benchmark, error
 			return finished, err
 		}
 		if !errors.Is(err, errWatchClosed) {
-			w.live.update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
+			w.Live.Update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
 		}
 		if benchmark, err = w.again(ctx); err != nil {
 			return nil, err
@@ -66,37 +67,37 @@ func (w *watcher) untilFinished(ctx context.Context) (*v1alpha1.Benchmark, error
 }
 
 // again reads the benchmark, as often as it takes.
-func (w *watcher) again(ctx context.Context) (*v1alpha1.Benchmark, error) {
+func (w *Watcher) again(ctx context.Context) (*v1alpha1.Benchmark, error) {
 	for {
 		var benchmark v1alpha1.Benchmark
-		err := w.client.Get(ctx, w.key, &benchmark)
+		err := w.Client.Get(ctx, w.Key, &benchmark)
 		switch {
 		case err == nil:
 			return &benchmark, nil
 		case apierrors.IsNotFound(err):
 			return nil, errDeleted
 		case !temporary(err):
-			return nil, unreachable(err)
+			return nil, Unreachable(err)
 		}
-		w.live.update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
+		w.Live.Update("lost", "the connection to the cluster is lost, trying again: "+err.Error())
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(w.retry):
+		case <-time.After(w.Retry):
 		}
 	}
 }
 
 // follow shows a state and every later one, until the benchmark has finished or
 // the connection breaks.
-func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v1alpha1.Benchmark, error) {
+func (w *Watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v1alpha1.Benchmark, error) {
 	if done, err := w.see(ctx, benchmark); err != nil {
 		return nil, err
 	} else if done {
 		return benchmark, nil
 	}
-	changes, err := w.client.Watch(ctx, &v1alpha1.BenchmarkList{}, client.InNamespace(w.key.Namespace),
-		client.MatchingFields{"metadata.name": w.key.Name},
+	changes, err := w.Client.Watch(ctx, &v1alpha1.BenchmarkList{}, client.InNamespace(w.Key.Namespace),
+		client.MatchingFields{"metadata.name": w.Key.Name},
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: benchmark.ResourceVersion}})
 	if err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func (w *watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v
 }
 
 // see shows a state, and reports whether it is the last one.
-func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finished bool, err error) {
+func (w *Watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finished bool, err error) {
 	if benchmark.UID != w.uid {
 		return false, errDeleted
 	}
@@ -138,9 +139,9 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 		w.rows = r.Rows // It begins anew, and earlier rows do not count.
 	}
 	if r := status.Results; r != nil && r.Rows > w.rows {
-		rows, err := w.stored.Read(ctx, w.client, benchmark)
+		rows, err := w.stored.Read(ctx, w.Client, benchmark)
 		for _, row := range rows {
-			w.live.keep(report.RowLine(row))
+			w.Live.Keep(report.RowLine(row))
 		}
 		if err != nil {
 			return false, err
@@ -154,10 +155,10 @@ func (w *watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 	if phase != w.phase {
 		w.phase = phase
 		text := human.Join(": ", string(phase), explanation(benchmark))
-		w.live.keep(text)
-		w.live.key = text // An update that says the same is not shown again.
+		w.Live.Keep(text)
+		w.Live.Key = text // An update that says the same is not shown again.
 	} else {
-		w.live.update(phaseLine(benchmark))
+		w.Live.Update(phaseLine(benchmark))
 	}
 	return phase.Finished(), nil
 }

@@ -1,4 +1,6 @@
-package main
+// Package documents finds the results that an argument of a command names: benchmarks of a cluster,
+// files, and documents of an archive.
+package documents
 
 import (
 	"context"
@@ -13,21 +15,21 @@ import (
 	"nodrop.dev/nodrop/internal/report"
 )
 
-// isURL reports whether an argument is the URL of a document in an archive.
-func isURL(name string) bool { return strings.Contains(name, "://") }
+// IsURL reports whether an argument is the URL of a document in an archive.
+func IsURL(name string) bool { return strings.Contains(name, "://") }
 
-// isFile reports whether an argument is a file: it has the ending of one, or a
+// IsFile reports whether an argument is a file: it has the ending of one, or a
 // folder before it. A benchmark's name has neither.
-func isFile(name string) bool {
+func IsFile(name string) bool {
 	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
 }
 
-// readDocument reads a document in an archive or in a file, compressed or not, of
+// Read reads a document in an archive or in a file, compressed or not, of
 // which get returns the text.
-func readDocument(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
+func Read(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
 	text, err := get(ctx, where)
 	switch {
-	case err != nil && isURL(where):
+	case err != nil && IsURL(where):
 		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
 			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
 	case errors.Is(err, fs.ErrNotExist):

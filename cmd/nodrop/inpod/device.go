@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/device"
 )
 
-func newDeviceCommand() *cobra.Command {
+func NewDeviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "device",
 		Short: "Start and stop the virtual device of a bed",

@@ -1,4 +1,4 @@
-package main
+package scaffold
 
 import (
 	"bufio"
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// prompt asks a person, line by line.
-type prompt struct {
+// Prompt asks a person, line by line.
+type Prompt struct {
 	in  *bufio.Reader
 	out io.Writer
 }
 
-func newPrompt(in io.Reader, out io.Writer) *prompt { return &prompt{bufio.NewReader(in), out} }
+func NewPrompt(in io.Reader, out io.Writer) *Prompt { return &Prompt{bufio.NewReader(in), out} }
 
-func (p *prompt) say(text string) { fmt.Fprintln(p.out, text) }
+func (p *Prompt) say(text string) { fmt.Fprintln(p.out, text) }
 
 // ask returns the answer, or what is preset for an empty one.
-func (p *prompt) ask(question, preset string) (string, error) {
+func (p *Prompt) ask(question, preset string) (string, error) {
 	for {
 		if preset != "" {
 			fmt.Fprintf(p.out, "%s [%s] ", question, preset)
@@ -42,7 +42,7 @@ func (p *prompt) ask(question, preset string) (string, error) {
 }
 
 // choose asks until the answer is one of the choices.
-func (p *prompt) choose(question string, choices []string, preset string) (string, error) {
+func (p *Prompt) choose(question string, choices []string, preset string) (string, error) {
 	for {
 		answer, err := p.ask(question+" ("+strings.Join(choices, ", ")+")", preset)
 		if err != nil || slices.Contains(choices, answer) {

@@ -1,6 +1,6 @@
 //go:build !standalone
 
-package main
+package inpod
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type recorderOptions struct {
 	ready func(net.Addr)
 }
 
-func newRecorderCommand() *cobra.Command {
+func NewRecorderCommand() *cobra.Command {
 	o := recorderOptions{sink: sink.Config{API: sink.V2}}
 	cmd := &cobra.Command{
 		Use:   "recorder",

@@ -1,4 +1,5 @@
-package main
+// Package manifestcheck checks the manifests of a run without a cluster, as admission does in one.
+package manifestcheck
 
 import (
 	"errors"
@@ -56,9 +57,9 @@ func readDump(file, name string, peer netip.Addr) (_ []routing.Routes, err error
 	return mrt.Read(f, name, peer)
 }
 
-// fits refuses a benchmark that its profile, its bed, the model of the device or the policy
+// Fits refuses a benchmark that its profile, its bed, the model of the device or the policy
 // do not allow.
-func fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
+func Fits(bundle *manifest.Bundle, defaultPolicy *v1alpha1.TrafficPolicy) error {
 	if err := bundle.Invalid(readDumps(&bundle.Profile)); err != nil {
 		return err
 	}
