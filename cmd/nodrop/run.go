@@ -111,11 +111,11 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		captures, err := newCaptures(out.File, &bundle.Benchmark)
+		captures, err := standalone.NewCaptures(out.File, &bundle.Benchmark)
 		if err != nil {
 			return err
 		}
-		kept, left, err := openRows(out.File, in.files, bundle, calibration, with.InPlace, resume)
+		kept, left, err := standalone.OpenRows(out.File, in.files, bundle, calibration, with.InPlace, resume)
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		bench.Notes = append(bench.Notes, in.notes()...)
 		bench.Notes = append(bench.Notes, calibrationNotes(&bundle.Bed, calibration)...)
 		if resume {
-			bench.Notes = append(bench.Notes, resumed(kept, time.Now()))
+			bench.Notes = append(bench.Notes, standalone.ResumedNote(kept, time.Now()))
 		} else if left != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", areRows(len(left.Rows)), left.Path, moment(left.Origin.Began))
+			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", standalone.DescribeRows(len(left.Rows)), left.Path, standalone.DescribeMoment(left.Origin.Began))
 		}
 		var points *runMetrics
 		if written {
@@ -152,7 +152,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		defer closeRows(kept, document.Phase, cmd.ErrOrStderr())
+		defer standalone.CloseRows(kept, document.Phase, cmd.ErrOrStderr())
 		err = out.Write(cmd.OutOrStdout(), document)
 		if points != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.Close(cmd.Context()))
@@ -182,7 +182,7 @@ func interruption(b *standalone.Bench) (interrupted context.Context, stop func()
 
 // measure runs the benchmark to its end, or until it is interrupted. Rows that are kept are
 // not measured again. Captures and points may be nil.
-func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, kept *runner.Kept, captures *captures, points *runMetrics, view *runView) (*report.Document, error) {
+func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, kept *runner.Kept, captures *standalone.Captures, points *runMetrics, view *runView) (*report.Document, error) {
 	start := metav1.Now().Rfc3339Copy()
 	if seconds := bundle.Benchmark.Spec.ActiveDeadlineSeconds; seconds > 0 {
 		var cancel context.CancelFunc

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/standalone"
 )
 
 const capturingBenchmark = `apiVersion: nodrop.dev/v1alpha1
@@ -83,11 +84,11 @@ func TestRunRefusesCaptures(t *testing.T) {
 	sim := strings.Replace(simBenchmark, "  tests:\n", "  capture: {}\n  tests:\n", 1)
 	start(t, "run", "-f", manifests(t, sim, simManifests), "--output-file", filepath.Join(t.TempDir(), "r")).
 		wants(exit.Use, "", `spec.capture: Forbidden: engine sim of test bed chassis keeps no frames: leave capture out, or choose a bed with engine xdp`)
-	var names captures
-	names.names = map[string]bool{}
+	var names standalone.Captures
+	names.Names = map[string]bool{}
 	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "../a b", FrameSize: 64, Load: "0.5%"}}
 	for _, want := range []string{"..-a-b-64-b-at-0.5.pcapng", "..-a-b-64-b-at-0.5-2.pcapng"} {
-		if got := names.name(row); got != want {
+		if got := names.Name(row); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"debug/elf"
@@ -105,8 +105,8 @@ func machineName() (string, error) {
 	return unix.ByteSliceToString(name.Nodename[:]) + " " + unix.ByteSliceToString(name.Release[:]), nil
 }
 
-// openRows prepares to keep the finished rows of a run; see keepRows.
-func openRows(outputFile string, files []string, bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, inPlace, resume bool) (kept, left *runner.Kept, err error) {
+// OpenRows prepares to keep the finished rows of a run; see keepRows.
+func OpenRows(outputFile string, files []string, bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, inPlace, resume bool) (kept, left *runner.Kept, err error) {
 	path, err := rowsPath(outputFile, files, &bundle.Benchmark)
 	if err != nil {
 		return nil, nil, hint.With(err, "name an --output-file")
@@ -136,36 +136,36 @@ func keepRows(path string, origin runner.Origin, resume bool) (kept, left *runne
 	}
 	if different := left.Origin.Differs(origin); len(different) > 0 {
 		return nil, nil, hint.With(fmt.Errorf("--resume: %s changed since the %s in %s were measured (the run began %s), and rows of both would make one result",
-			joinedByAnd(different), rowsCount(len(left.Rows)), path, moment(left.Origin.Began)),
+			joinedByAnd(different), rowsCount(len(left.Rows)), path, DescribeMoment(left.Origin.Began)),
 			"take the change back, or run without --resume, which measures all rows again")
 	}
 	kept.Origin, kept.Rows = left.Origin, left.Rows
 	return kept, nil, nil
 }
 
-// resumed notes in a result that it is of several runs. Now is when this one went on.
-func resumed(kept *runner.Kept, now time.Time) string {
-	before := moment(kept.Origin.Began)
+// ResumedNote notes in a result that it is of several runs. Now is when this one went on.
+func ResumedNote(kept *runner.Kept, now time.Time) string {
+	before := DescribeMoment(kept.Origin.Began)
 	for _, at := range kept.Origin.Resumed {
-		before += ", resumed " + moment(at)
+		before += ", resumed " + DescribeMoment(at)
 	}
 	kept.Origin.Resumed = append(kept.Origin.Resumed, metav1.NewTime(now))
 	return fmt.Sprintf("this run was resumed %s: %s had been measured by the run that began %s and did not end by itself",
-		moment(metav1.NewTime(now)), rowsCount(len(kept.Rows)), before)
+		DescribeMoment(metav1.NewTime(now)), rowsCount(len(kept.Rows)), before)
 }
 
-// closeRows ends the keeping of rows. Those of a run that did not end by itself stay.
-func closeRows(kept *runner.Kept, outcome v1alpha1.BenchmarkPhase, stderr io.Writer) {
+// CloseRows ends the keeping of rows. Those of a run that did not end by itself stay.
+func CloseRows(kept *runner.Kept, outcome v1alpha1.BenchmarkPhase, stderr io.Writer) {
 	interrupted := outcome == v1alpha1.PhaseAborted || outcome == v1alpha1.PhaseError
 	if err := kept.Close(interrupted); err != nil {
 		fmt.Fprintln(stderr, "nodrop:", err)
 	}
 	if interrupted && kept.OnDisk() {
-		fmt.Fprintf(stderr, "nodrop: %s kept in %s\nhint: the same command with --resume goes on with them\n", areRows(len(kept.Rows)), kept.Path)
+		fmt.Fprintf(stderr, "nodrop: %s kept in %s\nhint: the same command with --resume goes on with them\n", DescribeRows(len(kept.Rows)), kept.Path)
 	}
 }
 
-func moment(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func DescribeMoment(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func rowsCount(n int) string {
 	if n == 1 {
@@ -174,7 +174,7 @@ func rowsCount(n int) string {
 	return fmt.Sprintf("%d finished rows", n)
 }
 
-func areRows(n int) string {
+func DescribeRows(n int) string {
 	if n == 1 {
 		return "1 finished row is"
 	}

@@ -1,4 +1,4 @@
-package main
+package standalone
 
 import (
 	"bytes"
@@ -16,28 +16,28 @@ import (
 	"nodrop.dev/nodrop/internal/method"
 )
 
-// captures are the files with frames that were captured, in a directory beside the output
+// Captures are the files with frames that were captured, in a directory beside the output
 // file.
-type captures struct {
+type Captures struct {
 	dir string
-	// names that were given in this run.
-	names map[string]bool
+	// Names that were given in this run.
+	Names map[string]bool
 }
 
-// newCaptures is nil when the benchmark captures nothing.
-func newCaptures(outputFile string, b *v1alpha1.Benchmark) (*captures, error) {
+// NewCaptures is nil when the benchmark captures nothing.
+func NewCaptures(outputFile string, b *v1alpha1.Benchmark) (*Captures, error) {
 	if b.Spec.Capture == nil {
 		return nil, nil
 	}
 	if outputFile == "" {
 		return nil, hint.With(errors.New("spec.capture: captured frames are written to files next to the result, and the result has none"), "name an --output-file")
 	}
-	return &captures{dir: outputFile + ".captures", names: map[string]bool{}}, nil
+	return &Captures{dir: outputFile + ".captures", Names: map[string]bool{}}, nil
 }
 
 // Keep writes the frames of the trials that a row rests on. It returns nil when there are
 // none.
-func (c *captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.CaptureFile, error) {
+func (c *Captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.CaptureFile, error) {
 	var trials []capture.Trial
 	if t := out.Trial; t != nil {
 		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)), Frames: t.Captured()})
@@ -53,7 +53,7 @@ func (c *captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.C
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, err
 	}
-	name := c.name(row)
+	name := c.Name(row)
 	if err := os.WriteFile(filepath.Join(c.dir, name), file.Bytes(), 0o644); err != nil {
 		return nil, err
 	}
@@ -61,16 +61,16 @@ func (c *captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.C
 	return &v1alpha1.CaptureFile{File: filepath.Join(filepath.Base(c.dir), name), SHA256: hex.EncodeToString(sum[:]), Frames: frames}, nil
 }
 
-// name is the name of a file for a row: throughput-64-b.pcapng.
-func (c *captures) name(row v1alpha1.ResultRow) string {
+// Name is the name of a file for a row: throughput-64-b.pcapng.
+func (c *Captures) Name(row v1alpha1.ResultRow) string {
 	words := strings.FieldsFunc(strings.ToLower(row.Name()), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.'
 	})
 	stem := strings.Join(words, "-")
 	name := stem
-	for n := 2; c.names[name]; n++ {
+	for n := 2; c.Names[name]; n++ {
 		name = fmt.Sprintf("%s-%d", stem, n)
 	}
-	c.names[name] = true
+	c.Names[name] = true
 	return name + ".pcapng"
 }
