@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +13,6 @@ import (
 	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // The ports of a congestion (RFC 2889 section 5.5), by their index in the bed.
@@ -126,28 +124,8 @@ func (c portCount) delay() *int64 {
 // device held the senders back.
 func (t *Trial) wasCongested() bool { return t.HeldBack() || t.port(congestedPort).lost > 0 }
 
-// heldBack describes by how much the device held the senders back; empty if it did not.
-func (t *Trial) heldBack() string {
-	var texts []string
-	for _, n := range t.Notes {
-		if n.Kind == traffic.NoteHeldBack {
-			texts = append(texts, n.Text)
-		}
-	}
-	return strings.Join(texts, "; ")
-}
-
 // noCongestion explains a trial in which nothing was congested.
 func noCongestion(t *Trial) string {
 	port := t.ports[congestedPort]
 	return fmt.Sprintf("nothing was congested: %s was sent %s of its line rate, lost nothing, and no sender was held back; check that the device's port runs at %s", port.Name, percent(t.LoadPPM*3/2), port.Speed)
-}
-
-// testersLimit is the trial when the tester was its limit: it fell short without the
-// device's doing, or lost frames itself.
-func testersLimit(t *Trial) *Trial {
-	if t.testerLimited() {
-		return t
-	}
-	return nil
 }

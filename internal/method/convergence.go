@@ -255,15 +255,6 @@ func (l *Lab) changes(which []int, announce bool) func(context.Context) (traffic
 	}
 }
 
-// reportsGaps reports whether the engine knows where in a stream frames were lost.
-func (l *Lab) reportsGaps(ctx context.Context) (bool, error) {
-	info, err := l.gen.Info(ctx)
-	if err != nil {
-		return false, fmt.Errorf("asking the generator for what it counts: %w", err)
-	}
-	return info.Capabilities.Gaps, nil
-}
-
 // lastForwarded returns when, from the beginning of the trial, the last frame was sent that
 // was received; 0 when none was, and where frames are sent as fast as the engine can.
 func (t *Trial) lastForwarded(loads map[uint16]traffic.Load) time.Duration {

@@ -3,7 +3,6 @@ package method
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -118,51 +117,6 @@ func (d Definition) EventColumns() (kinds []string, by map[string][]Column) {
 	return kinds, by
 }
 
-// Describe returns the definition of the method that makes rows of a name.
-func Describe(name v1alpha1.Method) (Definition, bool) {
-	d, ok := definitions[name]
-	return d, ok
-}
-
-// DescribeTest returns the definition of the method that a test asks for.
-func DescribeTest(test v1alpha1.Test) (Definition, bool) {
-	for _, d := range definitions {
-		if d.Given(test) {
-			return d, true
-		}
-	}
-	return Definition{}, false
-}
-
-// IsThroughput reports whether a row says what the load throughput means for the tests
-// after it. One of a partial drop rate does not.
-func IsThroughput(row *v1alpha1.ResultRow) bool {
-	d, ok := Describe(row.Method)
-	return ok && d.FindsThroughput && d.Name == row.Method
-}
-
-// FoundNothing reports whether a row is of a throughput of 0: no load passed, and what was
-// sent and received is of a load that did not.
-func FoundNothing(row *v1alpha1.ResultRow) bool {
-	return IsThroughput(row) && row.Frames.OrZero().LineRatePPM == 0
-}
-
-// IsSearched reports whether rows of a method are of a load that was searched.
-func IsSearched(name v1alpha1.Method) bool {
-	d, ok := Describe(name)
-	return ok && d.FindsThroughput
-}
-
-// Done adds a finished row, measured now or before the run was resumed, for steps that
-// build on it. Rows of other variants of the device are left out: what was found with one
-// is not known of another.
-func (l *Lab) Done(row v1alpha1.ResultRow) {
-	l.rows = append(l.rows, row)
-	if IsThroughput(&row) {
-		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
-	}
-}
-
 // before are the finished rows of the step's own test at its frame size.
 func (l *Lab) before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
@@ -240,13 +194,12 @@ func (l *Lab) throughputBefore(step plan.Step) (ppm int64, known bool) {
 	return ppm, known
 }
 
-// All are the definitions of all methods, in the order of their names.
-func All() []Definition {
-	var all []Definition
-	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		if d := definitions[name]; d.Name == name {
-			all = append(all, d)
-		}
+// Keep keeps a finished row, measured now or before the run was resumed, for steps that build on
+// it. Rows of other variants of the device are left out: what was found with one is not known of
+// another. Throughput reports whether the row tells the load throughput of its test.
+func (l *Lab) Keep(row v1alpha1.ResultRow, throughput bool) {
+	l.rows = append(l.rows, row)
+	if throughput {
+		l.SetThroughput(row.Test, l.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
 	}
-	return all
 }

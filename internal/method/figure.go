@@ -74,23 +74,6 @@ func atLoad(row *v1alpha1.ResultRow) string {
 	return text
 }
 
-// FigureOf is the most telling number of a row: its method's headline, or the first
-// number that the method's table has of it. There is none where nothing was measured.
-func FigureOf(row *v1alpha1.ResultRow) (Figure, bool) {
-	d, _ := Describe(row.Method)
-	if d.Headline != nil {
-		if f, ok := d.Headline(row); ok {
-			return f, true
-		}
-	}
-	for _, c := range d.Columns {
-		if n, ok := c.Value(row); ok {
-			return c.figure(n), true
-		}
-	}
-	return Figure{}, false
-}
-
 // figure is a number of the column with its name.
 func (c Column) figure(n int64) Figure {
 	switch c.Unit {

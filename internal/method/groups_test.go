@@ -62,7 +62,7 @@ func fanRows(t *testing.T, b v1alpha1.SimulatedBehaviour, groups int, tests ...v
 	var rows []v1alpha1.ResultRow
 	for _, step := range p.Steps {
 		row := rowOf(p, mustRun(t, lab, step))
-		lab.Done(row)
+		Done(lab, row)
 		rows = append(rows, row)
 	}
 	return rows

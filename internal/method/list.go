@@ -1,6 +1,11 @@
 package method
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -53,3 +58,79 @@ func define(d Definition) {
 		definitions[name] = d
 	}
 }
+
+// Describe returns the definition of the method that makes rows of a name.
+func Describe(name v1alpha1.Method) (Definition, bool) {
+	d, ok := definitions[name]
+	return d, ok
+}
+
+// DescribeTest returns the definition of the method that a test asks for.
+func DescribeTest(test v1alpha1.Test) (Definition, bool) {
+	for _, d := range definitions {
+		if d.Given(test) {
+			return d, true
+		}
+	}
+	return Definition{}, false
+}
+
+// IsThroughput reports whether a row says what the load throughput means for the tests
+// after it. One of a partial drop rate does not.
+func IsThroughput(row *v1alpha1.ResultRow) bool {
+	d, ok := Describe(row.Method)
+	return ok && d.FindsThroughput && d.Name == row.Method
+}
+
+// FoundNothing reports whether a row is of a throughput of 0: no load passed, and what was
+// sent and received is of a load that did not.
+func FoundNothing(row *v1alpha1.ResultRow) bool {
+	return IsThroughput(row) && row.Frames.OrZero().LineRatePPM == 0
+}
+
+// IsSearched reports whether rows of a method are of a load that was searched.
+func IsSearched(name v1alpha1.Method) bool {
+	d, ok := Describe(name)
+	return ok && d.FindsThroughput
+}
+
+// All are the definitions of all methods, in the order of their names.
+func All() []Definition {
+	var all []Definition
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		if d := definitions[name]; d.Name == name {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// FigureOf is the most telling number of a row: its method's headline, or the first
+// number that the method's table has of it. There is none where nothing was measured.
+func FigureOf(row *v1alpha1.ResultRow) (Figure, bool) {
+	d, _ := Describe(row.Method)
+	if d.Headline != nil {
+		if f, ok := d.Headline(row); ok {
+			return f, true
+		}
+	}
+	for _, c := range d.Columns {
+		if n, ok := c.Value(row); ok {
+			return c.figure(n), true
+		}
+	}
+	return Figure{}, false
+}
+
+// Run runs a step by its method.
+func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+	d, ok := Describe(step.Method)
+	if !ok {
+		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
+	}
+	return RunStep(ctx, d, lab, step)
+}
+
+// Done adds a finished row, measured now or before the run was resumed, for steps that
+// build on it.
+func Done(lab *Lab, row v1alpha1.ResultRow) { lab.Keep(row, IsThroughput(&row)) }

@@ -45,7 +45,7 @@ func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) 
 	var rows []v1alpha1.ResultRow
 	for i, step := range p.Steps {
 		if i < len(done) {
-			lab.Done(done[i])
+			Done(lab, done[i])
 			rows = append(rows, done[i])
 			continue
 		}
@@ -54,7 +54,7 @@ func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) 
 			continue
 		}
 		row := rowOf(p, out)
-		lab.Done(row)
+		Done(lab, row)
 		rows = append(rows, row)
 	}
 	return rows

@@ -33,7 +33,7 @@ func (l losingAtEach) rows(t *testing.T, test v1alpha1.Test) []v1alpha1.ResultRo
 	var rows []v1alpha1.ResultRow
 	for _, step := range p.Steps {
 		row := rowOf(p, mustRun(t, lab, step))
-		lab.Done(row)
+		Done(lab, row)
 		rows = append(rows, row)
 	}
 	return rows

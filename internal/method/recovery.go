@@ -166,10 +166,3 @@ func lastLossAt(t *Trial, s plan.Stream, port int, r traffic.Rate) time.Duration
 	}
 	return sentAt(number-1, r)
 }
-
-// sentAt returns when a frame of a stream is sent, from the beginning of the stream. The
-// first one has the number 0.
-func sentAt(number uint64, r traffic.Rate) time.Duration {
-	at := new(big.Int).Mul(new(big.Int).SetUint64(number), big.NewInt(r.PerNanos))
-	return time.Duration(at.Quo(at, big.NewInt(r.Frames)).Int64())
-}

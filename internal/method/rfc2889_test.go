@@ -61,7 +61,7 @@ func bridged(t *testing.T, model string, behaviour v1alpha1.SimulatedBehaviour, 
 		if row.Method != v1alpha1.MethodSoak && out.Trial != nil && out.FramesPerSecond == nil {
 			t.Errorf("%s does not say at which rate its own streams were sent", step.Name())
 		}
-		lab.Done(row)
+		Done(lab, row)
 		rows = append(rows, row)
 	}
 	return rows

@@ -311,3 +311,6 @@ func (l *Lab) notLearnt() string {
 	}
 	return fmt.Sprintf("it is not known whether the device has installed all routes: %v", l.unlearnt)
 }
+
+// lookForRoutes is the interval at which the routes that a session has learned are queried.
+const lookForRoutes = 20 * time.Millisecond

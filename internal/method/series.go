@@ -162,3 +162,15 @@ func received(a, b traffic.Sample) int64 { return increase(a.Received, b.Receive
 
 // increase is the rate between two counts that were taken d apart, in frames/s.
 func increase(from, to uint64, d time.Duration) int64 { return perSecond(int64(max(to, from)-from), d) }
+
+// reportsGaps reports whether the engine knows where in a stream frames were lost.
+func (l *Lab) reportsGaps(ctx context.Context) (bool, error) {
+	info, err := l.gen.Info(ctx)
+	if err != nil {
+		return false, fmt.Errorf("asking the generator for what it counts: %w", err)
+	}
+	return info.Capabilities.Gaps, nil
+}
+
+// maxSamples that a trial is sampled for.
+const maxSamples = 100_000

@@ -149,3 +149,10 @@ func (l *Lab) withStreams(ctx context.Context, step plan.Step, streams []plan.St
 	}
 	return f(other)
 }
+
+// partial names a partial drop rate.
+type partial struct {
+	test         string
+	size         plan.Size
+	lossRatioPPM int64
+}

@@ -38,9 +38,6 @@ func describeSoak() Definition {
 	}
 }
 
-// maxSamples that a trial is sampled for.
-const maxSamples = 100_000
-
 func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
 	t := test.Soak
 	if t.SamplingInterval == nil {

@@ -85,13 +85,6 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	return m.outcome(result, result.Goals[0], lab.goal(step, result.Goals[0])), nil
 }
 
-// partial names a partial drop rate.
-type partial struct {
-	test         string
-	size         plan.Size
-	lossRatioPPM int64
-}
-
 // partialDropRate is the highest load at which the loss ratio is not above the one
 // asked for (RFC 9971). The search of the throughput found it already, unless that
 // row was finished by an earlier run: then it is searched alone.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/plan"
@@ -233,4 +234,24 @@ func (t *Trial) ShortSending() string {
 		return fmt.Sprintf("the tester took %s to send the %s frames of %s at %s", readable(t.TxTime), traffic.Grouped(t.Intended), readable(t.Duration), percent(t.LoadPPM))
 	}
 	return fmt.Sprintf("the tester sent %s of the %s frames that %s asks for in %s, and fell behind most on %s", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended), percent(t.LoadPPM), readable(t.Duration), port)
+}
+
+// heldBack describes by how much the device held the senders back; empty if it did not.
+func (t *Trial) heldBack() string {
+	var texts []string
+	for _, n := range t.Notes {
+		if n.Kind == traffic.NoteHeldBack {
+			texts = append(texts, n.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// testersLimit is the trial when the tester was its limit: it fell short without the
+// device's doing, or lost frames itself.
+func testersLimit(t *Trial) *Trial {
+	if t.testerLimited() {
+		return t
+	}
+	return nil
 }

@@ -230,7 +230,7 @@ func (r *run) measure(ctx context.Context) error {
 				r.progress.rowDone(i)
 			})
 		}
-		lab.Done(row)
+		method.Done(lab, row)
 	}
 	return nil
 }

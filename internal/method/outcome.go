@@ -61,13 +61,9 @@ type Outcome struct {
 // Func runs one step.
 type Func func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 
-// Run runs a step by its method. It takes care of the streams of the plan, so that a
+// RunStep runs a step by the definition of its method. It takes care of the streams of the plan, so that a
 // method only runs trials; a method with a topology of its own brings its streams.
-func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	d, ok := Describe(step.Method)
-	if !ok {
-		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
-	}
+func RunStep(ctx context.Context, d Definition, lab *Lab, step plan.Step) (Outcome, error) {
 	started, before, stale := lab.gen.Clock().Now(), lab.trials, lab.stale
 	if d.OwnGroups {
 		if err := lab.leaveGroups(ctx, step); err != nil {
