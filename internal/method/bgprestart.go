@@ -96,7 +96,7 @@ func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	for range step.Trials {
 		seen := back{-1, -1}
 		restart := timed(EventRestart, test.LeadTime.Duration, func(ctx context.Context) (_ traffic.Moments, err error) {
-			seen, err = lab.restart(ctx, test.RecoveryTime.Duration)
+			seen, err = restartBGP(ctx, lab, test.RecoveryTime.Duration)
 			return nil, err
 		})
 		restart.endsSessions = true
@@ -133,7 +133,7 @@ func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	if out.Invalid != "" || out.Message != "" {
 		return out, nil
 	}
-	sum.Outage, sum.SessionsBack, sum.RoutesBack, sum.AvgLost = *outage.times(), sessions.times(), routes.times(), lost.average()
+	sum.Outage, sum.SessionsBack, sum.RoutesBack, sum.AvgLost = *timesOf(&outage), timesOf(&sessions), timesOf(&routes), lost.average()
 	switch {
 	case sum.Unseen > 0:
 		out.Message = fmt.Sprintf("after %d of %d restarts not all sessions and routes came back within %s: raise recoveryTime", sum.Unseen, sum.Restarts, human.Duration(test.RecoveryTime.Duration))
@@ -144,23 +144,23 @@ func bgpRestart(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 	return out, nil
 }
 
-// restart restarts the routing software of the device, and waits until all sessions are
+// restartBGP restarts the routing software of the device, and waits until all sessions are
 // established and all routes are advertised again, for a time at most.
-func (l *Lab) restart(ctx context.Context, patience time.Duration) (back, error) {
-	seen, clock, want := back{-1, -1}, l.gen.Clock(), l.wanted()
+func restartBGP(ctx context.Context, l *Lab, patience time.Duration) (back, error) {
+	seen, clock, want := back{-1, -1}, l.gen.Clock(), wanted(l)
 	begin := clock.Now()
 	if err := l.router.Restart(ctx); err != nil {
 		return seen, err
 	}
 	for {
-		all, err := l.established(ctx)
+		all, err := areEstablished(ctx, l)
 		if err != nil {
 			return seen, err
 		}
 		if all && seen.sessions < 0 {
 			seen.sessions = clock.Now().Sub(begin)
 		}
-		if all, err = l.relearnt(ctx, want); err != nil {
+		if all, err = relearnt(ctx, l, want); err != nil {
 			return seen, err
 		}
 		if all && seen.sessions >= 0 {
@@ -176,8 +176,8 @@ func (l *Lab) restart(ctx context.Context, patience time.Duration) (back, error)
 	}
 }
 
-// established reports whether all sessions are.
-func (l *Lab) established(ctx context.Context) (bool, error) {
+// areEstablished reports whether all sessions are.
+func areEstablished(ctx context.Context, l *Lab) (bool, error) {
 	states, err := l.states(ctx)
 	for _, s := range states {
 		if !s.Established {
@@ -189,7 +189,7 @@ func (l *Lab) established(ctx context.Context) (bool, error) {
 
 // wanted returns the routes that the device should advertise on each session for the current
 // announcements.
-func (l *Lab) wanted() []routing.Table {
+func wanted(l *Lab) []routing.Table {
 	want := make([]routing.Table, len(l.plan.Sessions))
 	for i := range want {
 		want[i] = l.plan.Advertised(i, func(a int) bool { return l.announced[a] })
@@ -198,7 +198,7 @@ func (l *Lab) wanted() []routing.Table {
 }
 
 // relearnt reports whether the device advertises on every session what it should.
-func (l *Lab) relearnt(ctx context.Context, want []routing.Table) (bool, error) {
+func relearnt(ctx context.Context, l *Lab, want []routing.Table) (bool, error) {
 	for i, s := range l.plan.Sessions {
 		learnt, err := l.speaker.Learnt(ctx, s.Name)
 		var down *routing.DownError

@@ -93,8 +93,8 @@ type portCount struct {
 	latency                  Latency
 }
 
-// port sums up a receiving port.
-func (t *Trial) port(port int) portCount {
+// countPort sums up a receiving port.
+func countPort(t *Trial, port int) portCount {
 	var c portCount
 	for _, s := range t.streams {
 		for _, rx := range s.Rx {
@@ -122,7 +122,7 @@ func (c portCount) delay() *int64 {
 
 // wasCongested reports whether a port of the device was congested: it lost frames, or the
 // device held the senders back.
-func (t *Trial) wasCongested() bool { return t.HeldBack() || t.port(congestedPort).lost > 0 }
+func wasCongested(t *Trial) bool { return t.HeldBack() || countPort(t, congestedPort).lost > 0 }
 
 // noCongestion explains a trial in which nothing was congested.
 func noCongestion(t *Trial) string {

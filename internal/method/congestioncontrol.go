@@ -68,13 +68,13 @@ func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, 
 		return Outcome{}, err
 	}
 	out := Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
-	full, free := t.port(congestedPort), t.port(uncongestedPort)
+	full, free := countPort(t, congestedPort), countPort(t, uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{
 		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(free.received)),
 		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.perSecond(int64(full.received)),
 	}
 	held, short := t.HeldBack(), t.Unsent() && !t.HeldBack()
-	if t.wasCongested() {
+	if wasCongested(t) {
 		blocking := free.lost > 0
 		summary.HeadOfLineBlocking = &blocking
 		if !short {
@@ -86,7 +86,7 @@ func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, 
 		out.Message = lab.silence(t)
 	case short:
 		out.Message = "the senders offered less than intended, and the engine saw no pause: whether the device held them back is not known"
-	case !t.wasCongested():
+	case !wasCongested(t):
 		out.Message = noCongestion(t)
 	default:
 		out.Message = t.heldBack()

@@ -170,10 +170,10 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 	lead, up, whole := test.LeadTime.Duration, test.AnnouncedTime.Duration, convergenceTime(test)
 	err = lab.withStreams(ctx, step, toSet(lab.plan.Streams, which), func(l *Lab) error {
 		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
-		if out.Coarse, err = l.coarse(step, load, "", test.SamplingInterval.Duration); err != nil {
+		if out.Coarse, err = coarse(l, step, load, "", test.SamplingInterval.Duration); err != nil {
 			return err
 		}
-		turn, err := l.turn(step, load, "")
+		turn, err := turnOf(l, step, load, "")
 		if err != nil {
 			return err
 		}
@@ -190,27 +190,27 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 			var seen intervals
 			t, err := l.at(ctx, step, load, whole, noBracket, sampling,
 				finished(func(t *Trial) {
-					announced, withdrawn := t.stamp(EventAnnounce, 0).Began, t.stamp(EventWithdraw, 0).Began
-					seen = rated(readings(s.samples, gaps), t.flight())
+					announced, withdrawn := stampOf(t, EventAnnounce, 0).Began, stampOf(t, EventWithdraw, 0).Began
+					seen = rated(readings(s.samples, gaps), flightOf(t))
 					t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
 				}),
-				timed(EventAnnounce, lead, l.changes(which, true)).after(func(ctx context.Context, again bool) error {
+				timed(EventAnnounce, lead, changes(l, which, true)).after(func(ctx context.Context, again bool) error {
 					if !again {
 						return nil
 					}
 					return l.withdrawAll(ctx)
 				}),
-				timed(EventWithdraw, lead+up, l.changes(which, false)))
+				timed(EventWithdraw, lead+up, changes(l, which, false)))
 			if err != nil {
 				return err
 			}
-			announced, withdrawn := t.stamp(EventAnnounce, 0), t.stamp(EventWithdraw, 0)
+			announced, withdrawn := stampOf(t, EventAnnounce, 0), stampOf(t, EventWithdraw, 0)
 			longest := announce.longest()
 			one := event{turn: turn, networks: sum.Routes, gradual: true}
 			one.kind, one.ending, one.derived = EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.stillMissing(announced.Began, withdrawn.Began)
 			announce.add(one)
 			one.kind, one.ending, one.derived = EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.stillForwarded(withdrawn.Began, whole)
-			if last := t.lastForwarded(loads); gaps && last > withdrawn.Began {
+			if last := lastForwarded(t, loads); gaps && last > withdrawn.Began {
 				one.ending = one.notBefore(last-withdrawn.Began, last+turn+one.within >= whole)
 			}
 			withdraw.add(one)
@@ -246,7 +246,7 @@ func convergence(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error)
 }
 
 // changes announces or withdraws some announcements of the plan.
-func (l *Lab) changes(which []int, announce bool) func(context.Context) (traffic.Moments, error) {
+func changes(l *Lab, which []int, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
 		if announce {
 			return nil, l.announce(ctx, which)
@@ -257,7 +257,7 @@ func (l *Lab) changes(which []int, announce bool) func(context.Context) (traffic
 
 // lastForwarded returns when, from the beginning of the trial, the last frame was sent that
 // was received; 0 when none was, and where frames are sent as fast as the engine can.
-func (t *Trial) lastForwarded(loads map[uint16]traffic.Load) time.Duration {
+func lastForwarded(t *Trial, loads map[uint16]traffic.Load) time.Duration {
 	last := time.Duration(0)
 	for _, s := range t.streams {
 		load := loads[s.ID]

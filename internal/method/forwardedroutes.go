@@ -22,15 +22,15 @@ type probed struct{ sent, missing uint64 }
 
 // probe sends a frame to each route to which frames of the profile go, from one port, until
 // all of them arrive, or no further ones for so long.
-func (l *Lab) probe(ctx context.Context, step plan.Step, parts []blockPart, patience time.Duration) (probed, error) {
-	streams := l.toParts(parts)
+func probe(ctx context.Context, l *Lab, step plan.Step, parts []blockPart, patience time.Duration) (probed, error) {
+	streams := toParts(l, parts)
 	if len(streams) == 0 || len(l.plan.Sizes) == 0 {
 		return probed{}, nil
 	}
 	step.Size = plan.Bytes(l.plan.Sizes[0].All()[0])
 	var best probed
 	err := l.withStreams(ctx, step, streams, func(o *Lab) error {
-		trial, err := o.onceEach(step.Size)
+		trial, err := onceEach(o, step.Size)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (l *Lab) probe(ctx context.Context, step plan.Step, parts []blockPart, pati
 				return err
 			}
 			o.introduced = true // A later trial does not count frames of this one.
-			now := o.arrivedOf(m, step.Size)
+			now := arrivedOf(o, m, step.Size)
 			if now.missing < best.missing {
 				best, since = now, clock.Now()
 			}
@@ -63,7 +63,7 @@ func (l *Lab) probe(ctx context.Context, step plan.Step, parts []blockPart, pati
 
 // toParts returns streams from one port to the networks of parts of announcements, as far as
 // frames of the profile go to them.
-func (l *Lab) toParts(parts []blockPart) []plan.Stream {
+func toParts(l *Lab, parts []blockPart) []plan.Stream {
 	var out []plan.Stream
 	for _, p := range parts {
 		from := -1
@@ -108,7 +108,7 @@ func within(s plan.Stream, routes routing.Routes) (plan.Stream, bool) {
 }
 
 // onceEach is a trial with one frame to each network.
-func (l *Lab) onceEach(size plan.Size) (traffic.Trial, error) {
+func onceEach(l *Lab, size plan.Size) (traffic.Trial, error) {
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
 	loads, err := l.plan.Loads(size, plan.Share(500_000))
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *Lab) onceEach(size plan.Size) (traffic.Trial, error) {
 }
 
 // arrivedOf counts the frames of a probe.
-func (l *Lab) arrivedOf(m traffic.Measurement, size plan.Size) (p probed) {
+func arrivedOf(l *Lab, m traffic.Measurement, size plan.Size) (p probed) {
 	for _, s := range l.plan.StreamsAt(size) {
 		sent := m.Tx[s.ID].Sent
 		p.sent += sent

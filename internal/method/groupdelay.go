@@ -32,9 +32,6 @@ type groupDelay struct {
 	unseen string
 }
 
-// maxPortDelays is the maximum number of ports that a row lists.
-const maxPortDelays = 256
-
 // measure runs the trials of a step, and fills in the summary. The trial with the
 // longest delay makes the row.
 func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v1alpha1.GroupDelaySummary) (Outcome, error) {

@@ -78,16 +78,16 @@ func headOfLine(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		return Outcome{}, err
 	}
 	out := Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(testersLimit(alone), testersLimit(t))}
-	before, after := alone.port(uncongestedPort), t.port(uncongestedPort)
+	before, after := countPort(alone, uncongestedPort), countPort(t, uncongestedPort)
 	summary := v1alpha1.HeadOfLineBlockingSummary{
 		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(after.received)),
-		CongestedLossPPM: t.port(congestedPort).lossPPM(), AloneLossPPM: before.lossPPM(),
+		CongestedLossPPM: countPort(t, congestedPort).lossPPM(), AloneLossPPM: before.lossPPM(),
 		DelayNs: after.delay(), AloneDelayNs: before.delay(),
 	}
 	switch {
 	case t.Received == 0:
 		out.Message = lab.silence(t)
-	case !t.wasCongested():
+	case !wasCongested(t):
 		out.Message = noCongestion(t)
 	default:
 		blocking := summary.UncongestedLossPPM > summary.AloneLossPPM

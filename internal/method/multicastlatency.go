@@ -22,3 +22,6 @@ func (t *Trial) multicastLatency() []v1alpha1.PortLatency {
 	}
 	return all
 }
+
+// maxPortDelays is the maximum number of ports that a row lists.
+const maxPortDelays = 256

@@ -12,17 +12,17 @@ import (
 // a frame, if it is longer than the sampling interval: no event of a network is seen
 // earlier. It is empty if frames come as often as samples, or as fast as the engine can send
 // them. An empty class selects all streams.
-func (l *Lab) coarse(step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
-	longest, err := l.turn(step, load, class)
+func coarse(l *Lab, step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
+	longest, err := turnOf(l, step, load, class)
 	if err != nil || longest <= sampling {
 		return "", err
 	}
 	return fmt.Sprintf("each network gets a frame every %s: times are no finer than that", TimeText(int64(longest))), nil
 }
 
-// turn returns how often each network of a class of streams gets a frame; 0 where they are
+// turnOf returns how often each network of a class of streams gets a frame; 0 where they are
 // sent as fast as the engine can. An empty class is all streams.
-func (l *Lab) turn(step plan.Step, load plan.Amount, class string) (time.Duration, error) {
+func turnOf(l *Lab, step plan.Step, load plan.Amount, class string) (time.Duration, error) {
 	loads, err := l.plan.Loads(step.Size, load)
 	if err != nil {
 		return 0, err

@@ -117,8 +117,8 @@ type inFlight struct {
 
 type latencyCount struct{ latency, frames uint64 }
 
-// flight returns the bound for the frames of a trial.
-func (t *Trial) flight() inFlight {
+// flightOf returns the bound for the frames of a trial.
+func flightOf(t *Trial) inFlight {
 	l := t.Latency()
 	f := inFlight{known: l.Count > 0 && l.Count >= t.Received}
 	longer := uint64(0)
@@ -402,14 +402,14 @@ func (e *eventTimes) summary() v1alpha1.EventTimes {
 	return s
 }
 
-// stamps are the events of a kind.
-func (t *Trial) stamps(kind EventKind) []Stamp {
+// stampsOf are the events of a kind.
+func stampsOf(t *Trial, kind EventKind) []Stamp {
 	return slices.DeleteFunc(slices.Clone(t.Stamps), func(s Stamp) bool { return s.Kind != kind })
 }
 
-// stamp is the n-th event of a kind, counting from 0; empty when there is none.
-func (t *Trial) stamp(kind EventKind, n int) Stamp {
-	if all := t.stamps(kind); n < len(all) {
+// stampOf is the n-th event of a kind, counting from 0; empty when there is none.
+func stampOf(t *Trial, kind EventKind, n int) Stamp {
+	if all := stampsOf(t, kind); n < len(all) {
 		return all[n]
 	}
 	return Stamp{}

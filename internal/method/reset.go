@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -130,7 +128,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	for range step.Trials {
 		// Never twice: what is short in a trial with a reset is what is measured.
 		event := Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
-		t, err := lab.once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, lateTolerance(step.TrialDuration), lab.resetting(event, trigger))
+		t, err := lab.once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, lateTolerance(step.TrialDuration), resetting(lab, event, trigger))
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -183,7 +181,7 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 }
 
 // resetting resets the device while frames are sent, or asks for it.
-func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
+func resetting(l *Lab, event Event, trigger v1alpha1.ResetTrigger) action {
 	lead, _ := resetTimes(event.Step.Test.Reset)
 	return timed(EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
 		if trigger == v1alpha1.ResetExternal {
@@ -196,45 +194,4 @@ func (l *Lab) resetting(event Event, trigger v1alpha1.ResetTrigger) action {
 		}
 		return nil, nil
 	})
-}
-
-// outage is the time during which the device did not forward in a trial.
-type outage struct {
-	// byLoss is the number of lost frames divided by the rate, for the stream that lost
-	// most. byStamps is the longest time between two frames of a stream; 0 if all frames
-	// were sent and none was lost.
-	byLoss, byStamps time.Duration
-	// stamped reports whether it is known when frames arrived.
-	stamped bool
-	// unsent reports whether the tester could not send for a while, since a link of it was
-	// down: its frames are not lost.
-	unsent bool
-	// toTheEnd reports whether a stream was not forwarded when the trial ended.
-	toTheEnd bool
-}
-
-// happened reports whether the device was seen not to forward.
-func (o outage) happened(byTime bool) bool { return o.byLoss > 0 || byTime && o.byStamps > 0 }
-
-func outageOf(t *Trial, loads map[uint16]traffic.Load) outage {
-	o := outage{unsent: t.Disturbed()}
-	interrupted := t.Lost > 0 || o.unsent
-	for _, s := range t.streams {
-		sent, rate := t.measurement.Tx[s.ID].Sent, loads[s.ID].Rate
-		for _, port := range s.Rx {
-			rx := t.at(s, port)
-			lost := new(big.Rat).SetFrac(new(big.Int).SetUint64(sent-min(sent, rx.Received)), big.NewInt(rate.Frames))
-			o.byLoss = max(o.byLoss, time.Duration(frame.Round(lost.Mul(lost, big.NewRat(rate.PerNanos, 1)))))
-			o.toTheEnd = o.toTheEnd || rx.Next < sent
-			silent := time.Duration(rx.SilentToNs - rx.SilentFromNs)
-			o.stamped = o.stamped || silent > 0
-			if interrupted && silent > 0 {
-				o.byStamps = max(o.byStamps, silent)
-				// Frames that were not sent to the end are missing in no sequence.
-				end := rx.FirstNs + uint64(t.TxTime)
-				o.toTheEnd = o.toTheEnd || o.unsent && end > rx.LastNs+uint64(silent)
-			}
-		}
-	}
-	return o
 }

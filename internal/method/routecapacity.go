@@ -165,7 +165,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	out := Outcome{Fill: func(row *v1alpha1.ResultRow) { row.RouteCapacity, row.Frames = &sum, nil }}
 	var want routing.Table
 	var took time.Duration
-	memory := lab.startMemory()
+	memory := startMemory(lab)
 	defer func() { sum.Memory = memory.summary() }()
 	all, checked := blocks(lab.plan, which, uint32(test.Block)), uint64(0)
 	for i, b := range all {
@@ -173,7 +173,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		for _, p := range b.parts {
 			want = want.Add(routing.Readvertised(p.session.RemoteASN, p.session.LocalASN, []routing.Routes{p.routes}))
 		}
-		learnt, sent, err := lab.announceBlock(ctx, b, witness.Name, want, test.WaitTime.Duration)
+		learnt, sent, err := announceBlock(ctx, lab, b, witness.Name, want, test.WaitTime.Duration)
 		sum.Received = int64(learnt.Routes)
 		var down *routing.DownError
 		switch {
@@ -196,7 +196,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		if i > 0 { // The device may forget the oldest routes for new ones.
 			parts = append(parts, all[0].parts...)
 		}
-		frames, err := lab.probe(ctx, step, parts, test.WaitTime.Duration)
+		frames, err := probe(ctx, lab, step, parts, test.WaitTime.Duration)
 		switch {
 		case err != nil:
 			return Outcome{}, fmt.Errorf("sending frames to the routes: %w", err)
@@ -209,7 +209,7 @@ func routeCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 		checked += frames.sent
 		sum.Routes, sum.FullBlocks = sum.Announced, sum.FullBlocks+1
 		memory.block(sum.Routes)
-		if learnt.Last > sent.First && lab.oneClock(b, witness) {
+		if learnt.Last > sent.First && oneClock(lab, b, witness) {
 			block := time.Duration(learnt.Last - sent.First)
 			took += block
 			sum.SlowestBlockNs = new(max(int64(block), at(sum.SlowestBlockNs)))
@@ -232,7 +232,7 @@ func at(n *int64) int64 {
 }
 
 // oneClock reports whether all sessions of a block and the witness are on one host.
-func (l *Lab) oneClock(b routeBlock, witness plan.Session) bool {
+func oneClock(l *Lab, b routeBlock, witness plan.Session) bool {
 	node := func(s plan.Session) string {
 		for _, p := range l.plan.Ports {
 			if p.Name == s.Port {
@@ -251,7 +251,7 @@ func (l *Lab) oneClock(b routeBlock, witness plan.Session) bool {
 
 // announceBlock announces a block, and waits until the witness has learnt what it should,
 // or nothing further for so long.
-func (l *Lab) announceBlock(ctx context.Context, b routeBlock, witness string, want routing.Table, patience time.Duration) (routing.Learnt, routing.Sent, error) {
+func announceBlock(ctx context.Context, l *Lab, b routeBlock, witness string, want routing.Table, patience time.Duration) (routing.Learnt, routing.Sent, error) {
 	var first routing.Sent
 	var learnt routing.Learnt
 	for i, p := range b.parts {
@@ -294,7 +294,7 @@ type routeMemory struct {
 }
 
 // startMemory reads the memory before the first route; nil where it cannot be read.
-func (l *Lab) startMemory() *routeMemory {
+func startMemory(l *Lab) *routeMemory {
 	reader, can := l.router.(MemoryReader)
 	if !can {
 		return nil

@@ -247,12 +247,12 @@ func (f flapping) unreachable(t *Trial, home intervals) (n uint64) {
 	if slices.ContainsFunc(f.streams, func(s plan.Stream) bool { return s.InClass == classFlapped && len(s.Further) > 0 }) {
 		return 0
 	}
-	for i, withdrawn := range t.stamps(EventWithdraw) {
+	for i, withdrawn := range stampsOf(t, EventWithdraw) {
 		end := time.Duration(math.MaxInt64)
-		if next := t.stamp(EventWithdraw, i+1); next.Kind != "" {
+		if next := stampOf(t, EventWithdraw, i+1); next.Kind != "" {
 			end = next.Began
 		}
-		n += home.unreachable(withdrawn.Began, t.stamp(EventAnnounce, i).Began, end)
+		n += home.unreachable(withdrawn.Began, stampOf(t, EventAnnounce, i).Began, end)
 	}
 	return n
 }
@@ -277,10 +277,10 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 	out := Outcome{LoadPPM: lab.plan.PPM(step.Size, load), ByTime: true}
 	err = lab.withStreams(ctx, step, f.streams, func(l *Lab) error {
 		out.FramesPerSecond = l.plan.FramesPerSecond(step.Size, load)
-		if out.Coarse, err = l.coarse(step, load, classFlapped, s.interval); err != nil {
+		if out.Coarse, err = coarse(l, step, load, classFlapped, s.interval); err != nil {
 			return err
 		}
-		if turn, err = l.turn(step, load, classFlapped); err != nil {
+		if turn, err = turnOf(l, step, load, classFlapped); err != nil {
 			return err
 		}
 		sampling, err := s.action(l, whole)
@@ -296,7 +296,7 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			}
 			return l.installed(ctx)
 		}), finished(func(t *Trial) {
-			home = rated(f.readings(s.samples, classFlapped, true, gaps), t.flight())
+			home = rated(f.readings(s.samples, classFlapped, true, gaps), flightOf(t))
 			t.Unreachable = f.unreachable(t, home)
 		})}
 		for _, m := range flapMoments(test) {
@@ -319,13 +319,13 @@ func routeFlap(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		out.Message = missing
 	}
 	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), Elsewhere: int64(t.Elsewhere)}
-	anywhere, flight := f.readings(s.samples, classFlapped, false, gaps), t.flight()
+	anywhere, flight := f.readings(s.samples, classFlapped, false, gaps), flightOf(t)
 	flapped := rated(anywhere, flight)
 	var withdraw, announce eventTimes
 	for i := range int(test.Flaps) {
-		gone, back, end := t.stamp(EventWithdraw, i).Began, t.stamp(EventAnnounce, i).Began, whole
+		gone, back, end := stampOf(t, EventWithdraw, i).Began, stampOf(t, EventAnnounce, i).Began, whole
 		if i+1 < int(test.Flaps) {
-			end = t.stamp(EventWithdraw, i+1).Began
+			end = stampOf(t, EventWithdraw, i+1).Began
 		}
 		one := event{turn: turn, networks: sum.Flapped}
 		one.kind, one.ending, one.derived = EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)

@@ -83,8 +83,8 @@ func spreadColumns(heading string, of func(*v1alpha1.ResultRow) *v1alpha1.TimeSp
 	}
 }
 
-// times returns the times of a spread; nil if it has none.
-func (s *spread) times() *v1alpha1.TimeSpread {
+// timesOf returns the times of a spread; nil if it has none.
+func timesOf(s *spread) *v1alpha1.TimeSpread {
 	if s.count == 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func routeRefresh(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 	var acts []action
 	for i, m := range refreshMoments(test) {
 		acts = append(acts, timed(m.Kind, m.At, func(ctx context.Context) (_ traffic.Moments, err error) {
-			took[i], err = lab.refresh(ctx, session.Name, want, test.Interval.Duration)
+			took[i], err = refresh(ctx, lab, session.Name, want, test.Interval.Duration)
 			return nil, err
 		}))
 	}
@@ -155,7 +155,7 @@ func routeRefresh(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 		}
 		times.add(int64(one))
 	}
-	sum.Refresh = times.times()
+	sum.Refresh = timesOf(&times)
 	if sum.Refresh != nil && sum.Refresh.AvgNs > 0 {
 		sum.RoutesPerSecond = new(perSecond(sum.Routes, time.Duration(sum.Refresh.AvgNs)))
 	}
@@ -172,7 +172,7 @@ func routeRefresh(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 
 // refresh asks for the routes of a session again, and returns how long it took until all of
 // a table had come; -1 when they did not within patience.
-func (l *Lab) refresh(ctx context.Context, session string, want routing.Table, patience time.Duration) (time.Duration, error) {
+func refresh(ctx context.Context, l *Lab, session string, want routing.Table, patience time.Duration) (time.Duration, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := l.speaker.Refresh(waiting, session)

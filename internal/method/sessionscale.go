@@ -82,7 +82,7 @@ func sessionScale(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 	var took time.Duration
 	for n := min(int(test.First), all); n > 0; n = next(low, high, all, int(test.Resolution)) {
 		sum.Tried, last = max(sum.Tried, int32(n)), n
-		spent, why, err := lab.establish(ctx, n, test.WaitTime.Duration)
+		spent, why, err := establish(ctx, lab, n, test.WaitTime.Duration)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -103,12 +103,12 @@ func sessionScale(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error
 		return out, nil
 	}
 	if last != low {
-		if _, why, err := lab.establish(ctx, low, test.WaitTime.Duration); err != nil || why != "" {
+		if _, why, err := establish(ctx, lab, low, test.WaitTime.Duration); err != nil || why != "" {
 			out.Invalid = fmt.Sprintf("%d sessions were established once and not again: %s", low, why)
 			return out, err
 		}
 	}
-	why, err := lab.survive(ctx, low, test, &sum)
+	why, err := survive(ctx, lab, low, test, &sum)
 	if why != "" {
 		out.Message += "; then " + why
 	}
@@ -131,7 +131,7 @@ func next(low, high, all, resolution int) int {
 
 // establish opens the first sessions, and returns how long it took until all were
 // established, or why they were not in time.
-func (l *Lab) establish(ctx context.Context, n int, patience time.Duration) (took time.Duration, why string, _ error) {
+func establish(ctx context.Context, l *Lab, n int, patience time.Duration) (took time.Duration, why string, _ error) {
 	begin := l.gen.Clock().Now()
 	err := l.openFirst(ctx, n, patience)
 	took = l.gen.Clock().Now().Sub(begin)
@@ -151,14 +151,14 @@ func (l *Lab) establish(ctx context.Context, n int, patience time.Duration) (too
 
 // survive watches the first sessions while routes of one after the other flap, and says why
 // one went down last.
-func (l *Lab) survive(ctx context.Context, n int, test *v1alpha1.SessionScaleTest, sum *v1alpha1.SessionScaleSummary) (why string, _ error) {
+func survive(ctx context.Context, l *Lab, n int, test *v1alpha1.SessionScaleTest, sum *v1alpha1.SessionScaleSummary) (why string, _ error) {
 	var flapping []int
 	for i, a := range l.plan.Announcements {
 		if a.Session < n {
 			flapping = append(flapping, i)
 		}
 	}
-	if err := l.tolerant(l.announceNow(ctx, flapping)); err != nil {
+	if err := tolerant(l, l.announceNow(ctx, flapping)); err != nil {
 		return "", err
 	}
 	clock, whole := l.gen.Clock(), soakTime(test)
@@ -174,7 +174,7 @@ func (l *Lab) survive(ctx context.Context, n int, test *v1alpha1.SessionScaleTes
 			continue
 		}
 		which := flapping[int(sum.Flaps)%len(flapping):][:1]
-		if err := errors.Join(l.withdraw(ctx, which), l.announceNow(ctx, which)); l.tolerant(err) != nil {
+		if err := errors.Join(l.withdraw(ctx, which), l.announceNow(ctx, which)); tolerant(l, err) != nil {
 			return "", err
 		}
 		sum.Flaps++
@@ -198,7 +198,7 @@ func (l *Lab) survive(ctx context.Context, n int, test *v1alpha1.SessionScaleTes
 }
 
 // tolerant is an error, unless it is of a session that is down: those are counted.
-func (l *Lab) tolerant(err error) error {
+func tolerant(l *Lab, err error) error {
 	if down := (*routing.DownError)(nil); errors.As(err, &down) {
 		return nil
 	}

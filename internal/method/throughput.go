@@ -51,7 +51,7 @@ var searches = map[v1alpha1.SearchMethod]func(context.Context, *Lab, plan.Step, 
 		return search.MLRsearch(ctx, step.Search, step.Goals, m)
 	},
 	v1alpha1.SearchInformed: func(ctx context.Context, lab *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
-		start, source := lab.predict(step)
+		start, source := predict(lab, step)
 		return search.Informed(ctx, step.Search, start, source, m)
 	},
 }
@@ -80,9 +80,9 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		return m.outcome(result, found, nil), nil
 	}
 	for i, goal := range result.Goals[1:] {
-		lab.partial[partial{step.Test.Name, step.Size, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, lab.goal(step, goal))
+		lab.partial[partial{step.Test.Name, step.Size, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(lab, step, goal))
 	}
-	return m.outcome(result, result.Goals[0], lab.goal(step, result.Goals[0])), nil
+	return m.outcome(result, result.Goals[0], rowGoal(lab, step, result.Goals[0])), nil
 }
 
 // partialDropRate is the highest load at which the loss ratio is not above the one
@@ -244,8 +244,8 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 	return out
 }
 
-// goal is a goal result as the API has it.
-func (l *Lab) goal(step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
+// rowGoal is a goal result as the API has it.
+func rowGoal(l *Lab, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
 	rate := l.plan.FramesPerSecond(step.Size, plan.Share(v1alpha1.PPM))
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
@@ -257,7 +257,7 @@ func (l *Lab) goal(step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
 // predict is the load at which a search begins by what is known of the device:
 // the throughput found at the frame sizes before, and the hints that the lab was
 // given.
-func (l *Lab) predict(step plan.Step) (ppm int64, source string) {
+func predict(l *Lab, step plan.Step) (ppm int64, source string) {
 	if len(l.plan.Streams) == 0 {
 		return 0, ""
 	}
