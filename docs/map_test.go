@@ -26,13 +26,13 @@ var topics = []struct {
 	title string
 	paths []string
 }{
-	{"API, manifests and checks", []string{"api", "config", "internal/manifest", "internal/admission", "internal/preflight", "internal/policy", "internal/requirements", "internal/plan", "internal/frame"}},
+	{"API, manifests and checks", []string{"api", "config", "internal/manifest", "internal/admission", "internal/preflight", "internal/policy", "internal/requirements", "internal/plan", "internal/manifestcheck", "internal/frame"}},
 	{"Operator and queue", []string{"controllers", "internal/operator", "internal/labsim", "internal/reservation", "internal/schedule", "internal/team", "internal/webhookcert", "internal/recordercert", "internal/pki", "internal/notify", "internal/opmetrics"}},
-	{"Measurement", []string{"internal/method", "internal/search", "internal/runner", "internal/result", "internal/calibration", "internal/capture"}},
+	{"Measurement", []string{"internal/method", "internal/search", "internal/runner", "internal/result", "internal/calibration", "internal/capture", "internal/standalone"}},
 	{"Engines", []string{"internal/traffic"}},
 	{"Devices and routing", []string{"internal/dut", "internal/routing"}},
 	{"Results, storage and metrics", []string{"internal/stored", "internal/archive", "internal/gate", "internal/compare", "internal/history", "internal/trend", "internal/metrics", "internal/canonical"}},
-	{"Commands and what people see", []string{"cmd", "internal/report", "internal/labpage", "internal/dashboards", "internal/doctor", "internal/hint", "internal/human", "internal/version"}},
+	{"Commands and what people see", []string{"cmd", "internal/report", "internal/labpage", "internal/dashboards", "internal/doctor", "internal/hint", "internal/human", "internal/version", "internal/cluster", "internal/documents", "internal/exit", "internal/scaffold", "internal/terminal"}},
 	{"The machine", []string{"internal/netif", "internal/processors", "internal/hypervisor", "internal/hostdevice"}},
 }
 

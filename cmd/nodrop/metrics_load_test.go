@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/delivery"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
@@ -42,10 +42,10 @@ func TestMeasureSink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := method.Interval{Length: time.Second, Gaps: true, Ordering: true}
+	sample := trials.Interval{Length: time.Second, Gaps: true, Ordering: true}
 	for p := range ports {
 		rx := traffic.RxSample{Received: 148_809_523, Bytes: 9_523_809_472, Latency: traffic.Latency{Count: 10, MinNs: 1000, MaxNs: 3000, SumNs: 20_000, Buckets: map[uint32]uint64{traffic.BucketIndex(2000): 10}}}
-		sample.Ports = append(sample.Ports, method.PortInterval{
+		sample.Ports = append(sample.Ports, trials.PortInterval{
 			ClassAt: traffic.ClassAt{Port: fmt.Sprint("p", p), Class: "unicast"}, Sends: true, Receives: true, Intended: 148_809_523, Tx: traffic.TxSample{Sent: 148_809_523, Bytes: 9_523_809_472}, Rx: rx,
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/canonical"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/delivery"
 	"nodrop.dev/nodrop/internal/metrics/sink"
@@ -161,7 +161,7 @@ func intervalOptions(b *standalone.Bench, view *runView, m *runMetrics) []runner
 	if b.Pace > 0 {
 		every = time.Duration(b.Pace * float64(m.interval))
 	}
-	return []runner.Option{runner.WithIntervals(every, func(i method.Interval) {
+	return []runner.Option{runner.WithIntervals(every, func(i trials.Interval) {
 		m.stream.Interval(i)
 		if b.Pace > 0 {
 			view.watch(i)

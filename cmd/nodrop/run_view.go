@@ -8,7 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/terminal"
@@ -19,7 +19,7 @@ import (
 type runView struct {
 	live *terminal.Live
 	// intervals of the trial in hand, the last one only; see watch.
-	intervals chan method.Interval
+	intervals chan trials.Interval
 	// problems are shown at once and stay on the screen.
 	problems chan error
 	rows     int
@@ -27,12 +27,12 @@ type runView struct {
 	at       time.Time
 	dirty    bool
 	// interval is the last one of the trial in hand; its length is 0 while there is none.
-	interval method.Interval
+	interval trials.Interval
 }
 
 // newRunView shows a run on out.
 func newRunView(out io.Writer) *runView {
-	return &runView{live: terminal.NewLive(out), intervals: make(chan method.Interval, 1), problems: make(chan error, 1)}
+	return &runView{live: terminal.NewLive(out), intervals: make(chan trials.Interval, 1), problems: make(chan error, 1)}
 }
 
 // every returns the interval at which the view reads the port counters: each second if lines
@@ -45,7 +45,7 @@ func (v *runView) every() time.Duration {
 }
 
 // watch takes an interval in place of one that was not shown. It does not wait.
-func (v *runView) watch(i method.Interval) {
+func (v *runView) watch(i trials.Interval) {
 	select {
 	case <-v.intervals:
 	default:
@@ -102,7 +102,7 @@ func (v *runView) see(state runner.State) {
 	}
 	v.rows = max(v.rows, len(state.Rows))
 	if trialKey(state.Progress) != trialKey(v.last.Progress) {
-		v.interval = method.Interval{}
+		v.interval = trials.Interval{}
 		select {
 		case <-v.intervals: // Of the trial before.
 		default:

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -17,8 +17,8 @@ func inHand(trial string) runner.State {
 	return runner.State{Progress: v1alpha1.Progress{Trial: trial, RowsTotal: 4, SecondsLeft: 40}}
 }
 
-func anInterval() method.Interval {
-	return method.Interval{Length: time.Second, At: time.Second, Gaps: true, Ports: []method.PortInterval{{
+func anInterval() trials.Interval {
+	return trials.Interval{Length: time.Second, At: time.Second, Gaps: true, Ports: []trials.PortInterval{{
 		ClassAt: traffic.ClassAt{Port: "p1", Class: "unicast"},
 		Tx:      traffic.TxSample{Sent: 1234, Bytes: 1234 * 64}, TxTotal: traffic.TxSample{Sent: 1234},
 	}}}
@@ -34,7 +34,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 		v.live.Width, v.live.Height, v.live.Now = width, height, func() time.Time { return now }
 		v.see(inHand("throughput 64 B: 50% for 60s"))
 		v.tick()
-		v.watch(method.Interval{}) // One that was not read is replaced.
+		v.watch(trials.Interval{}) // One that was not read is replaced.
 		v.watch(anInterval())
 		v.interval = <-v.intervals
 		now = now.Add(time.Minute)

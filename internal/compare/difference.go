@@ -6,6 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -151,11 +152,11 @@ func figures(name v1alpha1.Method, rows []*v1alpha1.ResultRow) []FigureDifferenc
 }
 
 // unitOf is the unit of a column's number; a count's is in the column's heading.
-func unitOf(c method.Column) string {
+func unitOf(c trials.Column) string {
 	switch c.Unit {
-	case method.PPM:
+	case trials.PPM:
 		return "ppm"
-	case method.Nanoseconds:
+	case trials.Nanoseconds:
 		return "ns"
 	}
 	_, unit, _ := strings.Cut(c.Heading, ", ")

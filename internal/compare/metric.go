@@ -3,6 +3,7 @@ package compare
 import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // Figures that have differences and gates, but no rank.
@@ -40,7 +41,7 @@ func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	case frames.Sent == 0:
 		return 0, reason("nothing was sent", row.Message)
 	case metric == Throughput:
-		return method.Offered(row).FramesPerSecond, ""
+		return trials.Offered(row).FramesPerSecond, ""
 	case metric == FrameLoss:
 		return scaled(frames.Lost, billion, frames.Sent), ""
 	case row.Latency == nil && method.FoundNothing(row):

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/history"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/delivery"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
@@ -32,7 +32,7 @@ type measurement struct {
 	team   string
 	bed    string
 	rows   []v1alpha1.ResultRow
-	trials []method.Trial
+	trials []trials.Trial
 }
 
 // filled is a lab of some months in a real InfluxDB.
@@ -143,12 +143,12 @@ const (
 
 // withDevice adds to an interval a device of software: it receives what the tester sends, and
 // drops a hundredth of that.
-func withDevice(i method.Interval) method.Interval {
+func withDevice(i trials.Interval) trials.Interval {
 	i.Device.Processors = &traffic.ProcessorSample{Busy: deviceBusy, SoftInterrupts: deviceBusy / 2, Total: 1_000_000}
 	i.Device.Memory, i.Device.Routes = new(int64(deviceMemory)), new(int64(deviceRoutes))
 	for _, p := range i.Ports {
 		frames := traffic.InterfaceSample{RxFrames: p.Tx.Sent, RxDropped: p.Tx.Sent / 100}
-		i.Device.Interfaces = append(i.Device.Interfaces, method.InterfaceInterval{Port: p.Port, InterfaceSample: frames})
+		i.Device.Interfaces = append(i.Device.Interfaces, trials.InterfaceInterval{Port: p.Port, InterfaceSample: frames})
 	}
 	return i
 }
@@ -193,12 +193,12 @@ func (f *filled) measure(t *testing.T, kept *spool.Spool, bed, team, software st
 	s := stream.Open(run, kept, slog.New(slog.DiscardHandler), func() time.Time { return began })
 	s.Begin(v1alpha1.EngineSim)
 	state := runner.Run(t.Context(), c, engine,
-		runner.WithEvents(func(e method.Event) {
+		runner.WithEvents(func(e trials.Event) {
 			if s.Event(e); e.Finished != nil {
 				m.trials = append(m.trials, *e.Finished)
 			}
 		}),
-		runner.WithIntervals(time.Second, func(i method.Interval) { s.Interval(withDevice(i)) }),
+		runner.WithIntervals(time.Second, func(i trials.Interval) { s.Interval(withDevice(i)) }),
 		runner.WithLog(func(row v1alpha1.ResultRow) {
 			if spoiled && row.FrameSize == 512 && row.Method == v1alpha1.MethodThroughput {
 				row.Validity = useless

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // Metric is a figure that the rows of a test can have.
@@ -26,7 +27,7 @@ type Metric struct {
 
 // Metrics returns the metrics of the rows of a method, in the order in which reports show
 // them; those that only the method measures come first.
-func Metrics(d method.Definition) []Metric {
+func Metrics(d trials.Definition) []Metric {
 	var all []Metric
 	add := func(m Metric) {
 		if !slices.ContainsFunc(all, func(known Metric) bool { return known.Name == m.Name }) {
@@ -43,7 +44,7 @@ func Metrics(d method.Definition) []Metric {
 		add(ofRow(compare.Throughput, FramesPerSecond, "the load that was found, as it left the tester, in frames/s over all ports"))
 		add(Metric{"LineRate", PPM, "the same as a share of line rate, or of the full load where the profile lets ports send less", func(row *v1alpha1.ResultRow) (int64, string) {
 			_, why := compare.ValueOf(row, compare.Throughput)
-			return method.Offered(row).LineRatePPM, why
+			return trials.Offered(row).LineRatePPM, why
 		}})
 	} else {
 		add(Metric{string(compare.FrameLoss), PPB, "lost frames as a share of those that were sent, rounded up", frameLoss})
@@ -107,9 +108,9 @@ func (p percentile) valueOf(row *v1alpha1.ResultRow) (int64, string) {
 }
 
 // ofColumn is the metric of a number that only one method measures.
-func ofColumn(c method.Column) Metric {
-	unit := map[method.Unit]Unit{
-		method.PPM: PPM, method.Nanoseconds: Nanoseconds, method.LongNanoseconds: Nanoseconds, method.YesNo: YesNo,
+func ofColumn(c trials.Column) Metric {
+	unit := map[trials.Unit]Unit{
+		trials.PPM: PPM, trials.Nanoseconds: Nanoseconds, trials.LongNanoseconds: Nanoseconds, trials.YesNo: YesNo,
 	}[c.Unit]
 	name := c.Metric
 	if name == "" {

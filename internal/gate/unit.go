@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -115,7 +115,7 @@ func (u Unit) Text(value int64) string {
 		if value >= 1_000_000 && value%1_000 != 0 || value >= 1_000_000_000 && value%1_000_000 != 0 {
 			return fmt.Sprintf("%s.%03d us", traffic.Grouped(value/1_000), value%1_000)
 		}
-		return method.TimeText(value)
+		return trials.TimeText(value)
 	case YesNo:
 		return map[bool]string{false: "no", true: "yes"}[value != 0]
 	}

@@ -9,13 +9,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeAddressCaching() Definition {
-	return Definition{
+func describeAddressCaching() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressCaching, Member: "addressCaching", Ethernet: true, Topology: addressTopology,
 			WholeDevice: "fills the address table of the device",
@@ -30,11 +31,11 @@ func describeAddressCaching() Definition {
 		},
 		Run:     addressCaching,
 		Purpose: "addresses on one port that the device forwards to without flooding (RFC 2889 section 5.7)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching },
-			func(s *v1alpha1.AddressCachingSummary) Figure {
-				return countFigure(s.Addresses, "addresses", s.ExceededAt == 0)
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching },
+			func(s *v1alpha1.AddressCachingSummary) trials.Figure {
+				return trials.CountFigure(s.Addresses, "addresses", s.ExceededAt == 0)
 			}),
-		Columns: []Column{
+		Columns: []trials.Column{
 			{Heading: "capacity", Name: "addresses", Value: caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.Addresses })},
 			{Heading: "exceeded at", Name: "addresses", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.ExceededAt })(row)
@@ -48,7 +49,7 @@ func describeAddressCaching() Definition {
 	}
 }
 
-var caching = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
+var caching = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
 
 // validateAddressCaching refuses a search whose addresses age while they are tested
 // (RFC 2889 section 5.7.3).
@@ -64,15 +65,15 @@ func validateAddressCaching(test v1alpha1.Test, path *field.Path) field.ErrorLis
 
 // addressCaching searches the greatest number of addresses on the learning port of
 // which no test frame is flooded or lost.
-func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+func addressCaching(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.AddressCaching
 	rate := int64(t.LearningRate)
-	if line := lineFrames(lab.plan.Ports[learningPort], step.Size.Bytes); rate > line {
-		return Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.Size.Bytes)}, nil
+	if line := lineFrames(tester.Plan.Ports[learningPort], step.Size.Bytes); rate > line {
+		return trials.Outcome{Message: fmt.Sprintf("not measured: learningRate %d is above the %d frames/s of line rate at %d bytes: lower it", rate, line, step.Size.Bytes)}, nil
 	}
-	a := &addresses{lab: lab, step: step, aging: t.AgingTime.Duration}
+	a := &addresses{tester: tester, step: step, aging: t.AgingTime.Duration}
 	if text := a.forgotten(int64(t.MaxAddresses), rate); text != "" {
-		return Outcome{Message: text}, nil
+		return trials.Outcome{Message: text}, nil
 	}
 	start := int64(0)
 	if t.InitialAddresses != nil {
@@ -83,7 +84,7 @@ func addressCaching(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		return a.try(ctx, n, iteration{count: n, learnRate: rate, testRate: rate})
 	})
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	out := a.outcome(rate)
 	switch found {

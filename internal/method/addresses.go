@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -42,7 +43,7 @@ var broadcastMAC = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // addresses runs the iterations of a search about addresses that the device learns.
 type addresses struct {
-	lab   *Lab
+	tester   *trials.Tester
 	step  plan.Step
 	aging time.Duration
 	// iterations that count, and how many were begun.
@@ -51,7 +52,7 @@ type addresses struct {
 	// passed is the test trial of the greatest value that passed, failed that of the
 	// least that did not, and exceeded this value. Short says that it was the tester
 	// that fell short there.
-	passed, failed *Trial
+	passed, failed *trials.Trial
 	best, exceeded int64
 	short          bool
 }
@@ -72,7 +73,7 @@ type iteration struct {
 // just fell short, the iteration is run once more as a whole, since the device has
 // learnt addresses by then.
 func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, error) {
-	var learnt, tested *Trial
+	var learnt, tested *trials.Trial
 	short := false
 	for range 2 {
 		var err error
@@ -106,67 +107,67 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 
 // whole runs an iteration, and again where the generator failed in one of its trials:
 // what the device has learnt by then is not known.
-func (a *addresses) whole(ctx context.Context, i iteration) (learnt, tested *Trial, err error) {
-	for range attempts {
+func (a *addresses) whole(ctx context.Context, i iteration) (learnt, tested *trials.Trial, err error) {
+	for range trials.Attempts {
 		// Every iteration has addresses of its own, so that none is known from before.
 		first := traffic.MAC{0x02, 0x9e, byte(a.begun), 0x5a, 0xc3, 0x17}
 		a.begun++
 		failed := false
-		err := a.lab.withStreams(ctx, a.step, addressStreams(a.lab, first, uint32(i.count)), func(lab *Lab) (err error) {
-			observe := lab.observe
-			lab.observe = func(e Event) {
+		err := a.tester.WithStreams(ctx, a.step, addressStreams(a.tester, first, uint32(i.count)), func(tester *trials.Tester) (err error) {
+			observe := tester.Observe
+			tester.Observe = func(e trials.Event) {
 				failed = failed || e.Failure != nil
 				observe(e)
 			}
-			learnt, tested, err = a.iterate(ctx, lab, i)
+			learnt, tested, err = a.iterate(ctx, tester, i)
 			return err
 		})
 		if err != nil || !failed {
 			return learnt, tested, err
 		}
 	}
-	return nil, nil, fmt.Errorf("the generator failed in %d iterations one after the other, and no iteration was whole", attempts)
+	return nil, nil, fmt.Errorf("the generator failed in %d iterations one after the other, and no iteration was whole", trials.Attempts)
 }
 
 // iterate is the iteration itself. There is no test trial when the learning was
 // offered short: what the device does not know then is no fault of its own.
-func (a *addresses) iterate(ctx context.Context, lab *Lab, i iteration) (learnt, tested *Trial, err error) {
-	if err := lab.gen.Clock().Sleep(ctx, a.aging); err != nil {
+func (a *addresses) iterate(ctx context.Context, tester *trials.Tester, i iteration) (learnt, tested *trials.Trial, err error) {
+	if err := tester.Generator.Clock().Sleep(ctx, a.aging); err != nil {
 		return nil, nil, err
 	}
-	send := func(stream uint16, frames, rate int64, tolerance func(time.Duration) time.Duration) (*Trial, error) {
+	send := func(stream uint16, frames, rate int64, tolerance func(time.Duration) time.Duration) (*trials.Trial, error) {
 		took := sendingFor(frames, rate)
-		event := Event{Step: a.step, LoadPPM: linePPM(lab.plan.Ports[testPort], a.step.Size.Bytes, rate), Duration: took}
+		event := trials.Event{Step: a.step, LoadPPM: linePPM(tester.Plan.Ports[testPort], a.step.Size.Bytes, rate), Duration: took}
 		load := traffic.Load{Rate: traffic.Rate{Frames: rate, PerNanos: int64(time.Second)}, Frames: uint64(frames)}
-		lab.rested = true // The trials of an iteration belong together, and addresses age.
-		return lab.once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
+		tester.Rested = true // The trials of an iteration belong together, and addresses age.
+		return tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
 	}
-	if _, err := send(announceStream, 1, announceRate, lateTolerance); err != nil {
+	if _, err := send(announceStream, 1, announceRate, trials.LateTolerance); err != nil {
 		return nil, nil, err
 	}
 	tolerance := i.tolerance
 	if tolerance == nil {
-		tolerance = lateTolerance
+		tolerance = trials.LateTolerance
 	}
 	learnt, err = send(learningStream, i.count, i.learnRate, tolerance)
 	if err != nil || learnt.Sent < learnt.Intended || i.tolerance != nil && learnt.Unsent() {
 		return learnt, nil, err
 	}
-	tested, err = send(testStream, i.count, i.testRate, lateTolerance)
+	tested, err = send(testStream, i.count, i.testRate, trials.LateTolerance)
 	return learnt, tested, err
 }
 
 // addressStreams are the streams of an iteration.
-func addressStreams(lab *Lab, first traffic.MAC, count uint32) []plan.Stream {
-	ethernet := linkHeaders(lab.plan.Between(learningPort, testPort).Headers)
+func addressStreams(tester *trials.Tester, first traffic.MAC, count uint32) []plan.Stream {
+	ethernet := linkHeaders(tester.Plan.Between(learningPort, testPort).Headers)
 	ethernet.SrcMAC, ethernet.DstMAC = traffic.MAC{}, traffic.MAC{}
 	ethernet.SrcMACCount, ethernet.DstMACCount = 1, 1
 	announce, learn, test := ethernet, ethernet, ethernet
-	learn.VLANs = lab.plan.Ports[learningPort].VLANs
-	announce.VLANs = lab.plan.Ports[testPort].VLANs
+	learn.VLANs = tester.Plan.Ports[learningPort].VLANs
+	announce.VLANs = tester.Plan.Ports[testPort].VLANs
 	test.VLANs = announce.VLANs
 	announce.DstMAC = broadcastMAC
-	learn.SrcMAC, learn.SrcMACCount, learn.DstMAC = first, count, lab.hops.Sources[lab.plan.Ports[testPort].Name]
+	learn.SrcMAC, learn.SrcMACCount, learn.DstMAC = first, count, tester.Hops.Sources[tester.Plan.Ports[testPort].Name]
 	test.DstMAC, test.DstMACCount = first, count
 	return []plan.Stream{
 		announceStream: {ID: announceStream, Tx: testPort, Rx: []int{learningPort, monitoringPort}, Part: 1, Headers: announce},
@@ -186,9 +187,9 @@ func linkHeaders(h traffic.Headers) traffic.Headers {
 }
 
 // outcome is the trial that decided the search, with the load of its test frames.
-func (a *addresses) outcome(testRate int64) Outcome {
-	out := Outcome{
-		LoadPPM: linePPM(a.lab.plan.Ports[testPort], a.step.Size.Bytes, testRate), FramesPerSecond: big.NewRat(testRate, 1),
+func (a *addresses) outcome(testRate int64) trials.Outcome {
+	out := trials.Outcome{
+		LoadPPM: linePPM(a.tester.Plan.Ports[testPort], a.step.Size.Bytes, testRate), FramesPerSecond: big.NewRat(testRate, 1),
 		Trial: a.passed,
 	}
 	if a.passed == nil {
@@ -206,7 +207,7 @@ func (a *addresses) missed() string {
 	case a.short:
 		return "the tester fell short"
 	case t.Received == 0 && t.Flooded == 0:
-		return fmt.Sprintf("not one of %d test frames came back on %s: check that the device bridges the first three ports", t.Sent, a.lab.plan.Ports[learningPort].Name)
+		return fmt.Sprintf("not one of %d test frames came back on %s: check that the device bridges the first three ports", t.Sent, a.tester.Plan.Ports[learningPort].Name)
 	default:
 		return fmt.Sprintf("of %d test frames %d were flooded and %d lost", t.Sent, t.Flooded, t.Lost)
 	}
@@ -216,7 +217,7 @@ func (a *addresses) missed() string {
 // send count frames at the lower of the two rates, plus settle, reaches the aging time. It
 // is empty if it does not.
 func (a *addresses) forgotten(count, rate int64) string {
-	silence := sendingFor(count, rate) + a.lab.plan.Settle
+	silence := sendingFor(count, rate) + a.tester.Plan.Settle
 	if silence < a.aging {
 		return ""
 	}

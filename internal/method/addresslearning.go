@@ -9,13 +9,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeAddressLearning() Definition {
-	return Definition{
+func describeAddressLearning() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodAddressLearning, Member: "addressLearning", Ethernet: true, Topology: addressTopology,
 			WholeDevice: "fills the address table of the device",
@@ -33,11 +34,11 @@ func describeAddressLearning() Definition {
 		},
 		Run:     addressLearning,
 		Purpose: "highest rate of new addresses that the device learns without flooding (RFC 2889 section 5.8)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning },
-			func(s *v1alpha1.AddressLearningSummary) Figure {
-				return countFigure(s.AddressesPerSecond, "addresses/s", s.ExceededAt == 0)
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning },
+			func(s *v1alpha1.AddressLearningSummary) trials.Figure {
+				return trials.CountFigure(s.AddressesPerSecond, "addresses/s", s.ExceededAt == 0)
 			}),
-		Columns: []Column{
+		Columns: []trials.Column{
 			{Heading: "learning rate", Name: "addresses/s", Value: learnt(func(s *v1alpha1.AddressLearningSummary) int64 { return s.AddressesPerSecond })},
 			{Heading: "exceeded at", Name: "addresses/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := learnt(func(s *v1alpha1.AddressLearningSummary) int64 { return s.ExceededAt })(row)
@@ -51,7 +52,7 @@ func describeAddressLearning() Definition {
 	}
 }
 
-var learnt = number(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
+var learnt = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
 
 // validateAddressLearning refuses addresses that age while they are tested.
 func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorList {
@@ -66,24 +67,24 @@ func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorLi
 
 // addressLearning searches the highest rate at which a number of new addresses is
 // learnt so that no test frame is flooded or lost.
-func addressLearning(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+func addressLearning(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.AddressLearning
 	count, testRate := int64(t.Addresses), int64(t.TestRate)
-	for _, row := range lab.rows {
+	for _, row := range tester.Rows {
 		if c := row.AddressCaching; c != nil && c.ExceededAt > 0 && c.Addresses < count && int(row.FrameSize) == step.Size.Bytes {
-			return Outcome{Message: fmt.Sprintf("not measured: test %s found that the device holds %d addresses, and %d would be flooded at any rate: lower addresses", row.Test, c.Addresses, count)}, nil
+			return trials.Outcome{Message: fmt.Sprintf("not measured: test %s found that the device holds %d addresses, and %d would be flooded at any rate: lower addresses", row.Test, c.Addresses, count)}, nil
 		}
 	}
-	most := lineFrames(lab.plan.Ports[learningPort], step.Size.Bytes)
+	most := lineFrames(tester.Plan.Ports[learningPort], step.Size.Bytes)
 	if testRate > most {
-		return Outcome{Message: fmt.Sprintf("not measured: testRate %d is above the %d frames/s of line rate at %d bytes: lower it", testRate, most, step.Size.Bytes)}, nil
+		return trials.Outcome{Message: fmt.Sprintf("not measured: testRate %d is above the %d frames/s of line rate at %d bytes: lower it", testRate, most, step.Size.Bytes)}, nil
 	}
 	if t.MaxRate != nil {
 		most = min(most, int64(*t.MaxRate))
 	}
-	a := &addresses{lab: lab, step: step, aging: t.AgingTime.Duration}
+	a := &addresses{tester: tester, step: step, aging: t.AgingTime.Duration}
 	if text := a.forgotten(count, testRate); text != "" {
-		return Outcome{Message: text}, nil
+		return trials.Outcome{Message: text}, nil
 	}
 	found, err := search.Longest(ctx, most, 0, int64(t.Resolution), func(ctx context.Context, rate int64) (bool, error) {
 		if a.forgotten(count, rate) != "" {
@@ -92,7 +93,7 @@ func addressLearning(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 		return a.try(ctx, rate, iteration{count: count, learnRate: rate, testRate: testRate, tolerance: burstTolerance})
 	})
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	out := a.outcome(testRate)
 	switch found {

@@ -50,13 +50,13 @@ func TestWhoAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pairsOn(t, tc.bed, tc.packet, tc.both, latencyTest())
-			lab := open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
-			streams, hops := lab.answers()
+			tester := open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
+			streams, hops := tester.Answers()
 			var got [][2]int
 			for _, s := range streams {
 				got = append(got, [2]int{s.Tx, s.Rx[0]})
 				to := p.Streams[s.Tx/2]
-				if source := lab.source(to); hops[s.ID] != source || source == (traffic.MAC{}) {
+				if source := tester.Source(to); hops[s.ID] != source || source == (traffic.MAC{}) {
 					t.Errorf("answer of %d goes to %s, and its test frames come from %s", s.Tx, hops[s.ID], source)
 				}
 				if h, test := s.Headers, to.Headers; h.SrcMAC != test.DstMAC || h.SrcMACCount != test.DstMACCount || h.SrcIP != test.DstIP || h.DstIP != test.SrcIP || h.SrcPort != test.DstPort || !slices.Equal(h.VLANs, test.VLANs) {
@@ -76,14 +76,14 @@ func TestNobodyAnswersForMany(t *testing.T) {
 	for i := range p.Ports {
 		p.Ports[i].Gateways = nil
 	}
-	lab := open(t, simulate(t, header+"\n64,100,1,2,3\n", p), p, nil)
-	if streams, _ := lab.answers(); len(streams) != 0 {
+	tester := open(t, simulate(t, header+"\n64,100,1,2,3\n", p), p, nil)
+	if streams, _ := tester.Answers(); len(streams) != 0 {
 		t.Errorf("%+v", streams)
 	}
 	p = pairsOn(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, false, latencyTest())
 	p.Streams = []plan.Stream{broadcastStream(p)}
-	lab = open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
-	if streams, _ := lab.answers(); len(streams) != 0 {
+	tester = open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
+	if streams, _ := tester.Answers(); len(streams) != 0 {
 		t.Errorf("%+v", streams)
 	}
 }
@@ -98,11 +98,11 @@ func TestAnswersAreRepeated(t *testing.T) {
 	rows := func(both bool) (all []v1alpha1.ResultRow, told []string) {
 		p := pairsOn(t, bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, both, tests...)
 		gen := &recorder{Engine: simulate(t, header+"\n128,0.5,1,2,3\n", p)}
-		lab := open(t, gen, p, nil)
+		tester := open(t, gen, p, nil)
 		for _, step := range p.Steps {
-			all = append(all, rowOf(p, mustRun(t, lab, step)))
+			all = append(all, rowOf(p, mustRun(t, tester, step)))
 		}
-		if err := lab.Close(context.Background()); err != nil {
+		if err := tester.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		return all, gen.told

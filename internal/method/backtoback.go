@@ -9,12 +9,13 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeBackToBack() Definition {
-	return Definition{
+func describeBackToBack() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBackToBack, Member: "backToBack",
 			Given:   func(t v1alpha1.Test) bool { return t.BackToBack != nil },
@@ -27,19 +28,21 @@ func describeBackToBack() Definition {
 		},
 		Run:     backToBack,
 		Purpose: "longest burst at line rate without loss, per sending port (RFC 9004)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack },
-			func(s *v1alpha1.BackToBackSummary) Figure { return countFigure(s.AvgFrames, "frames", false) }),
-		Columns: []Column{
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack },
+			func(s *v1alpha1.BackToBackSummary) trials.Figure {
+				return trials.CountFigure(s.AvgFrames, "frames", false)
+			}),
+		Columns: []trials.Column{
 			{Heading: "burst, frames", Name: "avg", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
 			{Heading: "burst, frames", Name: "min", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
 			{Heading: "burst, frames", Name: "max", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
 			{Heading: "burst, frames", Name: "stddev", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
-			{Heading: "buffer time, us", Name: "implied", Unit: Nanoseconds, Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
-			{Heading: "buffer time, us", Name: "corrected", Unit: Nanoseconds, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+			{Heading: "buffer time, us", Name: "implied", Unit: trials.Nanoseconds, Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
+			{Heading: "buffer time, us", Name: "corrected", Unit: trials.Nanoseconds, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.BackToBack == nil {
 					return 0, false
 				}
-				return pointed(row.BackToBack.CorrectedBufferNs)
+				return trials.Pointed(row.BackToBack.CorrectedBufferNs)
 			}},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -53,37 +56,37 @@ func describeBackToBack() Definition {
 	}
 }
 
-var burstColumn = number(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
+var burstColumn = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
 
 // backToBack searches the longest burst at line rate that loses nothing, again
 // and again, and takes the average (RFC 9004). A device that forwards at line
 // rate has no longest burst: it is not searched where the throughput is known to
 // be line rate, and searched once where the greatest burst passes.
-func backToBack(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	throughput, known := lab.throughputBefore(step)
+func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	throughput, known := tester.ThroughputBefore(step)
 	if known && throughput == v1alpha1.PPM {
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
+		return trials.Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
 	}
 	t := step.Test.BackToBack
-	most, line := lab.plan.BurstFrames(step.Size, step.TrialDuration)
-	out := Outcome{LoadPPM: v1alpha1.PPM}
-	found, err := longestBursts(ctx, max(most, 1), t.ResolutionFrames, t.Repetitions, func(ctx context.Context, n int64) (*Trial, error) {
-		loads, took, err := lab.plan.Burst(step.Size, v1alpha1.PPM, n)
+	most, line := tester.Plan.BurstFrames(step.Size, step.TrialDuration)
+	out := trials.Outcome{LoadPPM: v1alpha1.PPM}
+	found, err := longestBursts(ctx, max(most, 1), t.ResolutionFrames, t.Repetitions, func(ctx context.Context, n int64) (*trials.Trial, error) {
+		loads, took, err := tester.Plan.Burst(step.Size, v1alpha1.PPM, n)
 		if err != nil {
 			return nil, err
 		}
-		event := Event{Step: step, LoadPPM: v1alpha1.PPM, Duration: took}
-		return lab.twice(ctx, event, traffic.Trial{Loads: loads}, burstTolerance(took))
+		event := trials.Event{Step: step, LoadPPM: v1alpha1.PPM, Duration: took}
+		return tester.Twice(ctx, event, traffic.Trial{Loads: loads}, burstTolerance(took))
 	})
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	last := found[len(found)-1]
 	out.Trial, out.Limit = last.decisive(), limitOf(found)
 	summary := summarize(framesOf(found), line)
 	switch longest := last.frames; {
 	case longest == 0 && out.Trial.Received == 0:
-		out.Message = lab.silence(out.Trial)
+		out.Message = tester.Silence(out.Trial)
 	case longest == 0:
 		out.Message = "a burst of one frame per port was lost"
 	case longest == most:
@@ -105,15 +108,15 @@ func burstTolerance(d time.Duration) time.Duration { return d/100 + 20*time.Micr
 // summarize is the result of repetitions, at a line rate in frames/s. The
 // implied buffer time is the average over the line rate.
 func summarize(found []int64, line *big.Rat) v1alpha1.BackToBackSummary {
-	var all spread
+	var all trials.Spread
 	for _, f := range found {
-		all.add(f)
+		all.Add(f)
 	}
 	s := v1alpha1.BackToBackSummary{
-		Repetitions: int32(len(found)), AvgFrames: all.average(), MinFrames: all.min, MaxFrames: all.max, StddevFrames: deviation(found),
+		Repetitions: int32(len(found)), AvgFrames: all.Average(), MinFrames: all.Min, MaxFrames: all.Max, StddevFrames: trials.Deviation(found),
 	}
 	if line.Sign() > 0 {
-		buffer := all.mean()
+		buffer := all.Mean()
 		s.BufferNs = frame.Round(buffer.Mul(buffer, big.NewRat(int64(time.Second), 1)).Quo(buffer, line))
 	}
 	return s

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -157,7 +158,7 @@ func TestRepeatedBurstsAreIndependent(t *testing.T) {
 	for range searches {
 		found = append(found, run(device(one), one).AvgFrames)
 	}
-	alone := deviation(found)
+	alone := trials.Deviation(found)
 	if ratio := float64(repeated.StddevFrames) / float64(alone); math.Abs(math.Log(ratio)) > math.Log(1.5) {
 		t.Errorf("the deviation over the repetitions is %d frames, and %d over independent searches", repeated.StddevFrames, alone)
 	}

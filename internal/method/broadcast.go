@@ -11,13 +11,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeBroadcast() Definition {
-	return Definition{
+func describeBroadcast() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBroadcast, Member: "broadcast", Topology: &plan.Topology{Ports: 2, Flows: [][2]int{{0, 1}}, OneNetwork: true},
 			Given: func(t v1alpha1.Test) bool { return t.Broadcast != nil },
@@ -27,7 +28,7 @@ func describeBroadcast() Definition {
 			},
 			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
 				t := test.Broadcast
-				return upsideDown(t.MinLoad, t.MaxLoad, at, path)
+				return trials.UpsideDown(t.MinLoad, t.MaxLoad, at, path)
 			},
 			Fits: fitsBroadcast,
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
@@ -39,30 +40,30 @@ func describeBroadcast() Definition {
 		},
 		Run:     broadcast,
 		Purpose: "throughput of broadcast frames to all other ports, and the latency of one (RFC 2889 section 5.10)",
-		Headline: func(row *v1alpha1.ResultRow) (Figure, bool) {
+		Headline: func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 			if row.Broadcast == nil {
-				return Figure{}, false
+				return trials.Figure{}, false
 			}
-			return LoadFigure(row)
+			return trials.LoadFigure(row)
 		},
-		Columns: []Column{
+		Columns: []trials.Column{
 			{Heading: "at max load", Name: "frames/s", Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.ForwardingRate })},
-			{Heading: "at max load", Name: "% lost", Unit: PPM, Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},
-			{Heading: "latency, us", Name: "min", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMinNs })},
-			{Heading: "latency, us", Name: "avg", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyAvgNs })},
-			{Heading: "latency, us", Name: "max", Unit: Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
+			{Heading: "at max load", Name: "% lost", Unit: trials.PPM, Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},
+			{Heading: "latency, us", Name: "min", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMinNs })},
+			{Heading: "latency, us", Name: "avg", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyAvgNs })},
+			{Heading: "latency, us", Name: "max", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Broadcast
 			return fmt.Sprintf("first port to all others; binary search %s, resolution %s, trials of %s, confirmed for %s; %s at %s; one frame for the latency",
-				fromTo(t.MinLoad, t.MaxLoad), t.Resolution, human.Duration(t.SearchTrialDuration.Duration), human.Duration(t.TrialDuration.Duration), human.Duration(t.TrialDuration.Duration), t.MaxLoad)
+				trials.FromTo(t.MinLoad, t.MaxLoad), t.Resolution, human.Duration(t.SearchTrialDuration.Duration), human.Duration(t.TrialDuration.Duration), human.Duration(t.TrialDuration.Duration), t.MaxLoad)
 		},
 	}
 }
 
-var broadcasted = number(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
+var broadcasted = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
-var broadcastLatency = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
+var broadcastLatency = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
 func broadcastSearch(t *v1alpha1.BroadcastTest, at plan.Scale) search.Config {
 	d := t.TrialDuration.Duration
@@ -93,14 +94,14 @@ func fitsBroadcast(test v1alpha1.Test, in plan.Setting, path *field.Path) field.
 // broadcast searches the highest load of broadcast frames from the first port at
 // which none is lost at any other, measures what is forwarded at the maximum load,
 // and how late a single frame is at each port.
-func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err error) {
-	s := broadcastStream(lab.plan)
+func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out trials.Outcome, err error) {
+	s := broadcastStream(tester.Plan)
 	var summary v1alpha1.BroadcastSummary
-	err = lab.withStreams(ctx, step, []plan.Stream{s}, func(lab *Lab) error {
-		if err := lab.learn(ctx); err != nil {
+	err = tester.WithStreams(ctx, step, []plan.Stream{s}, func(tester *trials.Tester) error {
+		if err := tester.Learn(ctx); err != nil {
 			return err
 		}
-		m := newSearchTrials(lab, step)
+		m := newSearchTrials(tester, step)
 		result, err := search.Binary(ctx, step.Search, m)
 		if err != nil {
 			return err
@@ -108,21 +109,21 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 		out = m.outcome(result, search.GoalResult{
 			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM, Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
 		}, nil)
-		out.FramesPerSecond = lab.plan.FramesPerSecond(step.Size, plan.Share(out.LoadPPM))
+		out.FramesPerSecond = tester.Plan.FramesPerSecond(step.Size, plan.Share(out.LoadPPM))
 		most := out.Trial
 		if out.LoadPPM < step.Search.MaxPPM {
-			if most, err = lab.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {
+			if most, err = tester.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {
 				return err
 			}
 		}
 		summary = v1alpha1.BroadcastSummary{
 			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
-			ForwardingRate: receivedRate(most), LossPPM: sharePPM(most.Lost, most.Expected),
+			ForwardingRate: trials.ReceivedRate(most), LossPPM: trials.SharePPM(most.Lost, most.Expected),
 		}
-		return broadcastOne(ctx, lab, step, s, &summary)
+		return broadcastOne(ctx, tester, step, s, &summary)
 	})
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Broadcast = &summary }
 	return out, nil
@@ -130,11 +131,11 @@ func broadcast(ctx context.Context, lab *Lab, step plan.Step) (out Outcome, err 
 
 // broadcastOne sends a single frame, and puts its latency at the ports into the
 // summary.
-func broadcastOne(ctx context.Context, lab *Lab, step plan.Step, s plan.Stream, summary *v1alpha1.BroadcastSummary) error {
+func broadcastOne(ctx context.Context, tester *trials.Tester, step plan.Step, s plan.Stream, summary *v1alpha1.BroadcastSummary) error {
 	took := sendingFor(1, announceRate)
-	event := Event{Step: step, LoadPPM: linePPM(lab.plan.Ports[s.Tx], step.Size.Bytes, announceRate), Duration: took}
+	event := trials.Event{Step: step, LoadPPM: linePPM(tester.Plan.Ports[s.Tx], step.Size.Bytes, announceRate), Duration: took}
 	load := traffic.Load{Rate: traffic.Rate{Frames: announceRate, PerNanos: int64(time.Second)}, Frames: 1}
-	t, err := lab.once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{s.ID: load}}, lateTolerance(took))
+	t, err := tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{s.ID: load}}, trials.LateTolerance(took))
 	if err != nil {
 		return err
 	}

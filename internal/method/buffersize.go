@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -18,8 +19,8 @@ import (
 // fanInFlows fill the port in the middle: the first sends at line rate, the third more.
 var fanInFlows = [][2]int{{0, 1}, {2, 1}}
 
-func describeBufferSize() Definition {
-	return Definition{
+func describeBufferSize() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodBufferSize, Member: "bufferSize",
 			WholeDevice: "fills the buffer of the device",
@@ -40,9 +41,11 @@ func describeBufferSize() Definition {
 		},
 		Run:     bufferSize,
 		Purpose: "frames that a port holds when it is sent more than line rate (RFC 8239 sections 3 and 4)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize },
-			func(s *v1alpha1.BufferSizeSummary) Figure { return countFigure(s.AvgFrames, "frames", false) }),
-		Columns: []Column{
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize },
+			func(s *v1alpha1.BufferSizeSummary) trials.Figure {
+				return trials.CountFigure(s.AvgFrames, "frames", false)
+			}),
+		Columns: []trials.Column{
 			{Heading: "buffer, frames", Name: "avg", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgFrames })},
 			{Heading: "buffer, frames", Name: "min", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MinFrames })},
 			{Heading: "buffer, frames", Name: "max", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MaxFrames })},
@@ -57,14 +60,14 @@ func describeBufferSize() Definition {
 	}
 }
 
-var heldBy = number(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })
+var heldBy = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })
 
 // bufferSize searches how many frames beyond line rate a port takes without loss, again
 // and again, and averages. A port that takes all that are tried is searched once.
-func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	out := Outcome{LoadPPM: v1alpha1.PPM}
-	err := lab.withStreams(ctx, step, between(lab.plan, fanInFlows), func(lab *Lab) error {
-		if err := lab.learn(ctx); err != nil {
+func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	out := trials.Outcome{LoadPPM: v1alpha1.PPM}
+	err := tester.WithStreams(ctx, step, between(tester.Plan, fanInFlows), func(tester *trials.Tester) error {
+		if err := tester.Learn(ctx); err != nil {
 			return err
 		}
 		t := step.Test.BufferSize
@@ -72,8 +75,8 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		if err != nil {
 			return err
 		}
-		f := &fanIn{lab: lab, step: step, overPPM: over}
-		line := lab.plan.Rate(lab.plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
+		f := &fanIn{tester: tester, step: step, overPPM: over}
+		line := tester.Plan.Rate(tester.Plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
 		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
 		found, err := longestBursts(ctx, most, t.ResolutionFrames, t.Repetitions, f.try)
 		if err != nil {
@@ -85,14 +88,14 @@ func bufferSize(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		out.FramesPerSecond = line.Mul(line, big.NewRat(v1alpha1.PPM+f.overPPM, v1alpha1.PPM))
 		switch longest := last.frames; {
 		case longest == 0 && out.Trial.Received == 0:
-			out.Message = lab.silence(out.Trial)
+			out.Message = tester.Silence(out.Trial)
 		case longest == 0:
-			out.Message = fmt.Sprintf("one frame beyond line rate was too many for %s: check that the device's port runs at %s", lab.plan.Ports[1].Name, lab.plan.Ports[1].Speed)
+			out.Message = fmt.Sprintf("one frame beyond line rate was too many for %s: check that the device's port runs at %s", tester.Plan.Ports[1].Name, tester.Plan.Ports[1].Speed)
 		case longest == most:
-			out.Message = fmt.Sprintf("%s frames beyond line rate passed, and more were not tried: the buffer of %s holds at least that, or the device's port is faster than %s", traffic.Grouped(longest), lab.plan.Ports[1].Name, lab.plan.Ports[1].Speed)
+			out.Message = fmt.Sprintf("%s frames beyond line rate passed, and more were not tried: the buffer of %s holds at least that, or the device's port is faster than %s", traffic.Grouped(longest), tester.Plan.Ports[1].Name, tester.Plan.Ports[1].Speed)
 		}
-		if throughput, known := lab.throughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
-			out.Message = fmt.Sprintf("the throughput is %s of line rate, so that frames at line rate fill the buffer too: it holds more than that", percent(throughput))
+		if throughput, known := tester.ThroughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
+			out.Message = fmt.Sprintf("the throughput is %s of line rate, so that frames at line rate fill the buffer too: it holds more than that", trials.Percent(throughput))
 		}
 		out.Fill = func(row *v1alpha1.ResultRow) { row.BufferSize = &summary }
 		return nil
@@ -109,7 +112,7 @@ func wholeFrames(d time.Duration, rate *big.Rat, ppm int64) int64 {
 
 // fanIn runs the trials of a search.
 type fanIn struct {
-	lab     *Lab
+	tester     *trials.Tester
 	step    plan.Step
 	overPPM int64
 }
@@ -122,34 +125,34 @@ func (f *fanIn) atLine(n int64) int64 {
 }
 
 // try sends n frames beyond line rate.
-func (f *fanIn) try(ctx context.Context, n int64) (*Trial, error) {
+func (f *fanIn) try(ctx context.Context, n int64) (*trials.Trial, error) {
 	loads, took := map[uint16]traffic.Load{}, time.Duration(0)
-	for i, s := range f.lab.plan.Streams {
+	for i, s := range f.tester.Plan.Streams {
 		ppm, frames := v1alpha1.PPM, f.atLine(n)
 		if i > 0 {
 			ppm, frames = f.overPPM, n
 		}
-		exact := f.lab.plan.Rate(s, f.step.Size, plan.Share(ppm))
+		exact := f.tester.Plan.Rate(s, f.step.Size, plan.Share(ppm))
 		rate, err := traffic.RateOf(exact)
 		if err != nil {
-			return nil, fmt.Errorf("computing the load of %s: %w", f.lab.plan.Ports[s.Tx].Name, err)
+			return nil, fmt.Errorf("computing the load of %s: %w", f.tester.Plan.Ports[s.Tx].Name, err)
 		}
 		loads[s.ID] = traffic.Load{Rate: rate, Frames: uint64(frames)}
 		lasts := new(big.Rat).Quo(big.NewRat(frames, 1), exact)
 		took = max(took, time.Duration(frame.Round(lasts.Mul(lasts, big.NewRat(int64(time.Second), 1)))))
 	}
-	return f.lab.twice(ctx, Event{Step: f.step, LoadPPM: v1alpha1.PPM, Duration: took}, traffic.Trial{Loads: loads}, burstTolerance(took))
+	return f.tester.Twice(ctx, trials.Event{Step: f.step, LoadPPM: v1alpha1.PPM, Duration: took}, traffic.Trial{Loads: loads}, burstTolerance(took))
 }
 
 // summarize is the result of repetitions.
 func (f *fanIn) summarize(found []int64) v1alpha1.BufferSizeSummary {
-	var all spread
+	var all trials.Spread
 	for _, n := range found {
-		all.add(n)
+		all.Add(n)
 	}
 	s := v1alpha1.BufferSizeSummary{
-		OversubscriptionPPM: f.overPPM, Repetitions: int32(len(found)), AvgFrames: all.average(), MinFrames: all.min, MaxFrames: all.max,
-		StddevFrames: deviation(found), AvgBytes: all.average() * int64(f.step.Size.Bytes),
+		OversubscriptionPPM: f.overPPM, Repetitions: int32(len(found)), AvgFrames: all.Average(), MinFrames: all.Min, MaxFrames: all.Max,
+		StddevFrames: trials.Deviation(found), AvgBytes: all.Average() * int64(f.step.Size.Bytes),
 	}
 	if last := found[len(found)-1]; last > 0 {
 		s.BurstFrames = last + f.atLine(last)

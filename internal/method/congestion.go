@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -46,17 +47,17 @@ func between(p plan.Plan, flows [][2]int) []plan.Stream {
 
 // congest runs a trial of these streams at a load, once the device has learnt where
 // senders and receivers are. The senders obey pause frames: back pressure is a result.
-func congest(ctx context.Context, lab *Lab, step plan.Step, streams []plan.Stream) (t *Trial, rate *big.Rat, err error) {
+func congest(ctx context.Context, tester *trials.Tester, step plan.Step, streams []plan.Stream) (t *trials.Trial, rate *big.Rat, err error) {
 	streams = slices.Clone(streams)
 	for i := range streams {
 		streams[i].ObeysPause = true
 	}
-	err = lab.withStreams(ctx, step, streams, func(lab *Lab) error {
-		if err := lab.learn(ctx); err != nil {
+	err = tester.WithStreams(ctx, step, streams, func(tester *trials.Tester) error {
+		if err := tester.Learn(ctx); err != nil {
 			return err
 		}
-		rate = lab.plan.FramesPerSecond(step.Size, step.Amount)
-		t, err = lab.at(ctx, step, step.Amount, step.TrialDuration, search.Bracket{})
+		rate = tester.Plan.FramesPerSecond(step.Size, step.Amount)
+		t, err = tester.At(ctx, step, step.Amount, step.TrialDuration, search.Bracket{})
 		return err
 	})
 	return t, rate, err
@@ -70,7 +71,7 @@ func congestionStep(load v1alpha1.LoadAmount, at plan.Scale, d time.Duration, tr
 
 // congestionTrials describes the trials for the report.
 func congestionTrials(load v1alpha1.LoadAmount, d time.Duration) string {
-	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", ofLineRate(load), human.Duration(d))
+	return fmt.Sprintf("first port to third and fourth in turn, second to fourth, each at %s for %s", trials.OfLineRate(load), human.Duration(d))
 }
 
 // congests refuses loads of which one and a half congest nothing.
@@ -84,32 +85,32 @@ func congests(load v1alpha1.LoadAmount, at plan.Scale, path *field.Path) field.E
 		where = " with " + at.Size().InWords()
 	}
 	return field.ErrorList{field.Invalid(path.Child("load"), load,
-		fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate%s, which congests nothing: give more than 66.6666%%", percent(ppm*3/2), where))}
+		fmt.Sprintf("the congested port is asked for one and a half times that, %s of line rate%s, which congests nothing: give more than 66.6666%%", trials.Percent(ppm*3/2), where))}
 }
 
 // portCount contains the totals of all streams to one port.
 type portCount struct {
 	expected, received, lost uint64
-	latency                  Latency
+	latency                  trials.Latency
 }
 
 // countPort sums up a receiving port.
-func countPort(t *Trial, port int) portCount {
+func countPort(t *trials.Trial, port int) portCount {
 	var c portCount
-	for _, s := range t.streams {
+	for _, s := range t.Streams {
 		for _, rx := range s.Rx {
 			if rx != port {
 				continue
 			}
-			sent, got := t.measurement.Tx[s.ID].Sent, t.at(s, port)
+			sent, got := t.Measurement.Tx[s.ID].Sent, t.At(s, port)
 			c.expected, c.received, c.lost = c.expected+sent, c.received+got.Received, c.lost+sent-min(sent, got.Received)
-			c.latency.add(got.Latency)
+			c.latency.Add(got.Latency)
 		}
 	}
 	return c
 }
 
-func (c portCount) lossPPM() int64 { return sharePPM(c.lost, c.expected) }
+func (c portCount) lossPPM() int64 { return trials.SharePPM(c.lost, c.expected) }
 
 // delay is the mean latency, in nanoseconds; nil when none was measured.
 func (c portCount) delay() *int64 {
@@ -122,10 +123,10 @@ func (c portCount) delay() *int64 {
 
 // wasCongested reports whether a port of the device was congested: it lost frames, or the
 // device held the senders back.
-func wasCongested(t *Trial) bool { return t.HeldBack() || countPort(t, congestedPort).lost > 0 }
+func wasCongested(t *trials.Trial) bool { return t.HeldBack() || countPort(t, congestedPort).lost > 0 }
 
 // noCongestion explains a trial in which nothing was congested.
-func noCongestion(t *Trial) string {
-	port := t.ports[congestedPort]
-	return fmt.Sprintf("nothing was congested: %s was sent %s of its line rate, lost nothing, and no sender was held back; check that the device's port runs at %s", port.Name, percent(t.LoadPPM*3/2), port.Speed)
+func noCongestion(t *trials.Trial) string {
+	port := t.Ports[congestedPort]
+	return fmt.Sprintf("nothing was congested: %s was sent %s of its line rate, lost nothing, and no sender was held back; check that the device's port runs at %s", port.Name, trials.Percent(t.LoadPPM*3/2), port.Speed)
 }

@@ -6,11 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func describeCongestionControl() Definition {
-	return Definition{
+func describeCongestionControl() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodCongestionControl, Member: "congestionControl", Topology: congestionTopology,
 			Given: func(t v1alpha1.Test) bool { return t.CongestionControl != nil },
@@ -27,14 +28,14 @@ func describeCongestionControl() Definition {
 		},
 		Run:     congestionControl,
 		Purpose: "back pressure, head of line blocking and loss at a congested port (RFC 2889 section 5.5)",
-		Columns: []Column{
-			{Heading: "back", Name: "pressure", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+		Columns: []trials.Column{
+			{Heading: "back", Name: "pressure", Unit: trials.YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.CongestionControl == nil {
 					return 0, false
 				}
 				return answered(row.CongestionControl.BackPressure)
 			}},
-			{Heading: "head of line", Name: "blocking", Unit: YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+			{Heading: "head of line", Name: "blocking", Unit: trials.YesNo, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.CongestionControl == nil {
 					return 0, false
 				}
@@ -44,9 +45,9 @@ func describeCongestionControl() Definition {
 				return row.Frames.OrZero().OfferedFramesPerSecond, row.CongestionControl != nil
 			}},
 			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
-			{Heading: "uncongested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
+			{Heading: "uncongested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
 			{Heading: "congested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedFramesPerSecond })},
-			{Heading: "congested port", Name: "% lost", Unit: PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedLossPPM })},
+			{Heading: "congested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedLossPPM })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.CongestionControl
@@ -55,23 +56,23 @@ func describeCongestionControl() Definition {
 	}
 }
 
-var congestionOf = number(func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })
+var congestionOf = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })
 
 // congestionControl overloads one port from two others, of which one sends every
 // second frame to a port that is not overloaded. The device exerts back pressure when
 // the senders offer less than intended since it held them back; where the engine
 // cannot tell that from a tester that fell short, the answer stays open. There is head
 // of line blocking when frames to the uncongested port are lost.
-func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	t, rate, err := congest(ctx, lab, step, between(lab.plan, congestionFlows))
+func congestionControl(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	t, rate, err := congest(ctx, tester, step, between(tester.Plan, congestionFlows))
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
-	out := Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersLimit(t)}
+	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: trials.TestersLimit(t)}
 	full, free := countPort(t, congestedPort), countPort(t, uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{
-		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.perSecond(int64(free.received)),
-		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.perSecond(int64(full.received)),
+		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.PerSecond(int64(free.received)),
+		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.PerSecond(int64(full.received)),
 	}
 	held, short := t.HeldBack(), t.Unsent() && !t.HeldBack()
 	if wasCongested(t) {
@@ -83,13 +84,13 @@ func congestionControl(ctx context.Context, lab *Lab, step plan.Step) (Outcome, 
 	}
 	switch {
 	case t.Received == 0:
-		out.Message = lab.silence(t)
+		out.Message = tester.Silence(t)
 	case short:
 		out.Message = "the senders offered less than intended, and the engine saw no pause: whether the device held them back is not known"
 	case !wasCongested(t):
 		out.Message = noCongestion(t)
 	default:
-		out.Message = t.heldBack()
+		out.Message = t.HeldBackText()
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.CongestionControl = &summary }
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -93,12 +94,12 @@ func TestAGeneratorThatHangs(t *testing.T) {
 					}
 					return
 				}
-				var unanswered *UnansweredError
+				var unanswered *trials.UnansweredError
 				if !errors.As(err, &unanswered) || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("error %v, want %q", err, tc.err)
 				}
-				if gen.stopped != attempts {
-					t.Errorf("stopped %d times, want %d", gen.stopped, attempts)
+				if gen.stopped != trials.Attempts {
+					t.Errorf("stopped %d times, want %d", gen.stopped, trials.Attempts)
 				}
 			})
 		})
@@ -125,8 +126,8 @@ func TestAnEndComesBeforeTheDeadline(t *testing.T) {
 // The simulated clock at a tenth of the real pace gets ten times as long.
 func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
 	p := testPlan(t)
-	lab := open(t, simulate(t, header+"\n64,100,1,2,3\n", p, sim.WithPace(0.1)), p, nil)
-	err := lab.within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
+	tester := open(t, simulate(t, header+"\n64,100,1,2,3\n", p, sim.WithPace(0.1)), p, nil)
+	err := tester.Within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
 		if left := time.Until(end); left <= 10*time.Minute || left > 11*time.Minute {
 			t.Errorf("%s, want 10 minutes and a little", left)
@@ -155,7 +156,7 @@ func TestSendingTime(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := sendingTime(tc.trial); got < tc.want-time.Microsecond || got > tc.want+time.Microsecond {
+			if got := trials.SendingTime(tc.trial); got < tc.want-time.Microsecond || got > tc.want+time.Microsecond {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})

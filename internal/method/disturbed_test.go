@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -45,18 +46,18 @@ func lose(n uint64, kind traffic.NoteKind, text string) func(*traffic.Measuremen
 var doubts = map[string]struct {
 	change func(*traffic.Measurement)
 	// named reports whether a trial failed for that reason.
-	named func(*Trial) bool
+	named func(*trials.Trial) bool
 }{
-	"a link went down":        {lose(1, traffic.NoteCounter, "the link of p2 went down"), (*Trial).Disturbed},
-	"others used a processor": {lose(1, traffic.NoteForeignLoad, "others used processor 1"), (*Trial).Contended},
+	"a link went down":        {lose(1, traffic.NoteCounter, "the link of p2 went down"), (*trials.Trial).Disturbed},
+	"others used a processor": {lose(1, traffic.NoteForeignLoad, "others used processor 1"), (*trials.Trial).Contended},
 	"the tester stalled": {func(m *traffic.Measurement) {
 		lose(300, traffic.NoteUnsent, "")(m)
 		m.Pacing = map[string]traffic.Pacing{"p1": {MaxLag: time.Millisecond, MaxBurst: 300, CaughtUp: 300}}
-	}, (*Trial).Stalled},
+	}, (*trials.Trial).Stalled},
 	"the tester dropped": {func(m *traffic.Measurement) {
 		lose(7, traffic.NoteUnsent, "")(m)
 		m.Dropped = map[string]uint64{"p2": 7}
-	}, (*Trial).TesterLost},
+	}, (*trials.Trial).TesterLost},
 }
 
 // One such trial is run again: the device is found as it is.
@@ -69,7 +70,7 @@ func TestADoubtfulFailureIsVoid(t *testing.T) {
 				when: func(n int, _ uint64) bool { return n%4 == 1 },
 			}
 			first, repeated := 0, 0
-			out := mustRun(t, open(t, gen, p, func(e Event) {
+			out := mustRun(t, open(t, gen, p, func(e trials.Event) {
 				switch {
 				case e.Finished != nil:
 				case e.Repeats == "":
@@ -78,7 +79,7 @@ func TestADoubtfulFailureIsVoid(t *testing.T) {
 					repeated++
 				}
 			}), p.Steps[0])
-			if out.LoadPPM != 333_333 || out.Limit != nil || out.Trial.doubtful() {
+			if out.LoadPPM != 333_333 || out.Limit != nil || out.Trial.Doubtful() {
 				t.Errorf("found %d ppm with the limit %+v, want the device's 333333", out.LoadPPM, out.Limit)
 			}
 			if repeated == 0 || repeated >= first {
@@ -120,12 +121,12 @@ func TestATrialThatFailedTheGoal(t *testing.T) {
 		}
 		lose(n, traffic.NoteDeviceDropped, "the device counted them")(m)
 	}
-	lab := open(t, gen, p, nil)
-	if err := lab.configure(t.Context(), p.Steps[0]); err != nil {
+	tester := open(t, gen, p, nil)
+	if err := tester.Configure(t.Context(), p.Steps[0]); err != nil {
 		t.Fatal(err)
 	}
 	for _, order := range [][]int{{1, 2}, {2, 1}} {
-		m := newSearchTrials(lab, p.Steps[0])
+		m := newSearchTrials(tester, p.Steps[0])
 		for _, trial := range order {
 			gen.trials = trial - 1
 			if _, err := m.Measure(t.Context(), 500_000, time.Minute); err != nil {
@@ -156,11 +157,11 @@ func TestATrialThatSettlesADoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := testPlan(t)
 			gen := &shaken{Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), change: lose(1, traffic.NoteForeignLoad, "others used processor 1"), when: when}
-			lab := open(t, gen, p, nil)
-			if err := lab.configure(t.Context(), p.Steps[0]); err != nil {
+			tester := open(t, gen, p, nil)
+			if err := tester.Configure(t.Context(), p.Steps[0]); err != nil {
 				t.Fatal(err)
 			}
-			m := newSearchTrials(lab, p.Steps[0])
+			m := newSearchTrials(tester, p.Steps[0])
 			for range 2 {
 				if _, err := m.Measure(t.Context(), 500_000, time.Minute); err != nil {
 					t.Fatal(err)
@@ -198,14 +199,14 @@ func TestASearchThatTheDeviceHeldBack(t *testing.T) {
 // load that counts is the offered one. One that did not declare it is the limit.
 func TestAnEngineThatIsLateByItself(t *testing.T) {
 	p := testPlan(t)
-	late := func(step int, declared time.Duration) Outcome {
+	late := func(step int, declared time.Duration) trials.Outcome {
 		gen := &shaken{
 			Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p), when: func(int, uint64) bool { return true },
 			change: func(m *traffic.Measurement) { m.TxTime += 200 * time.Millisecond },
 		}
-		lab := open(t, gen, p, nil)
-		lab.lateness = declared
-		return mustRun(t, lab, p.Steps[step])
+		tester := open(t, gen, p, nil)
+		tester.Lateness = declared
+		return mustRun(t, tester, p.Steps[step])
 	}
 	out := late(0, 250*time.Millisecond)
 	// 60 s of sending took 60.2 s: 332,225 ppm were offered.
@@ -243,10 +244,10 @@ func TestSearchTolerance(t *testing.T) {
 		"coarser than that":         {100_000, 1_000_000, 10 * time.Second, 20 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &Lab{session: &session{lateness: tc.lateness}}
+			l := &trials.Tester{Session: &trials.Session{Lateness: tc.lateness}}
 			step := testPlan(t).Steps[0]
 			step.Search.ResolutionPPM, step.Goals = tc.resolution, nil
-			if exact, most := l.searchTolerance(step, tc.ppm, tc.d); exact != tc.exact || most != tc.most {
+			if exact, most := l.SearchTolerance(step, tc.ppm, tc.d); exact != tc.exact || most != tc.most {
 				t.Errorf("%s and %s, want %s and %s", exact, most, tc.exact, tc.most)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -17,29 +18,29 @@ import (
 // and the stamps come in the order of the actions.
 func TestEventsRunSideBySide(t *testing.T) {
 	test := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}}
-	lab, _, step := labFor(t, test, 0, nil)
-	if err := lab.configure(t.Context(), step); err != nil {
+	tester, _, step := labFor(t, test, 0, nil)
+	if err := tester.Configure(t.Context(), step); err != nil {
 		t.Fatal(err)
 	}
-	var order []EventKind
-	note := func(kind EventKind, at, takes time.Duration) action {
-		return timed(kind, at, func(ctx context.Context) (traffic.Moments, error) {
+	var order []trials.EventKind
+	note := func(kind trials.EventKind, at, takes time.Duration) trials.Action {
+		return trials.Timed(kind, at, func(ctx context.Context) (traffic.Moments, error) {
 			order = append(order, kind)
-			return traffic.Moments{"p1": uint64(at)}, lab.sleep(ctx, takes)
+			return traffic.Moments{"p1": uint64(at)}, tester.Sleep(ctx, takes)
 		})
 	}
-	trial, err := lab.Trial(t.Context(), step, 500_000, 10*time.Second, search.Bracket{},
-		note(EventLeave, 5*time.Second, 0), note(EventReset, 2*time.Second, 4*time.Second), note(EventJoin, 3*time.Second, time.Second))
+	trial, err := tester.Trial(t.Context(), step, 500_000, 10*time.Second, search.Bracket{},
+		note(trials.EventLeave, 5*time.Second, 0), note(trials.EventReset, 2*time.Second, 4*time.Second), note(trials.EventJoin, 3*time.Second, time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []EventKind{EventReset, EventJoin, EventLeave}; !slices.Equal(order, want) {
+	if want := []trials.EventKind{trials.EventReset, trials.EventJoin, trials.EventLeave}; !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}
-	for i, want := range []Stamp{
-		{Kind: EventLeave, Due: 5 * time.Second, Began: 5 * time.Second, Ended: 5 * time.Second},
-		{Kind: EventReset, Due: 2 * time.Second, Began: 2 * time.Second, Ended: 6 * time.Second},
-		{Kind: EventJoin, Due: 3 * time.Second, Began: 3 * time.Second, Ended: 4 * time.Second},
+	for i, want := range []trials.Stamp{
+		{Kind: trials.EventLeave, Due: 5 * time.Second, Began: 5 * time.Second, Ended: 5 * time.Second},
+		{Kind: trials.EventReset, Due: 2 * time.Second, Began: 2 * time.Second, Ended: 6 * time.Second},
+		{Kind: trials.EventJoin, Due: 3 * time.Second, Began: 3 * time.Second, Ended: 4 * time.Second},
 	} {
 		got := trial.Stamps[i]
 		if got.Ports["p1"] != uint64(want.Due) {
@@ -58,21 +59,21 @@ func TestEventsRunSideBySide(t *testing.T) {
 // that fails ends the trial and the other events.
 func TestEventsEndWithTheirTrial(t *testing.T) {
 	test := v1alpha1.Test{Name: "soak", Soak: &v1alpha1.SoakTest{Load: "50%"}}
-	lab, e, step := labFor(t, test, 0, nil)
-	if err := lab.configure(t.Context(), step); err != nil {
+	tester, e, step := labFor(t, test, 0, nil)
+	if err := tester.Configure(t.Context(), step); err != nil {
 		t.Fatal(err)
 	}
-	trial, err := lab.Trial(t.Context(), step, 500_000, time.Second, search.Bracket{},
-		timed(EventReset, 500*time.Millisecond, func(ctx context.Context) (traffic.Moments, error) { return nil, lab.sleep(ctx, time.Minute) }))
+	trial, err := tester.Trial(t.Context(), step, 500_000, time.Second, search.Bracket{},
+		trials.Timed(trials.EventReset, 500*time.Millisecond, func(ctx context.Context) (traffic.Moments, error) { return nil, tester.Sleep(ctx, time.Minute) }))
 	if err != nil || trial.Stamps[0].Ended != time.Minute+500*time.Millisecond {
 		t.Errorf("%+v, %v", trial, err)
 	}
 
 	refused, late := errors.New("no such command"), 0
 	start := e.Clock().Now()
-	_, err = lab.Trial(t.Context(), step, 500_000, time.Hour, search.Bracket{},
-		timed(EventReset, time.Second, func(context.Context) (traffic.Moments, error) { return nil, refused }),
-		timed(EventJoin, time.Minute, func(context.Context) (traffic.Moments, error) {
+	_, err = tester.Trial(t.Context(), step, 500_000, time.Hour, search.Bracket{},
+		trials.Timed(trials.EventReset, time.Second, func(context.Context) (traffic.Moments, error) { return nil, refused }),
+		trials.Timed(trials.EventJoin, time.Minute, func(context.Context) (traffic.Moments, error) {
 			late++
 			return nil, nil
 		}))
@@ -95,18 +96,18 @@ func (wallClock) Wait(context.Context) error { return nil }
 func TestAnEventThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan(t)
-		lab := open(t, wallClock{simulate(t, ideal, p)}, p, nil)
-		lab.size = p.Steps[0].Size
-		if err := lab.configureStreams(t.Context()); err != nil {
+		tester := open(t, wallClock{simulate(t, ideal, p)}, p, nil)
+		tester.Size = p.Steps[0].Size
+		if err := tester.ConfigureStreams(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		_, _, err := lab.run(t.Context(), traffic.Trial{Duration: time.Second}, 0, timed(EventReset, time.Second, func(ctx context.Context) (traffic.Moments, error) {
+		_, _, err := tester.Run(t.Context(), traffic.Trial{Duration: time.Second}, 0, trials.Timed(trials.EventReset, time.Second, func(ctx context.Context) (traffic.Moments, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}))
-		var overdue *OverdueError
-		if !errors.As(err, &overdue) || err.Error() != "the events of the trial ([Reset]) had not ended 1m0s after the end of sending" || time.Since(begin) != grace {
+		var overdue *trials.OverdueError
+		if !errors.As(err, &overdue) || err.Error() != "the events of the trial ([Reset]) had not ended 1m0s after the end of sending" || time.Since(begin) != trials.Grace {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 	})

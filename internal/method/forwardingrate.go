@@ -9,11 +9,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func describeForwardingRate() Definition {
-	return Definition{
+func describeForwardingRate() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodForwardingRate, Member: "forwardingRate", Mixes: true,
 			Given: func(t v1alpha1.Test) bool { return t.ForwardingRate != nil },
@@ -21,7 +22,7 @@ func describeForwardingRate() Definition {
 				return []plan.Bound{{Field: "maxLoad", Load: test.ForwardingRate.MaxLoad}, {Field: "step", Load: test.ForwardingRate.Step}}
 			},
 			Together: func(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-				return validStep(test.ForwardingRate.Step, v1alpha1.PPM/100, v1alpha1.PPM, "", at, path)
+				return trials.ValidStep(test.ForwardingRate.Step, v1alpha1.PPM/100, v1alpha1.PPM, "", at, path)
 			},
 			Steps: func(test v1alpha1.Test, at plan.Scale) []plan.Step {
 				t := test.ForwardingRate
@@ -31,22 +32,24 @@ func describeForwardingRate() Definition {
 		},
 		Run:     forwardingRate,
 		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 sections 5.1 and 5.6, RFC 2285 section 3.6)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate },
-			func(s *v1alpha1.ForwardingRateSummary) Figure { return countFigure(s.Max, "frames/s", false) }),
-		Columns: []Column{
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate },
+			func(s *v1alpha1.ForwardingRateSummary) trials.Figure {
+				return trials.CountFigure(s.Max, "frames/s", false)
+			}),
+		Columns: []trials.Column{
 			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
 			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},
-			{Heading: "maximum at", Name: "%", Unit: PPM, Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.MaxLoadPPM })},
-			lossColumn,
+			{Heading: "maximum at", Name: "%", Unit: trials.PPM, Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.MaxLoadPPM })},
+			trials.LossColumn,
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.ForwardingRate
-			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
+			return fmt.Sprintf("from %s down by %s, trials of %s", trials.OfLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
 		},
 	}
 }
 
-var forwarding = number(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
+var forwarding = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
 func forwardingLoads(t *v1alpha1.ForwardingRateTest, at plan.Scale) []v1alpha1.Load {
 	return plan.Falling(t.MaxLoad, t.Step, at)
@@ -57,22 +60,22 @@ func forwardingLoads(t *v1alpha1.ForwardingRateTest, at plan.Scale) []v1alpha1.L
 // section 3.6). A load that is not above the maximum found so far cannot forward
 // more, so the search ends there. The row's counters are those of the maximum
 // offered load.
-func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	var out Outcome
+func forwardingRate(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	var out trials.Outcome
 	var summary v1alpha1.ForwardingRateSummary
-	for i, load := range forwardingLoads(step.Test.ForwardingRate, lab.plan.Scale(step.Size)) {
+	for i, load := range forwardingLoads(step.Test.ForwardingRate, tester.Plan.Scale(step.Size)) {
 		amount, err := plan.AmountOf(load)
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
-		if i > 0 && lab.plan.FramesPerSecond(step.Size, amount).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
+		if i > 0 && tester.Plan.FramesPerSecond(step.Size, amount).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
 			break
 		}
-		found, err := lab.fixed(ctx, step, amount)
+		found, err := tester.Fixed(ctx, step, amount)
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
-		rate := receivedRate(found.Trial)
+		rate := trials.ReceivedRate(found.Trial)
 		if i == 0 {
 			out, summary.AtMaxLoad = found, rate
 		}
@@ -80,7 +83,7 @@ func forwardingRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			summary.Max, summary.MaxLoadPPM = rate, found.Trial.OfferedPPM()
 		}
 	}
-	loss := sharePPM(out.Trial.Lost, out.Trial.Expected)
+	loss := trials.SharePPM(out.Trial.Lost, out.Trial.Expected)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.Frames.LossPPM = &summary, &loss }
 	return out, nil
 }

@@ -8,11 +8,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func describeFrameLoss() Definition {
-	return Definition{
+func describeFrameLoss() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodFrameLoss, Member: "frameLoss", Mixes: true,
 			Given: func(t v1alpha1.Test) bool { return t.FrameLoss != nil },
@@ -36,12 +37,12 @@ func describeFrameLoss() Definition {
 		},
 		Run:      frameLoss,
 		Purpose:  "share of lost frames at falling loads, until two lost nothing (RFC 2544 section 26.3)",
-		Headline: lossFigure,
+		Headline: trials.LossFigure,
 		Optional: true,
-		Columns:  []Column{receivedColumn, lossColumn},
+		Columns:  []trials.Column{trials.ReceivedColumn, trials.LossColumn},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.FrameLoss
-			return fmt.Sprintf("from %s down by %s, trials of %s", ofLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
+			return fmt.Sprintf("from %s down by %s, trials of %s", trials.OfLineRate(t.MaxLoad), t.Step, human.Duration(t.TrialDuration.Duration))
 		},
 	}
 }
@@ -51,34 +52,34 @@ func describeFrameLoss() Definition {
 const finestLossStep, coarsestLossStep = v1alpha1.PPM / 100, v1alpha1.PPM / 10
 
 func frameLossLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
-	return validStep(test.FrameLoss.Step, finestLossStep, coarsestLossStep, ": RFC 2544 section 26.3 allows no coarser step", at, path)
+	return trials.ValidStep(test.FrameLoss.Step, finestLossStep, coarsestLossStep, ": RFC 2544 section 26.3 allows no coarser step", at, path)
 }
 
 // frameLoss measures the loss at one load (RFC 2544 section 26.3). When the two
 // loads above it lost nothing, it is not needed. A trial in which the tester fell
 // short lost nothing of a load that it did not offer, and does not count.
-func frameLoss(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+func frameLoss(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	lossless := 0
-	for _, row := range lab.before(step) {
+	for _, row := range tester.Before(step) {
 		lossless++
 		if frames := row.Frames.OrZero(); frames.Lost > 0 || frames.Sent == 0 || row.Validity == v1alpha1.ValidityGeneratorBound {
 			lossless = 0
 		}
 	}
 	if lossless >= 2 {
-		return Outcome{Skipped: true}, nil
+		return trials.Outcome{Skipped: true}, nil
 	}
-	out, err := lab.fixed(ctx, step, step.Amount)
+	out, err := tester.Fixed(ctx, step, step.Amount)
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	out.Fill = rates(out.Trial)
 	return out, nil
 }
 
 // rates fills in the loss ratio and the receive rate of a trial.
-func rates(t *Trial) func(*v1alpha1.ResultRow) {
-	loss, received := sharePPM(t.Lost, t.Expected), receivedRate(t)
+func rates(t *trials.Trial) func(*v1alpha1.ResultRow) {
+	loss, received := trials.SharePPM(t.Lost, t.Expected), trials.ReceivedRate(t)
 	return func(row *v1alpha1.ResultRow) {
 		row.Frames.LossPPM, row.Frames.ReceivedFramesPerSecond = &loss, &received
 	}

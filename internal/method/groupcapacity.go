@@ -10,12 +10,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeGroupCapacity() Definition {
-	return Definition{
+func describeGroupCapacity() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
 			WholeDevice: "fills the table of groups of the device",
@@ -34,11 +35,11 @@ func describeGroupCapacity() Definition {
 		Run:       groupCapacity,
 		OwnGroups: true,
 		Purpose:   "greatest number of multicast groups of which every frame is forwarded (RFC 3918 section 7.1)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity },
-			func(s *v1alpha1.GroupCapacitySummary) Figure {
-				return countFigure(int64(s.Groups), "groups", s.FailedGroups == 0)
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity },
+			func(s *v1alpha1.GroupCapacitySummary) trials.Figure {
+				return trials.CountFigure(int64(s.Groups), "groups", s.FailedGroups == 0)
 			}),
-		Columns: []Column{
+		Columns: []trials.Column{
 			{Heading: "multicast groups", Name: "forwarded", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Groups) })},
 			{Heading: "multicast groups", Name: "first failed", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.FailedGroups) })(row)
@@ -55,7 +56,7 @@ func describeGroupCapacity() Definition {
 	}
 }
 
-var capacity = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })
+var capacity = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })
 
 func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
 	if t.JoinTime == nil {
@@ -65,11 +66,11 @@ func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
 }
 
 func fitsGroupCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	errs := needsMulticast(test, in, path)
+	errs := trials.NeedsMulticast(test, in, path)
 	if len(errs) > 0 {
 		return errs
 	}
-	if n, first := len(groupsOf(in.Streams)), test.GroupCapacity.InitialGroups; int(first) > n {
+	if n, first := len(trials.GroupsOf(in.Streams)), test.GroupCapacity.InitialGroups; int(first) > n {
 		return field.ErrorList{field.Invalid(path.Child("initialGroups"), first, fmt.Sprintf(
 			"traffic profile %s has %d multicast groups: lower initialGroups, or give the profile more groups", in.Profile, n))}
 	}
@@ -80,29 +81,29 @@ func fitsGroupCapacity(test v1alpha1.Test, in plan.Setting, path *field.Path) fi
 // forwarded to every port that joined (RFC 3918 section 7.1, where one frame of
 // each group is enough). It joins more as long as they are, and then halves the
 // interval between the greatest number that passed and the least that did not.
-func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, loads, message, err := lab.loads(step)
+func groupCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	ppm, loads, message, err := tester.Loads(step)
 	if err != nil || message != "" {
-		return Outcome{Message: message}, err
+		return trials.Outcome{Message: message}, err
 	}
 	test := step.Test.GroupCapacity
-	s := groupSearch{lab: lab, step: step, ppm: ppm, loads: loads, groups: groupsOf(lab.plan.Streams), wait: joinTime(test)}
-	for _, row := range lab.rows {
+	s := groupSearch{tester: tester, step: step, ppm: ppm, loads: loads, groups: trials.GroupsOf(tester.Plan.Streams), wait: joinTime(test)}
+	for _, row := range tester.Rows {
 		if row.GroupDelay != nil && row.Method == v1alpha1.MethodGroupJoinDelay && int(row.FrameSize) == step.Size.Bytes {
 			s.wait = max(s.wait, time.Duration(row.GroupDelay.MaxNs))
 		}
 	}
-	out := Outcome{LoadPPM: ppm}
-	sum := v1alpha1.GroupCapacitySummary{Protocol: reports(s.groups), Receivers: int32(len(receivers(s.groups)))}
+	out := trials.Outcome{LoadPPM: ppm}
+	sum := v1alpha1.GroupCapacitySummary{Protocol: trials.Reports(s.groups), Receivers: int32(len(trials.Receivers(s.groups)))}
 	passed, failed, all := 0, 0, len(s.groups)
 	for n := min(int(test.InitialGroups), all); n > passed; {
 		t, err := s.try(ctx, n)
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
 		lossy, silent := heard(t, s.groups[:n])
 		switch {
-		case t.testerLimited():
+		case t.TesterLimited():
 			out.Trial, out.Limit = t, t
 			out.Message = fmt.Sprintf("the search ended at %d groups, which the tester could not send to", n)
 			return s.found(out, sum, passed, failed), nil
@@ -122,9 +123,9 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 	case failed == 0:
 		out.Message = fmt.Sprintf("all %d groups of the traffic profile were forwarded: the device holds at least that many", all)
 	case passed == 0 && out.Trial.Received == 0:
-		out.Message = lab.silence(out.Trial)
+		out.Message = tester.Silence(out.Trial)
 	case passed == 0:
-		out.Message = fmt.Sprintf("not even one group was forwarded without loss at %s", percent(ppm))
+		out.Message = fmt.Sprintf("not even one group was forwarded without loss at %s", trials.Percent(ppm))
 	default:
 		out.Message = fmt.Sprintf("of %s groups not every frame was forwarded; %s of them did not reach every port at all", traffic.Grouped(failed), traffic.Grouped(sum.SilentGroups))
 	}
@@ -133,43 +134,43 @@ func groupCapacity(ctx context.Context, lab *Lab, step plan.Step) (Outcome, erro
 
 // groupSearch is a search in hand.
 type groupSearch struct {
-	lab    *Lab
+	tester    *trials.Tester
 	step   plan.Step
 	ppm    int64
 	loads  map[uint16]traffic.Load
-	groups []multicastGroup
+	groups []trials.MulticastGroup
 	// wait is the time that the device is given after a report.
 	wait time.Duration
 	// joined is the number of groups that the ports have joined, always the first ones.
 	joined int
 }
 
-func (s *groupSearch) found(out Outcome, sum v1alpha1.GroupCapacitySummary, passed, failed int) Outcome {
+func (s *groupSearch) found(out trials.Outcome, sum v1alpha1.GroupCapacitySummary, passed, failed int) trials.Outcome {
 	sum.Groups, sum.FailedGroups = int32(passed), int32(failed)
 	for _, g := range s.groups[:passed] {
-		sum.MulticastRoutes += g.routes()
+		sum.MulticastRoutes += g.Routes()
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupCapacity = &sum }
 	return out
 }
 
 // try sends to the first n groups while the ports are members of these.
-func (s *groupSearch) try(ctx context.Context, n int) (*Trial, error) {
+func (s *groupSearch) try(ctx context.Context, n int) (*trials.Trial, error) {
 	loads := map[uint16]traffic.Load{}
 	for _, g := range s.groups[:n] {
-		for _, stream := range g.streams {
+		for _, stream := range g.Streams {
 			loads[stream.ID] = s.loads[stream.ID]
 		}
 	}
-	act := prepared(func(ctx context.Context, again bool) error {
+	act := trials.Prepared(func(ctx context.Context, again bool) error {
 		if again {
 			s.joined = 0 // The generator may have forgotten them.
 		}
 		return s.members(ctx, n)
 	})
 	d := s.step.TrialDuration
-	event := Event{Step: s.step, LoadPPM: s.ppm, Duration: d}
-	return s.lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)
+	event := trials.Event{Step: s.step, LoadPPM: s.ppm, Duration: d}
+	return s.tester.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, trials.LateTolerance(d), act)
 }
 
 // members makes the ports members of the first n groups, and waits until the device
@@ -180,16 +181,16 @@ func (s *groupSearch) members(ctx context.Context, n int) error {
 	case n == s.joined:
 		return nil
 	case n > s.joined:
-		_, err = s.lab.join(ctx, s.groups[s.joined:n])
+		_, err = s.tester.Join(ctx, s.groups[s.joined:n])
 	default:
-		_, err = s.lab.leave(ctx, s.groups[n:s.joined])
+		_, err = s.tester.Leave(ctx, s.groups[n:s.joined])
 	}
 	if err != nil {
 		return err
 	}
 	before := s.joined
 	s.joined = n
-	if err := s.lab.sleep(ctx, s.wait); err != nil || !s.lab.plan.RoutesMulticast {
+	if err := s.tester.Sleep(ctx, s.wait); err != nil || !s.tester.Plan.RoutesMulticast {
 		return err
 	}
 	return s.establish(ctx, min(before, n), n)
@@ -199,25 +200,25 @@ func (s *groupSearch) members(ctx context.Context, n int) error {
 func (s *groupSearch) establish(ctx context.Context, from, to int) error {
 	var streams []plan.Stream
 	for _, g := range s.groups[from:to] {
-		streams = append(streams, g.streams...)
+		streams = append(streams, g.Streams...)
 	}
 	if len(streams) == 0 {
 		return nil
 	}
-	err := s.lab.introduce(ctx, streams)
-	s.lab.unheard = "" // The search finds it out.
+	err := s.tester.Introduce(ctx, streams)
+	s.tester.Unheard = "" // The search finds it out.
 	return err
 }
 
 // heard counts the groups of which a port missed a frame, and those of which a port
 // had none.
-func heard(t *Trial, groups []multicastGroup) (lossy, silent int) {
+func heard(t *trials.Trial, groups []trials.MulticastGroup) (lossy, silent int) {
 	for _, g := range groups {
 		missed, none := false, false
-		for _, s := range g.streams {
+		for _, s := range g.Streams {
 			for _, port := range s.Rx {
-				n := t.at(s, port).Received
-				missed, none = missed || n < t.measurement.Tx[s.ID].Sent, none || n == 0
+				n := t.At(s, port).Received
+				missed, none = missed || n < t.Measurement.Tx[s.ID].Sent, none || n == 0
 			}
 		}
 		if missed {

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -21,9 +22,9 @@ type groupDelay struct {
 	before func(ctx context.Context) error
 	// report sends the membership reports from which the delays count, for the groups and
 	// ports in measured. kind is the kind of this event.
-	kind     EventKind
+	kind     trials.EventKind
 	report   func(ctx context.Context) (traffic.Moments, error)
-	measured []multicastGroup
+	measured []trials.MulticastGroup
 	// read is the delay that a port found, in nanoseconds from the moment of its
 	// report. It has not ended within the trial when seen is false; when the trial
 	// proves nothing, invalid says why.
@@ -34,73 +35,73 @@ type groupDelay struct {
 
 // measure runs the trials of a step, and fills in the summary. The trial with the
 // longest delay makes the row.
-func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v1alpha1.GroupDelaySummary) (Outcome, error) {
-	ppm, loads, message, err := lab.loads(step)
+func (g groupDelay) measure(ctx context.Context, tester *trials.Tester, step plan.Step, sum v1alpha1.GroupDelaySummary) (trials.Outcome, error) {
+	ppm, loads, message, err := tester.Loads(step)
 	if err != nil || message != "" {
-		return Outcome{Message: message}, err
+		return trials.Outcome{Message: message}, err
 	}
-	out := Outcome{LoadPPM: ppm}
-	all, ports := spread{}, map[int]*spread{}
+	out := trials.Outcome{LoadPPM: ppm}
+	all, ports := trials.Spread{}, map[int]*trials.Spread{}
 	for range step.Trials {
-		t, err := g.trial(ctx, lab, step, ppm, loads)
+		t, err := g.trial(ctx, tester, step, ppm, loads)
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
 		moments := t.Stamps[0].Ports
-		longest, before := out.Trial == nil, all.max
+		longest, before := out.Trial == nil, all.Max
 		for _, group := range g.measured {
-			for _, s := range group.streams {
+			for _, s := range group.Streams {
 				for _, port := range s.Rx {
-					moment, reported := moments[lab.plan.Ports[port].Name]
+					moment, reported := moments[tester.Plan.Ports[port].Name]
 					// With method B a port can be a member of one group before, and join another.
-					if !reported || !slices.Contains(group.ports, port) {
+					if !reported || !slices.Contains(group.Ports, port) {
 						continue
 					}
-					ns, seen, invalid := g.read(t.measurement.Tx[s.ID], t.at(s, port), moment)
+					ns, seen, invalid := g.read(t.Measurement.Tx[s.ID], t.At(s, port), moment)
 					switch {
 					case invalid != "":
 						if out.Invalid == "" {
-							out.Invalid = fmt.Sprintf("group %s at port %s: %s", group.address, lab.plan.Ports[port].Name, invalid)
+							out.Invalid = fmt.Sprintf("group %s at port %s: %s", group.Address, tester.Plan.Ports[port].Name, invalid)
 						}
 					case !seen:
 						sum.Unseen++
 					default:
-						all.add(ns)
+						all.Add(ns)
 						if ports[port] == nil {
-							ports[port] = &spread{}
+							ports[port] = &trials.Spread{}
 						}
-						ports[port].add(ns)
+						ports[port].Add(ns)
 					}
 				}
 			}
 		}
-		if longest || all.max > before {
+		if longest || all.Max > before {
 			out.Trial = t
 		}
-		if t.testerLimited() {
+		if t.TesterLimited() {
 			out.Limit = t
 		}
 	}
-	unseen := fmt.Sprintf("%d of %d memberships %s", sum.Unseen, sum.Unseen+all.count, g.unseen)
+	unseen := fmt.Sprintf("%d of %d memberships %s", sum.Unseen, sum.Unseen+all.Count, g.unseen)
 	switch {
 	case out.Trial.Received == 0:
-		out.Message = lab.silence(out.Trial)
+		out.Message = tester.Silence(out.Trial)
 	case out.Invalid != "":
-	case all.count == 0:
+	case all.Count == 0:
 		out.Invalid = unseen
 	case sum.Unseen > 0:
 		out.Message = unseen + ", and are not in the figures"
 	}
-	if out.Invalid != "" || all.count == 0 {
+	if out.Invalid != "" || all.Count == 0 {
 		return out, nil
 	}
 	sum.Repetitions = int32(step.Trials)
-	sum.Protocol, sum.Groups, sum.Receivers = reports(g.measured), int32(len(g.measured)), int32(len(receivers(g.measured)))
-	sum.AvgNs, sum.MinNs, sum.MaxNs = all.average(), all.min, all.max
+	sum.Protocol, sum.Groups, sum.Receivers = trials.Reports(g.measured), int32(len(g.measured)), int32(len(trials.Receivers(g.measured)))
+	sum.AvgNs, sum.MinNs, sum.MaxNs = all.Average(), all.Min, all.Max
 	sum.ResolutionNs = interval(loads)
-	for _, port := range receivers(g.measured) {
-		if s := ports[port]; s != nil && len(sum.Ports) < maxPortDelays {
-			sum.Ports = append(sum.Ports, v1alpha1.PortDelay{Port: lab.plan.Ports[port].Name, AvgNs: s.average(), MinNs: s.min, MaxNs: s.max})
+	for _, port := range trials.Receivers(g.measured) {
+		if s := ports[port]; s != nil && len(sum.Ports) < trials.MaxPortDelays {
+			sum.Ports = append(sum.Ports, v1alpha1.PortDelay{Port: tester.Plan.Ports[port].Name, AvgNs: s.Average(), MinNs: s.Min, MaxNs: s.Max})
 		}
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupDelay = &sum }
@@ -109,26 +110,26 @@ func (g groupDelay) measure(ctx context.Context, lab *Lab, step plan.Step, sum v
 
 // trial runs one repetition. Frames sent while a port was no member are not lost. Their
 // number is unknown, so no frame counts as lost.
-func (g groupDelay) trial(ctx context.Context, lab *Lab, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*Trial, error) {
-	act := timed(g.kind, g.lead, g.report).after(func(ctx context.Context, again bool) error {
+func (g groupDelay) trial(ctx context.Context, tester *trials.Tester, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*trials.Trial, error) {
+	act := trials.Timed(g.kind, g.lead, g.report).After(func(ctx context.Context, again bool) error {
 		if again {
-			if _, err := lab.leave(ctx, groupsOf(lab.plan.Streams)); err != nil {
+			if _, err := tester.Leave(ctx, trials.GroupsOf(tester.Plan.Streams)); err != nil {
 				return err
 			}
-			if err := lab.sleep(ctx, lab.plan.Rest); err != nil {
+			if err := tester.Sleep(ctx, tester.Plan.Rest); err != nil {
 				return err
 			}
 		}
 		return g.before(ctx)
 	})
 	d := g.lead + g.wait
-	event := Event{Step: step, LoadPPM: ppm, Duration: d}
-	t, err := lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, lateTolerance(d), act)
+	event := trials.Event{Step: step, LoadPPM: ppm, Duration: d}
+	t, err := tester.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, trials.LateTolerance(d), act)
 	if err != nil {
 		return nil, err
 	}
 	t.Expected, t.Lost = t.Received, 0
-	_, err = lab.leave(ctx, groupsOf(lab.plan.Streams))
+	_, err = tester.Leave(ctx, trials.GroupsOf(tester.Plan.Streams))
 	return t, err
 }
 
@@ -142,16 +143,16 @@ func interval(loads map[uint16]traffic.Load) int64 {
 }
 
 // delayed reads a number of the summary of group delays.
-var delayed = number(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
+var delayed = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
 
 // delayColumns are the columns of a group delay in the report's table.
-func delayColumns(heading string) []Column {
-	return []Column{
+func delayColumns(heading string) []trials.Column {
+	return []trials.Column{
 		{Heading: "multicast", Name: "groups", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Groups) })},
 		{Heading: "multicast", Name: "ports", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Receivers) })},
-		{Heading: heading, Name: "min", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MinNs })},
-		{Heading: heading, Name: "avg", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.AvgNs })},
-		{Heading: heading, Name: "max", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MaxNs })},
-		{Heading: heading, Name: "known to", Unit: Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.ResolutionNs })},
+		{Heading: heading, Name: "min", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MinNs })},
+		{Heading: heading, Name: "avg", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.AvgNs })},
+		{Heading: heading, Name: "max", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MaxNs })},
+		{Heading: heading, Name: "known to", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.ResolutionNs })},
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeGroupJoinDelay() Definition {
-	return Definition{
+func describeGroupJoinDelay() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
@@ -31,13 +32,13 @@ func describeGroupJoinDelay() Definition {
 		Run:       groupJoinDelay,
 		OwnGroups: true,
 		Purpose:   "time from the report of a membership to the first frame of the group (RFC 3918 section 6.1)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
-			func(s *v1alpha1.GroupDelaySummary) Figure { return timeFigure(s.AvgNs) }),
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
+			func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Columns: delayColumns("join delay, us"),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupJoinDelay
 			lead, wait := joinTimes(t)
-			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
+			return fmt.Sprintf("method %s of RFC 3918: ports join %s after the beginning, trials of %s, %s", t.Method, human.Duration(lead), human.Duration(lead+wait), trials.HowOften(t.Repetitions))
 		},
 	}
 }
@@ -47,14 +48,14 @@ func joinTimes(t *v1alpha1.GroupJoinDelayTest) (lead, wait time.Duration) {
 }
 
 func fitsGroupJoinDelay(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	errs := needsMulticast(test, in, path)
+	errs := trials.NeedsMulticast(test, in, path)
 	if len(errs) > 0 || test.GroupJoinDelay.Method != v1alpha1.GroupJoinMethodB {
 		return errs
 	}
-	for _, g := range groupsOf(in.Streams) {
-		if len(g.ports) < 2 {
+	for _, g := range trials.GroupsOf(in.Streams) {
+		if len(g.Ports) < 2 {
 			return field.ErrorList{field.Invalid(path.Child("method"), v1alpha1.GroupJoinMethodB, fmt.Sprintf(
-				"group %s has one receiving port, and method B needs another one that is a member before: use a bed with more ports, or method A", g.address))}
+				"group %s has one receiving port, and method B needs another one that is a member before: use a bed with more ports, or method A", g.Address))}
 		}
 	}
 	return nil
@@ -64,15 +65,15 @@ func fitsGroupJoinDelay(test v1alpha1.Test, in plan.Setting, path *field.Path) f
 // sent to groups whose ports have not joined them, then these join, and when the
 // first frame of each group comes is held against when the report left. With method
 // B the last port of each group has joined before, so that the device knows it.
-func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	groups := groupsOf(lab.plan.Streams)
+func groupJoinDelay(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	groups := trials.GroupsOf(tester.Plan.Streams)
 	how := step.Test.GroupJoinDelay.Method
-	var members, measured []multicastGroup
+	var members, measured []trials.MulticastGroup
 	for _, g := range groups {
 		if how == v1alpha1.GroupJoinMethodB {
 			first, rest := g, g
-			last := len(g.ports) - 1
-			first.ports, rest.ports = g.ports[last:], g.ports[:last]
+			last := len(g.Ports) - 1
+			first.Ports, rest.Ports = g.Ports[last:], g.Ports[:last]
 			members, measured = append(members, first), append(measured, rest)
 		} else {
 			measured = append(measured, g)
@@ -83,11 +84,11 @@ func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		lead: lead, wait: wait, measured: measured,
 		unseen: fmt.Sprintf("got no frame within %s of joining (raise waitTime, or join fewer groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
-			_, err := lab.join(ctx, members)
+			_, err := tester.Join(ctx, members)
 			return err
 		},
-		kind:   EventJoin,
-		report: func(ctx context.Context) (traffic.Moments, error) { return lab.join(ctx, measured) },
+		kind:   trials.EventJoin,
+		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Join(ctx, measured) },
 		read: func(_ traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {
 			case rx.Received == 0:
@@ -98,14 +99,14 @@ func groupJoinDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 			return int64(rx.FirstNs - moment), true, ""
 		},
 	}
-	out, err := d.measure(ctx, lab, step, v1alpha1.GroupDelaySummary{Method: how})
+	out, err := d.measure(ctx, tester, step, v1alpha1.GroupDelaySummary{Method: how})
 	if err != nil || out.Trial == nil {
 		return out, err
 	}
 	for _, g := range members {
-		for _, s := range g.streams {
-			if out.Invalid == "" && out.Trial.at(s, g.ports[0]).Received == 0 {
-				out.Invalid = fmt.Sprintf("group %s did not reach port %s, which had joined before the trial: method B needs a device that forwards the group already", g.address, lab.plan.Ports[g.ports[0]].Name)
+		for _, s := range g.Streams {
+			if out.Invalid == "" && out.Trial.At(s, g.Ports[0]).Received == 0 {
+				out.Invalid = fmt.Sprintf("group %s did not reach port %s, which had joined before the trial: method B needs a device that forwards the group already", g.Address, tester.Plan.Ports[g.Ports[0]].Name)
 			}
 		}
 	}

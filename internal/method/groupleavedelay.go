@@ -7,18 +7,19 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeGroupLeaveDelay() Definition {
-	return Definition{
+func describeGroupLeaveDelay() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
 			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupLeaveDelay.Load} },
-			Fits:        needsMulticast,
+			Fits:        trials.NeedsMulticast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)
 				step := plan.AtLoad(test.GroupLeaveDelay.Load, lead+wait)
@@ -28,13 +29,13 @@ func describeGroupLeaveDelay() Definition {
 		Run:       groupLeaveDelay,
 		OwnGroups: true,
 		Purpose:   "time from the report that ends a membership to the last frame of the group (RFC 3918 section 6.2)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
-			func(s *v1alpha1.GroupDelaySummary) Figure { return timeFigure(s.AvgNs) }),
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
+			func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Columns: delayColumns("leave delay, us"),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)
-			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", human.Duration(lead), human.Duration(lead+wait), often(t.Repetitions))
+			return fmt.Sprintf("ports leave %s after the beginning, trials of %s, %s", human.Duration(lead), human.Duration(lead+wait), trials.HowOften(t.Repetitions))
 		},
 	}
 }
@@ -46,18 +47,18 @@ func leaveTimes(t *v1alpha1.GroupLeaveDelayTest) (lead, wait time.Duration) {
 // groupLeaveDelay measures the group leave delay (RFC 3918 section 6.2): frames are
 // sent to ports that are members, then these leave, and when the last frame of each
 // group comes is held against when the report left.
-func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	groups := groupsOf(lab.plan.Streams)
+func groupLeaveDelay(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	groups := trials.GroupsOf(tester.Plan.Streams)
 	lead, wait := leaveTimes(step.Test.GroupLeaveDelay)
 	d := groupDelay{
 		lead: lead, wait: wait, measured: groups,
 		unseen: fmt.Sprintf("still got frames %s after leaving (raise waitTime, or see whether the device floods groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
-			_, err := lab.join(ctx, groups)
+			_, err := tester.Join(ctx, groups)
 			return err
 		},
-		kind:   EventLeave,
-		report: func(ctx context.Context) (traffic.Moments, error) { return lab.leave(ctx, groups) },
+		kind:   trials.EventLeave,
+		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Leave(ctx, groups) },
 		read: func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {
 			case rx.Received == 0 || rx.FirstNs >= moment:
@@ -68,5 +69,5 @@ func groupLeaveDelay(ctx context.Context, lab *Lab, step plan.Step) (Outcome, er
 			return int64(max(rx.LastNs, moment) - moment), true, ""
 		},
 	}
-	return d.measure(ctx, lab, step, v1alpha1.GroupDelaySummary{})
+	return d.measure(ctx, tester, step, v1alpha1.GroupDelaySummary{})
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -58,11 +59,11 @@ func groupStreams(groups int) []plan.Stream {
 func fanRows(t *testing.T, b v1alpha1.SimulatedBehaviour, groups int, tests ...v1alpha1.Test) []v1alpha1.ResultRow {
 	t.Helper()
 	p := fanOut(t, groups, tests...)
-	lab := open(t, simulate(t, ideal, p, sim.WithBehaviour(b)), p, nil)
+	tester := open(t, simulate(t, ideal, p, sim.WithBehaviour(b)), p, nil)
 	var rows []v1alpha1.ResultRow
 	for _, step := range p.Steps {
-		row := rowOf(p, mustRun(t, lab, step))
-		Done(lab, row)
+		row := rowOf(p, mustRun(t, tester, step))
+		Done(tester, row)
 		rows = append(rows, row)
 	}
 	return rows
@@ -125,12 +126,12 @@ func TestAGroupDelayIsRepeated(t *testing.T) {
 	b := v1alpha1.SimulatedBehaviour{JoinDelay: lasting(25 * time.Millisecond), LeaveDelay: lasting(4 * time.Second)}
 	p := fanOut(t, 10, joinTest("A"))
 	failures := 0
-	lab := open(t, &interrupted{Engine: simulate(t, ideal, p, sim.WithBehaviour(b))}, p, func(e Event) {
+	tester := open(t, &interrupted{Engine: simulate(t, ideal, p, sim.WithBehaviour(b))}, p, func(e trials.Event) {
 		if e.Failure != nil {
 			failures++
 		}
 	})
-	out := mustRun(t, lab, p.Steps[0])
+	out := mustRun(t, tester, p.Steps[0])
 	if s := rowOf(p, out).GroupDelay; failures != 1 || s == nil || s.MinNs != s.MaxNs || s.MaxNs != 25_001_256 || out.Trials != 3 {
 		t.Errorf("%d failures, %d trials: %+v, %q", failures, out.Trials, s, out.Invalid)
 	}
@@ -139,9 +140,9 @@ func TestAGroupDelayIsRepeated(t *testing.T) {
 func TestDelaysThatDoNotEnd(t *testing.T) {
 	minute := v1alpha1.SimulatedBehaviour{JoinDelay: lasting(time.Minute), LeaveDelay: lasting(time.Minute)}
 	p := fanOut(t, 2, joinTest("A"), joinTest("B"), leaveTest())
-	lab := open(t, simulate(t, ideal, p, sim.WithBehaviour(minute)), p, nil)
+	tester := open(t, simulate(t, ideal, p, sim.WithBehaviour(minute)), p, nil)
 	for i, seconds := range []string{"11s", "11s", "15s"} {
-		out := mustRun(t, lab, p.Steps[i])
+		out := mustRun(t, tester, p.Steps[i])
 		if out.Fill != nil || out.Message != "no test frame came back on p2, p3, p4 in "+seconds+"; every neighbour answered: check the device's routes and filters, and that its MTU takes the frame" {
 			t.Errorf("%s: %q, %q", p.Steps[i].Name(), out.Message, out.Invalid)
 		}
@@ -149,12 +150,12 @@ func TestDelaysThatDoNotEnd(t *testing.T) {
 	// Without a join delay, ports that left go on receiving for a minute, also in the
 	// repetitions that follow.
 	p = fanOut(t, 2, joinTest("A"), leaveTest())
-	lab = open(t, simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{LeaveDelay: lasting(time.Minute)})), p, nil)
+	tester = open(t, simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{LeaveDelay: lasting(time.Minute)})), p, nil)
 	for i, want := range []string{
 		"group 225.1.1.1 at port p2: frames came before the port had joined",
 		"18 of 18 memberships still got frames 10s after leaving",
 	} {
-		out := mustRun(t, lab, p.Steps[i])
+		out := mustRun(t, tester, p.Steps[i])
 		if out.Fill != nil || !strings.HasPrefix(out.Invalid, want) || out.Message != "" {
 			t.Errorf("%s: %q, %q", p.Steps[i].Name(), out.Message, out.Invalid)
 		}
@@ -209,8 +210,8 @@ func TestGroupCapacityOfMulticastRoutes(t *testing.T) {
 		p.Streams[i].Headers.SrcIPCount = senders
 	}
 	p.RoutesMulticast = true
-	lab := open(t, simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{MulticastRouteCapacity: new(int32(room))})), p, nil)
-	row := rowOf(p, mustRun(t, lab, p.Steps[0]))
+	tester := open(t, simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{MulticastRouteCapacity: new(int32(room))})), p, nil)
+	row := rowOf(p, mustRun(t, tester, p.Steps[0]))
 	want := v1alpha1.GroupCapacitySummary{Groups: room / senders, FailedGroups: room/senders + 1, MulticastRoutes: room / senders * senders, SilentGroups: 1, Protocol: "IGMPv3", Receivers: 3}
 	if row.GroupCapacity == nil || *row.GroupCapacity != want {
 		t.Errorf("%+v %q, want %+v", row.GroupCapacity, row.Message, want)
@@ -283,13 +284,13 @@ func TestMembershipsAreRanges(t *testing.T) {
 	p := fanOut(t, 3)
 	p.Streams[2].Headers.DstIP = netip.MustParseAddr("225.1.2.1")
 	p.Streams[1].Rx = []int{1}
-	lab := &Lab{setup: setup{plan: p}}
+	tester := &trials.Tester{Setup: trials.Setup{Plan: p}}
 	want := []traffic.Membership{
 		{Port: "p2", Group: netip.MustParseAddr("225.1.1.1"), Count: 2}, {Port: "p2", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
 		{Port: "p3", Group: netip.MustParseAddr("225.1.1.1"), Count: 1}, {Port: "p3", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
 		{Port: "p4", Group: netip.MustParseAddr("225.1.1.1"), Count: 1}, {Port: "p4", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
 	}
-	if got := lab.memberships(groupsOf(p.Streams)); !slices.Equal(got, want) {
+	if got := tester.Memberships(trials.GroupsOf(p.Streams)); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}
 	for m, want := range map[traffic.Membership]string{

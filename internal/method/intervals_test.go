@@ -8,21 +8,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 // watchedSoak runs a trial of a second at 50 % and returns its intervals.
-func watchedSoak(t *testing.T, fail func(int) error) (Outcome, []Interval) {
+func watchedSoak(t *testing.T, fail func(int) error) (trials.Outcome, []trials.Interval) {
 	t.Helper()
 	test := sampled(time.Second, 100*time.Millisecond)
 	test.Soak.SamplingInterval = nil
-	lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
+	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	r := &resetAt{Engine: e, fail: fail}
-	lab.gen, lab.sampler = r, r
-	var all []Interval
-	WithIntervals(100*time.Millisecond, traffic.Capabilities{Gaps: true}, func(i Interval) { all = append(all, i) })(lab)
-	return mustRun(t, lab, step), all
+	tester.Generator, tester.Sampler = r, r
+	var all []trials.Interval
+	trials.WithIntervals(100*time.Millisecond, traffic.Capabilities{Gaps: true}, func(i trials.Interval) { all = append(all, i) })(tester)
+	return mustRun(t, tester, step), all
 }
 
 // The intervals of a trial add up to the trial.
@@ -100,19 +101,19 @@ func (c *countingDevice) Routes() (int64, bool)         { c.routes += 100; retur
 func TestIntervalsOfADevice(t *testing.T) {
 	test := sampled(time.Second, 100*time.Millisecond)
 	test.Soak.SamplingInterval = nil
-	lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
+	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	d := &countingDevice{Engine: e}
-	lab.gen, lab.sampler, lab.router = d, d, d
-	var all []DeviceInterval
-	WithIntervals(100*time.Millisecond, traffic.Capabilities{}, func(i Interval) { all = append(all, i.Device) })(lab)
-	mustRun(t, lab, step)
+	tester.Generator, tester.Sampler, tester.Router = d, d, d
+	var all []trials.DeviceInterval
+	trials.WithIntervals(100*time.Millisecond, traffic.Capabilities{}, func(i trials.Interval) { all = append(all, i.Device) })(tester)
+	mustRun(t, tester, step)
 	if len(all) != 10 {
 		t.Fatalf("%d intervals", len(all))
 	}
 	for n, got := range all {
-		want := DeviceInterval{
-			Interfaces: []InterfaceInterval{
-				{"p1", traffic.InterfaceSample{RxFrames: uint64(2*n + 1)}}, {"p2", traffic.InterfaceSample{TxFrames: 10}},
+		want := trials.DeviceInterval{
+			Interfaces: []trials.InterfaceInterval{
+				{Port: "p1", InterfaceSample: traffic.InterfaceSample{RxFrames: uint64(2*n + 1)}}, {Port: "p2", InterfaceSample: traffic.InterfaceSample{TxFrames: 10}},
 			},
 			Processors: &traffic.ProcessorSample{Busy: 1, Total: 4},
 		}
@@ -152,12 +153,12 @@ func (w *waitingClock) Now() time.Time { return w.now }
 func TestRoutesAreCountedRarely(t *testing.T) {
 	t.Parallel()
 	s := &slowCount{clock: &waitingClock{now: time.Unix(0, 0)}}
-	lab := &Lab{session: &session{gen: s, watched: &watched{}}}
-	lab.router = s
+	tester := &trials.Tester{Session: &trials.Session{Generator: s, Watched: &trials.Watched{}}}
+	tester.Router = s
 	known := 0
 	for range 100 { // intervals of 100 ms
-		var d DeviceInterval
-		if lab.look(&d); d.Routes != nil {
+		var d trials.DeviceInterval
+		if tester.Look(&d); d.Routes != nil {
 			known++
 		}
 		s.clock.now = s.clock.now.Add(100 * time.Millisecond)

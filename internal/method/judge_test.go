@@ -3,13 +3,14 @@ package method_test
 import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 )
 
 func init() {
-	method.RowOf = func(p plan.Plan, out method.Outcome) v1alpha1.ResultRow {
+	method.RowOf = func(p plan.Plan, out trials.Outcome) v1alpha1.ResultRow {
 		var in result.Input
 		in.Bed = &v1alpha1.TestBed{}
 		in.Bed.Spec.Engine.Kind = v1alpha1.EngineSim

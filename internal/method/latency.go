@@ -6,12 +6,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeLatency() Definition {
-	return Definition{
+func describeLatency() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodLatency, Member: "latency", Mixes: true, Latency: true,
 			Given: func(t v1alpha1.Test) bool { return t.Latency != nil },
@@ -28,12 +29,12 @@ func describeLatency() Definition {
 		Purpose:        "latency and jitter of every frame at given loads (RFC 2544 section 26.2, RFC 4689)",
 		SampledPurpose: "latency of a share of the frames at given loads (RFC 2544 section 26.2)",
 		Lossless:       true,
-		Headline: func(row *v1alpha1.ResultRow) (Figure, bool) {
+		Headline: func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 			if row.Latency == nil {
-				return Figure{}, false
+				return trials.Figure{}, false
 			}
-			f := timeFigure(row.Latency.AvgNs)
-			f.Text += atLoad(row)
+			f := trials.TimeFigure(row.Latency.AvgNs)
+			f.Text += trials.AtLoad(row)
 			return f, true
 		},
 		Trials: func(t v1alpha1.Test) string { return "trials of " + human.Duration(t.Latency.TrialDuration.Duration) },
@@ -42,8 +43,8 @@ func describeLatency() Definition {
 
 // latency measures latency and jitter of every frame at one load (RFC 2544
 // section 26.2, where one tagged frame stands for all; RFC 4689 for jitter).
-func latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	out, err := lab.atLoad(ctx, step)
+func latency(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	out, err := tester.AtLoad(ctx, step)
 	if err != nil || out.Trial == nil {
 		return out, err
 	}

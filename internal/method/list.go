@@ -7,19 +7,21 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/controlplane"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
 // methods are all methods of the catalogue. A new method is added here and nowhere else.
-var methods = []func() Definition{
+var methods = []func() trials.Definition{
 	describeAddressCaching,
 	describeAddressLearning,
 	describeBackToBack,
-	describeBGPRestart,
+	controlplane.DescribeBGPRestart,
 	describeBroadcast,
 	describeBufferSize,
 	describeCongestionControl,
-	describeConvergence,
+	controlplane.DescribeConvergence,
 	describeForwardingRate,
 	describeFrameLoss,
 	describeGroupCapacity,
@@ -31,16 +33,16 @@ var methods = []func() Definition{
 	describeRecovery,
 	describeReset,
 	describeRFC2544Latency,
-	describeRouteCapacity,
-	describeRouteFlap,
-	describeRouteRefresh,
-	describeSessionScale,
+	controlplane.DescribeRouteCapacity,
+	controlplane.DescribeRouteFlap,
+	controlplane.DescribeRouteRefresh,
+	controlplane.DescribeSessionScale,
 	describeSoak,
 	describeThroughput,
 }
 
 // definitions by the names of their rows.
-var definitions = map[v1alpha1.Method]Definition{}
+var definitions = map[v1alpha1.Method]trials.Definition{}
 
 // init makes the methods known. The map cannot be filled where it is declared: methods look up
 // others in it.
@@ -52,7 +54,7 @@ func init() {
 
 // define makes a method known to the plan, the lab and the reports. It panics if the name or
 // the member of another method is the same.
-func define(d Definition) {
+func define(d trials.Definition) {
 	plan.Register(d.Method)
 	for _, name := range append([]v1alpha1.Method{d.Name}, d.Further...) {
 		definitions[name] = d
@@ -60,19 +62,19 @@ func define(d Definition) {
 }
 
 // Describe returns the definition of the method that makes rows of a name.
-func Describe(name v1alpha1.Method) (Definition, bool) {
+func Describe(name v1alpha1.Method) (trials.Definition, bool) {
 	d, ok := definitions[name]
 	return d, ok
 }
 
 // DescribeTest returns the definition of the method that a test asks for.
-func DescribeTest(test v1alpha1.Test) (Definition, bool) {
+func DescribeTest(test v1alpha1.Test) (trials.Definition, bool) {
 	for _, d := range definitions {
 		if d.Given(test) {
 			return d, true
 		}
 	}
-	return Definition{}, false
+	return trials.Definition{}, false
 }
 
 // IsThroughput reports whether a row says what the load throughput means for the tests
@@ -95,8 +97,8 @@ func IsSearched(name v1alpha1.Method) bool {
 }
 
 // All are the definitions of all methods, in the order of their names.
-func All() []Definition {
-	var all []Definition
+func All() []trials.Definition {
+	var all []trials.Definition
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		if d := definitions[name]; d.Name == name {
 			all = append(all, d)
@@ -107,7 +109,7 @@ func All() []Definition {
 
 // FigureOf is the most telling number of a row: its method's headline, or the first
 // number that the method's table has of it. There is none where nothing was measured.
-func FigureOf(row *v1alpha1.ResultRow) (Figure, bool) {
+func FigureOf(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 	d, _ := Describe(row.Method)
 	if d.Headline != nil {
 		if f, ok := d.Headline(row); ok {
@@ -116,21 +118,21 @@ func FigureOf(row *v1alpha1.ResultRow) (Figure, bool) {
 	}
 	for _, c := range d.Columns {
 		if n, ok := c.Value(row); ok {
-			return c.figure(n), true
+			return c.Figure(n), true
 		}
 	}
-	return Figure{}, false
+	return trials.Figure{}, false
 }
 
 // Run runs a step by its method.
-func Run(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+func Run(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	d, ok := Describe(step.Method)
 	if !ok {
-		return Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
+		return trials.Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
 	}
-	return RunStep(ctx, d, lab, step)
+	return trials.Run(ctx, d, tester, step)
 }
 
 // Done adds a finished row, measured now or before the run was resumed, for steps that
 // build on it.
-func Done(lab *Lab, row v1alpha1.ResultRow) { lab.Keep(row, IsThroughput(&row)) }
+func Done(tester *trials.Tester, row v1alpha1.ResultRow) { tester.Keep(row, IsThroughput(&row)) }

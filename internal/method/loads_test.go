@@ -41,20 +41,20 @@ func rowsOf(t *testing.T, model string, done []v1alpha1.ResultRow, tests ...v1al
 
 func rowsOn(t *testing.T, p plan.Plan, model string, done []v1alpha1.ResultRow) []v1alpha1.ResultRow {
 	t.Helper()
-	lab := open(t, simulate(t, model, p), p, nil)
+	tester := open(t, simulate(t, model, p), p, nil)
 	var rows []v1alpha1.ResultRow
 	for i, step := range p.Steps {
 		if i < len(done) {
-			Done(lab, done[i])
+			Done(tester, done[i])
 			rows = append(rows, done[i])
 			continue
 		}
-		out := mustRun(t, lab, step)
+		out := mustRun(t, tester, step)
 		if out.Skipped {
 			continue
 		}
 		row := rowOf(p, out)
-		Done(lab, row)
+		Done(tester, row)
 		rows = append(rows, row)
 	}
 	return rows

@@ -3,6 +3,7 @@ package method
 import (
 	"context"
 
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/search"
 )
 
@@ -11,11 +12,11 @@ type burst struct {
 	frames int64
 	// passed is a trial with that many frames; nil where none passed. failed is the trial
 	// of the fewest frames that did not pass; nil where all passed.
-	passed, failed *Trial
+	passed, failed *trials.Trial
 }
 
 // decisive returns the trial that a row of the burst describes.
-func (b burst) decisive() *Trial {
+func (b burst) decisive() *trials.Trial {
 	if b.frames == 0 {
 		return b.failed
 	}
@@ -24,9 +25,9 @@ func (b burst) decisive() *Trial {
 
 // limit returns the trial in which the tester may have been the limit: the one that passed,
 // or the one that ended the search. It is nil where there is none.
-func (b burst) limit() *Trial {
-	for _, t := range []*Trial{b.passed, b.failed} {
-		if t != nil && (t.testerLimited() || t == b.failed && t.doubtful()) {
+func (b burst) limit() *trials.Trial {
+	for _, t := range []*trials.Trial{b.passed, b.failed} {
+		if t != nil && (t.TesterLimited() || t == b.failed && t.Doubtful()) {
 			return t
 		}
 	}
@@ -37,7 +38,7 @@ func (b burst) limit() *Trial {
 // many times. It searches once where the longest one passes, or one frame does not. Further
 // searches begin with half and twice the first result: they repeat no trial in which the
 // outcome is certain, and are independent of each other.
-func longestBursts(ctx context.Context, most, resolution int64, repetitions int32, try func(ctx context.Context, n int64) (*Trial, error)) ([]burst, error) {
+func longestBursts(ctx context.Context, most, resolution int64, repetitions int32, try func(ctx context.Context, n int64) (*trials.Trial, error)) ([]burst, error) {
 	var all []burst
 	for len(all) < int(repetitions) {
 		var b burst
@@ -88,7 +89,7 @@ func framesOf(bursts []burst) (all []int64) {
 
 // limitOf returns a trial in which the tester may have been the limit of a burst, nil where
 // there is none.
-func limitOf(bursts []burst) *Trial {
+func limitOf(bursts []burst) *trials.Trial {
 	for _, b := range bursts {
 		if t := b.limit(); t != nil {
 			return t

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -70,13 +71,13 @@ func multicastPlan(t *testing.T, p v1alpha1.Pattern) plan.Plan {
 func TestGroupsAreJoinedAndLeft(t *testing.T) {
 	p := multicastPlan(t, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 2}})
 	gen := &recorder{Engine: simulate(t, header+"\n64,100,1,2,3\n128,100,1,2,3\n", p), failAt: 4}
-	lab := open(t, gen, p, nil)
-	mustRun(t, lab, p.Steps[0])
-	mustRun(t, lab, p.Steps[1])
+	tester := open(t, gen, p, nil)
+	mustRun(t, tester, p.Steps[0])
+	mustRun(t, tester, p.Steps[1])
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 2 { // Twice, to see that nothing is left twice.
-		if err := lab.Close(ctx); err != nil {
+		if err := tester.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,9 +96,9 @@ func TestGroupsAreJoinedAndLeft(t *testing.T) {
 func TestUnicastJoinsNothing(t *testing.T) {
 	p := multicastPlan(t, v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}})
 	gen := &recorder{Engine: simulate(t, header+"\n64,100,1,2,3\n", p)}
-	lab := open(t, gen, p, nil)
-	mustRun(t, lab, p.Steps[0])
-	if err := lab.Close(context.Background()); err != nil {
+	tester := open(t, gen, p, nil)
+	mustRun(t, tester, p.Steps[0])
+	if err := tester.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"configure 6", "start", "start"}; !slices.Equal(gen.told, want) {
@@ -120,16 +121,16 @@ func TestClasses(t *testing.T) {
 		Multicast: v1alpha1.ClassSummary{Sent: 100, Received: 190, Lost: 10, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 95},
 		Unicast:   v1alpha1.ClassSummary{Sent: 100, Received: 99, Lost: 1, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 50},
 	}
-	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
+	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	if got := trial.Classes(); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	trial.condense()
+	trial.Condense()
 	if got := trial.Classes(); got == nil || *got != want {
 		t.Errorf("condensed: %+v", got)
 	}
 	p.Streams = p.Streams[1:]
-	if got := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Classes(); got != nil {
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Classes(); got != nil {
 		t.Errorf("unicast alone: %+v", got)
 	}
 }
@@ -150,17 +151,17 @@ func TestMulticastLatency(t *testing.T) {
 			m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Ports[port].Name}] = traffic.RxCount{Received: 2, Latency: l}
 		}
 	}
-	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
+	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	// Groups are the streams 0 and 2: of a port 0 + 100 and 2 + 100 ns above its base.
 	want := []v1alpha1.PortLatency{{Port: "p2", MinNs: 1000, AvgNs: 1051, MaxNs: 1100}, {Port: "p3", MinNs: 2000, AvgNs: 2051, MaxNs: 2100}}
 	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	trial.condense()
+	trial.Condense()
 	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
 		t.Errorf("condensed: %+v", got)
 	}
-	if got := newTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).MulticastLatency(); got != nil {
+	if got := trials.NewTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).MulticastLatency(); got != nil {
 		t.Errorf("unicast: %+v", got)
 	}
 }
@@ -173,7 +174,7 @@ func TestMulticastSummary(t *testing.T) {
 	for key, n := range map[traffic.RxKey]uint64{{Stream: 0, Port: "p2"}: 100, {Stream: 0, Port: "p3"}: 100, {Stream: 1, Port: "p2"}: 90, {Stream: 1, Port: "p3"}: 100} {
 		m.Rx[key] = traffic.RxCount{Received: n, Latency: traffic.Latency{Count: n, MinNs: 5, MaxNs: 5, SumNs: 5 * n, Buckets: map[uint32]uint64{5: n}}}
 	}
-	trial := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
+	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	want := v1alpha1.MulticastSummary{Groups: 2, Receivers: 2, MinFrames: 190, MaxFrames: 200, MinFramesPerSecond: 95, MaxFramesPerSecond: 100}
 	if got := trial.Multicast(); got == nil || *got != want {
 		t.Errorf("summary %+v, want %+v", got, want)
@@ -184,25 +185,25 @@ func TestMulticastSummary(t *testing.T) {
 	// Two streams to one group are one group.
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP
 	one := v1alpha1.MulticastSummary{Groups: 1, Receivers: 2, MinFrames: 390, MaxFrames: 390, MinFramesPerSecond: 195, MaxFramesPerSecond: 195}
-	if got := newTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Multicast(); *got != one {
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Multicast(); *got != one {
 		t.Errorf("summary %+v, want %+v", got, one)
 	}
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP.Next()
 	before := trial.Latency()
-	trial.condense()
-	if got := trial.Multicast(); trial.measurement.Rx != nil || *got != want {
+	trial.Condense()
+	if got := trial.Multicast(); trial.Measurement.Rx != nil || *got != want {
 		t.Errorf("condensed: %+v", got)
 	}
 	if after := trial.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {
 		t.Errorf("condensed: %+v", after)
 	}
-	if got := newTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
+	if got := trials.NewTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
 		t.Errorf("unicast: %+v", got)
 	}
 }
 
 func TestHostsOfHardwareAddresses(t *testing.T) {
-	if n := hostsOf(plan.Stream{Headers: traffic.Headers{SrcMACCount: 7, DstMACCount: 9}}); n != 9 {
+	if n := trials.HostsOf(plan.Stream{Headers: traffic.Headers{SrcMACCount: 7, DstMACCount: 9}}); n != 9 {
 		t.Errorf("%d frames show all addresses, want 9", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -56,22 +57,22 @@ func simulate(t *testing.T, model string, p plan.Plan, opts ...sim.Option) *sim.
 }
 
 // open makes a lab on a generator, with resolved neighbors.
-func open(t *testing.T, gen traffic.Generator, p plan.Plan, observe func(Event)) *Lab {
+func open(t *testing.T, gen traffic.Generator, p plan.Plan, observe func(trials.Event)) *trials.Tester {
 	t.Helper()
 	info, err := gen.Info(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	hops, err := Resolve(context.Background(), gen, p, info, time.Second)
+	hops, err := trials.Resolve(context.Background(), gen, p, info, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewLab(gen, p, hops, observe)
+	return trials.NewTester(gen, p, hops, observe)
 }
 
-func mustRun(t *testing.T, lab *Lab, step plan.Step) Outcome {
+func mustRun(t *testing.T, tester *trials.Tester, step plan.Step) trials.Outcome {
 	t.Helper()
-	out, err := Run(context.Background(), lab, step)
+	out, err := Run(context.Background(), tester, step)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +82,8 @@ func mustRun(t *testing.T, lab *Lab, step plan.Step) Outcome {
 func TestThroughputThenLatencyAtIt(t *testing.T) {
 	p := testPlan(t)
 	gen := simulate(t, header+"\n64,33.3333,1,2,3\n", p)
-	lab := open(t, gen, p, nil)
-	out := mustRun(t, lab, p.Steps[0])
+	tester := open(t, gen, p, nil)
+	out := mustRun(t, tester, p.Steps[0])
 	if out.LoadPPM != 333_333 || out.Trial.Lost != 0 || out.Trial.Duration != time.Minute || out.Limit != nil || out.Bracket.FailedPPM != 333_334 {
 		t.Errorf("found %+v", out)
 	}
@@ -92,9 +93,9 @@ func TestThroughputThenLatencyAtIt(t *testing.T) {
 	if d := out.Elapsed - rest - sending; d < 0 || d > time.Duration(out.Trials)*2*time.Second {
 		t.Errorf("took %s: %d trials sent for %s", out.Elapsed, out.Trials, sending)
 	}
-	lab.SetThroughput("throughput", plan.Bytes(64), out.LoadPPM)
+	tester.SetThroughput("throughput", plan.Bytes(64), out.LoadPPM)
 	for step, ppm := range map[int]int64{1: 500_000, 2: 333_333} {
-		out := mustRun(t, lab, p.Steps[step])
+		out := mustRun(t, tester, p.Steps[step])
 		if out.LoadPPM != ppm || out.Trials != 1 {
 			t.Errorf("%s: %+v", p.Steps[step].Name(), out)
 		}
@@ -106,12 +107,12 @@ func TestThroughputThenLatencyAtIt(t *testing.T) {
 
 func TestLatencyAtAThroughputOfZero(t *testing.T) {
 	p := testPlan(t)
-	lab := open(t, simulate(t, header+"\n64,50,1,2,3\n", p), p, nil)
-	if _, err := Run(context.Background(), lab, p.Steps[2]); err == nil || !strings.Contains(err.Error(), "has no result for 64 bytes") {
+	tester := open(t, simulate(t, header+"\n64,50,1,2,3\n", p), p, nil)
+	if _, err := Run(context.Background(), tester, p.Steps[2]); err == nil || !strings.Contains(err.Error(), "has no result for 64 bytes") {
 		t.Errorf("error %v, want that the throughput is not known", err)
 	}
-	lab.SetThroughput("throughput", plan.Bytes(64), 0)
-	out := mustRun(t, lab, p.Steps[2])
+	tester.SetThroughput("throughput", plan.Bytes(64), 0)
+	out := mustRun(t, tester, p.Steps[2])
 	if out.Trial != nil || out.Trials != 0 || !strings.Contains(out.Message, "found a throughput of 0 at 64 bytes") {
 		t.Errorf("%+v", out)
 	}
@@ -280,12 +281,12 @@ func TestAFailedTrialIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gen := &flaky{Generator: simulate(t, header+"\n64,100,1,2,3\n", p), fail: tc.fail}
 			failures := 0
-			lab := open(t, gen, p, func(e Event) {
+			tester := open(t, gen, p, func(e trials.Event) {
 				if e.Failure != nil {
 					failures++
 				}
 			})
-			out, err := Run(context.Background(), lab, p.Steps[1])
+			out, err := Run(context.Background(), tester, p.Steps[1])
 			if calls := strings.Join(gen.calls, " "); calls != tc.calls {
 				t.Errorf("calls %q, want %q", calls, tc.calls)
 			}
@@ -329,7 +330,7 @@ func TestEventsFollowTheSearch(t *testing.T) {
 	p := testPlan(t)
 	var last search.Bracket
 	begun, ended := 0, 0
-	lab := open(t, simulate(t, header+"\n64,25,1,2,3\n", p), p, func(e Event) {
+	tester := open(t, simulate(t, header+"\n64,25,1,2,3\n", p), p, func(e trials.Event) {
 		if e.Finished != nil {
 			ended++
 			return
@@ -340,7 +341,7 @@ func TestEventsFollowTheSearch(t *testing.T) {
 		}
 		last = e.Bracket
 	})
-	out := mustRun(t, lab, p.Steps[0])
+	out := mustRun(t, tester, p.Steps[0])
 	if begun != out.Trials || ended != out.Trials {
 		t.Errorf("%d begun and %d ended of %d trials", begun, ended, out.Trials)
 	}
@@ -354,7 +355,7 @@ func TestResolveNeedsEveryPort(t *testing.T) {
 	gen := simulate(t, header+"\n64,25,1,2,3\n", p)
 	info, _ := gen.Info(context.Background())
 	info.Ports = info.Ports[:3]
-	if _, err := Resolve(context.Background(), gen, p, info, time.Second); !errors.Is(err, traffic.ErrUnsupported) || !strings.Contains(err.Error(), "p4") {
+	if _, err := trials.Resolve(context.Background(), gen, p, info, time.Second); !errors.Is(err, traffic.ErrUnsupported) || !strings.Contains(err.Error(), "p4") {
 		t.Errorf("error %v, want that p4 is missing", err)
 	}
 }

@@ -6,12 +6,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
 
-func describeOrdering() Definition {
-	return Definition{
+func describeOrdering() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodOrdering, Member: "ordering", Ordering: true, Rising: true,
 			OneSize: "every size of a mix is a stream of its own, so that frames which overtake those of another size would not be seen",
@@ -31,14 +32,14 @@ func describeOrdering() Definition {
 		Run:      ordering,
 		Purpose:  "frames out of order at rising loads, and the load at which that begins (RFC 4737)",
 		Headline: orderingFigure,
-		Columns: []Column{
+		Columns: []trials.Column{
 			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().Reordered })},
-			{Heading: "reordered", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
+			{Heading: "reordered", Name: "%", Unit: trials.PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
 			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().OutOfSequence })},
-			{Heading: "out of sequence", Name: "%", Unit: PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
+			{Heading: "out of sequence", Name: "%", Unit: trials.PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
 			{Heading: "extent", Name: "max frames", Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.ExtentMaxFrames })},
-			{Heading: "late by", Name: "max, us", Unit: Nanoseconds, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
-			{Heading: "3-reordered", Name: "%", Metric: "ReorderedByThreePercent", Unit: PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
+			{Heading: "late by", Name: "max, us", Unit: trials.Nanoseconds, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
+			{Heading: "3-reordered", Name: "%", Metric: "ReorderedByThreePercent", Unit: trials.PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
 				for _, n := range s.NReordered {
 					if n.N == 3 {
 						return n.PPM
@@ -46,22 +47,22 @@ func describeOrdering() Definition {
 				}
 				return 0
 			})},
-			{Heading: "begins at", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+			{Heading: "begins at", Name: "%", Unit: trials.PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
 				return n, ok && n > 0
 			}},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Ordering
-			return fmt.Sprintf("trials of %s; the onset is searched to %s", human.Duration(t.TrialDuration.Duration), ofLineRate(t.Resolution))
+			return fmt.Sprintf("trials of %s; the onset is searched to %s", human.Duration(t.TrialDuration.Duration), trials.OfLineRate(t.Resolution))
 		},
 	}
 }
 
-var order = number(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
+var order = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
 
 // behind is a number of the frames that were reordered.
-var behind = number(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
+var behind = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
 	if row.Ordering == nil {
 		return nil
 	}
@@ -80,14 +81,14 @@ func counted(of func(*v1alpha1.ResultRow) *int64) func(*v1alpha1.ResultRow) (int
 }
 
 // orderingFigure is the load at which reordering begins, or that at which it has not.
-func orderingFigure(row *v1alpha1.ResultRow) (Figure, bool) {
+func orderingFigure(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 	switch s := row.Ordering; {
 	case s == nil:
-		return Figure{}, false
+		return trials.Figure{}, false
 	case s.OnsetPPM > 0:
-		return Figure{s.OnsetPPM, fmt.Sprintf("reordered from %s on", percent(s.OnsetPPM))}, true
+		return trials.Figure{Number: s.OnsetPPM, Text: fmt.Sprintf("reordered from %s on", trials.Percent(s.OnsetPPM))}, true
 	}
-	return Figure{row.Frames.OrZero().LineRatePPM, "in order" + atLoad(row)}, true
+	return trials.Figure{Number: row.Frames.OrZero().LineRatePPM, Text: "in order" + trials.AtLoad(row)}, true
 }
 
 func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
@@ -101,33 +102,33 @@ func orderingLoads(t *v1alpha1.OrderingTest) []v1alpha1.Load {
 // (type-P-reordered), and the older count of frames out of sequence. At the first
 // load with reordered frames it searches where between it and the load before
 // they begin.
-func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	out, err := lab.atLoad(ctx, step)
+func ordering(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	out, err := tester.AtLoad(ctx, step)
 	if err != nil || out.Trial == nil {
 		return out, err
 	}
 	var sum v1alpha1.OrderingSummary
-	for _, row := range lab.before(step) {
+	for _, row := range tester.Before(step) {
 		if row.Ordering != nil {
 			sum = *row.Ordering
 		}
 	}
 	t, ppm := out.Trial, out.LoadPPM
 	sum.Reordering = reordering(t)
-	sum.ReorderedPPM, sum.OutOfSequencePPM = sharePPM(t.Reordered, t.Received), sharePPM(t.OutOfSequence, t.Received)
+	sum.ReorderedPPM, sum.OutOfSequencePPM = trials.SharePPM(t.Reordered, t.Received), trials.SharePPM(t.OutOfSequence, t.Received)
 	switch below := sum.OnsetPPM == 0 || ppm < sum.OnsetPPM; {
 	case below && t.Reordered > 0:
 		sum.OnsetPPM = ppm
 		if sum.InOrderPPM >= ppm {
 			sum.InOrderPPM = 0
 		}
-		if err := onset(ctx, lab, step, &sum); err != nil {
-			return Outcome{}, err
+		if err := onset(ctx, tester, step, &sum); err != nil {
+			return trials.Outcome{}, err
 		}
 		if out.Message == "" {
-			out.Message = fmt.Sprintf("frames are reordered from %s of line rate on", percent(sum.OnsetPPM))
+			out.Message = fmt.Sprintf("frames are reordered from %s of line rate on", trials.Percent(sum.OnsetPPM))
 			if sum.InOrderPPM > 0 {
-				out.Message += fmt.Sprintf(", and none at %s", percent(sum.InOrderPPM))
+				out.Message += fmt.Sprintf(", and none at %s", trials.Percent(sum.InOrderPPM))
 			}
 		}
 	case below && !t.Unsent():
@@ -140,11 +141,11 @@ func ordering(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 // onset halves the interval between the highest load in order and the lowest with
 // reordered frames down to the resolution. A trial in which the tester fell short
 // says nothing about its load, and ends the search.
-func onset(ctx context.Context, lab *Lab, step plan.Step, sum *v1alpha1.OrderingSummary) error {
-	resolution := lab.plan.Scale(step.Size).PPM(step.Test.Ordering.Resolution)
+func onset(ctx context.Context, tester *trials.Tester, step plan.Step, sum *v1alpha1.OrderingSummary) error {
+	resolution := tester.Plan.Scale(step.Size).PPM(step.Test.Ordering.Resolution)
 	for sum.OnsetPPM-sum.InOrderPPM > resolution {
 		middle := sum.InOrderPPM + (sum.OnsetPPM-sum.InOrderPPM)/2
-		t, err := lab.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})
+		t, err := tester.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})
 		switch {
 		case err != nil:
 			return err

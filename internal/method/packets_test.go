@@ -73,8 +73,8 @@ func TestMethodsTakeEveryPacket(t *testing.T) {
 					}
 					p.Rest = time.Second // in which the device ceases to forward groups that were left
 					b := v1alpha1.SimulatedBehaviour{JoinDelay: lasting(time.Millisecond), LeaveDelay: lasting(time.Millisecond)}
-					lab := open(t, simulate(t, header+"\n128,100,1,2,3\n", p, sim.WithBehaviour(b)), p, nil)
-					row := rowOf(p, mustRun(t, lab, p.Steps[0]))
+					tester := open(t, simulate(t, header+"\n128,100,1,2,3\n", p, sim.WithBehaviour(b)), p, nil)
+					row := rowOf(p, mustRun(t, tester, p.Steps[0]))
 					congested := row.HeadOfLineBlocking != nil || row.CongestionControl != nil
 					if row.Frames.Sent == 0 || row.Validity != v1alpha1.ValiditySimulated || (row.Frames.Lost > 0) != congested {
 						t.Errorf("%s: %+v", d.Name, row)
@@ -94,9 +94,9 @@ func TestOwnStreamsHaveTheHeadersOfTheProfile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lab := open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
+			tester := open(t, simulate(t, header+"\n128,100,1,2,3\n", p), p, nil)
 			profile, own := p.Streams[0].Headers, []traffic.Headers{broadcastStream(p).Headers}
-			for _, s := range addressStreams(lab, traffic.MAC{2}, 9) {
+			for _, s := range addressStreams(tester, traffic.MAC{2}, 9) {
 				own = append(own, s.Headers)
 			}
 			for i, h := range own {

@@ -80,9 +80,9 @@ func TestPortLoadsAreOffered(t *testing.T) {
 			m.TxTime += m.TxTime / 4
 		},
 	}
-	lab := open(t, gen, p, nil)
-	lab.lateness = time.Minute
-	got := rowOf(p, mustRun(t, lab, p.Steps[0])).Frames.PortLoad
+	tester := open(t, gen, p, nil)
+	tester.Lateness = time.Minute
+	got := rowOf(p, mustRun(t, tester, p.Steps[0])).Frames.PortLoad
 	if want := (v1alpha1.PortLoad{LowestPPM: 100_000, HighestPPM: 400_000}); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -17,13 +17,13 @@ func TestLoadsInFramesAndBitsPerSecond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := open(t, simulate(t, header+"\n64,100,1,2,3\n", p), p, nil)
+	tester := open(t, simulate(t, header+"\n64,100,1,2,3\n", p), p, nil)
 	want := []struct {
 		framesPerSecond int64
 		ppm             int64
 	}{{4_000_000, 67_200}, {4 * 1_954_000, 131_309}, {4 * 333_333, 22_400}}
 	for i, step := range p.Steps {
-		out := mustRun(t, lab, step)
+		out := mustRun(t, tester, step)
 		if out.FramesPerSecond != nil {
 			t.Errorf("%s: %v frames/s as of streams that are not the plan's", step.Name(), out.FramesPerSecond)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -29,11 +30,11 @@ func (l losingAtEach) rows(t *testing.T, test v1alpha1.Test) []v1alpha1.ResultRo
 	t.Helper()
 	p := fanOut(t, 4, test)
 	l.Engine = simulate(t, ideal, p)
-	lab := open(t, l, p, nil)
+	tester := open(t, l, p, nil)
 	var rows []v1alpha1.ResultRow
 	for _, step := range p.Steps {
-		row := rowOf(p, mustRun(t, lab, step))
-		Done(lab, row)
+		row := rowOf(p, mustRun(t, tester, step))
+		Done(tester, row)
 		rows = append(rows, row)
 	}
 	return rows
@@ -71,7 +72,7 @@ func TestShareIsNeverRoundedToAll(t *testing.T) {
 	}{
 		{0, 10, 0}, {10, 10, v1alpha1.PPM}, {9_999_999, 10_000_000, v1alpha1.PPM - 1}, {1, 10_000_000, 1}, {1, 3, 333_333}, {0, 0, 0},
 	} {
-		if got := sharePPM(test.part, test.whole); got != test.want {
+		if got := trials.SharePPM(test.part, test.whole); got != test.want {
 			t.Errorf("%d of %d: %d ppm, want %d", test.part, test.whole, got, test.want)
 		}
 	}

@@ -8,12 +8,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeRecovery() Definition {
-	return Definition{
+func describeRecovery() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRecovery, Member: "recovery", Gaps: true, AfterThroughput: true, Mixes: true, Copies: 2,
 			Given: func(t v1alpha1.Test) bool { return t.Recovery != nil },
@@ -24,13 +25,13 @@ func describeRecovery() Definition {
 		},
 		Run:     recovery,
 		Purpose: "time from the end of an overload to the last lost frame (RFC 2544 section 26.5)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery },
-			func(s *v1alpha1.RecoverySummary) Figure { return timeFigure(s.AvgNs) }),
-		Columns: []Column{
-			{Heading: "reduced to", Name: "%", Unit: PPM, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
-			{Heading: "recovery, us", Name: "min", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},
-			{Heading: "recovery, us", Name: "avg", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.AvgNs })},
-			{Heading: "recovery, us", Name: "max", Unit: Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MaxNs })},
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery },
+			func(s *v1alpha1.RecoverySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Columns: []trials.Column{
+			{Heading: "reduced to", Name: "%", Unit: trials.PPM, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
+			{Heading: "recovery, us", Name: "min", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},
+			{Heading: "recovery, us", Name: "avg", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.AvgNs })},
+			{Heading: "recovery, us", Name: "max", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MaxNs })},
 		},
 		Trials: func(t v1alpha1.Test) string {
 			overload, reduced := recoveryTimes(t.Recovery)
@@ -39,7 +40,7 @@ func describeRecovery() Definition {
 	}
 }
 
-var recovered = number(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
+var recovered = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
 
 func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 	return t.OverloadDuration.Duration, t.ReducedDuration.Duration
@@ -50,29 +51,29 @@ func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 // overload, the other goes on at its rate. So the load halves to the frame, and
 // where the last gap is in the stream that goes on says when the last frame was
 // lost. The trial with the longest recovery makes the row.
-func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	throughput, known := lab.throughputBefore(step)
+func recovery(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	throughput, known := tester.ThroughputBefore(step)
 	if !known {
-		return Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.Size.InWords())
+		return trials.Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.Size.InWords())
 	}
 	switch throughput {
 	case 0:
-		return Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())}, nil
+		return trials.Outcome{Message: fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())}, nil
 	case v1alpha1.PPM:
-		return Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, and nothing overloads the device", step.Size.InWords())}, nil
+		return trials.Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, and nothing overloads the device", step.Size.InWords())}, nil
 	}
 	ppm := min(throughput*11/10, v1alpha1.PPM)
 	overload, reduced := recoveryTimes(step.Test.Recovery)
-	out := Outcome{LoadPPM: ppm}
-	var times spread
-	twice, next := doubled(lab)
+	out := trials.Outcome{LoadPPM: ppm}
+	var times trials.Spread
+	twice, next := doubled(tester)
 	if n := len(twice) * len(step.Size.All()); n > 1<<16 {
-		return Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can count: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
+		return trials.Outcome{}, fmt.Errorf("recovery sends every stream twice, and %d streams are more than an engine can count: use a bed with fewer ports: %w", n, traffic.ErrUnsupported)
 	}
-	err := lab.with(ctx, step, twice, next, func(lab *Lab) error {
+	err := tester.With(ctx, step, twice, next, func(tester *trials.Tester) error {
 		// Of a mix every stream is several, and still the first half ends earlier.
-		streams := lab.plan.StreamsAt(step.Size)
-		loads, err := lab.plan.Loads(step.Size, plan.Share(ppm))
+		streams := tester.Plan.StreamsAt(step.Size)
+		loads, err := tester.Plan.Loads(step.Size, plan.Share(ppm))
 		if err != nil {
 			return err
 		}
@@ -81,9 +82,9 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			l.Frames = framesIn(l.Rate, overload)
 			loads[s.ID] = l
 		}
-		event := Event{Step: step, LoadPPM: ppm, Duration: overload + reduced}
+		event := trials.Event{Step: step, LoadPPM: ppm, Duration: overload + reduced}
 		for range step.Trials {
-			t, err := lab.twice(ctx, event, traffic.Trial{Loads: loads, Duration: event.Duration}, lateTolerance(event.Duration))
+			t, err := tester.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: event.Duration}, trials.LateTolerance(event.Duration))
 			if err != nil {
 				return err
 			}
@@ -91,44 +92,44 @@ func recovery(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 			for _, s := range streams[len(streams)/2:] {
 				took = max(took, lastLoss(t, s, loads[s.ID].Rate)-overload)
 			}
-			if times.count == 0 || int64(took) > times.max {
+			if times.Count == 0 || int64(took) > times.Max {
 				out.Trial = t
 			}
-			if t.testerLimited() {
+			if t.TesterLimited() {
 				out.Limit = t
 			}
-			times.add(int64(took))
+			times.Add(int64(took))
 		}
 		return nil
 	})
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
-	switch longest := time.Duration(times.max); {
+	switch longest := time.Duration(times.Max); {
 	case out.Trial.Received == 0:
-		out.Message = lab.silence(out.Trial)
+		out.Message = tester.Silence(out.Trial)
 	case out.Trial.Lost == 0:
-		out.Message = fmt.Sprintf("nothing was lost at %s of line rate: there was no overload to recover from", percent(ppm))
+		out.Message = fmt.Sprintf("nothing was lost at %s of line rate: there was no overload to recover from", trials.Percent(ppm))
 	case longest >= reduced*99/100:
 		out.Message = fmt.Sprintf("frames were lost to the end of the trial: the device did not recover in %s", human.Duration(reduced))
 	}
 	summary := v1alpha1.RecoverySummary{
-		Repetitions: int32(times.count), OverloadPPM: ppm, ReducedPPM: ppm / 2,
-		MinNs: times.min, AvgNs: times.average(), MaxNs: times.max,
+		Repetitions: int32(times.Count), OverloadPPM: ppm, ReducedPPM: ppm / 2,
+		MinNs: times.Min, AvgNs: times.Average(), MaxNs: times.Max,
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Recovery = &summary }
 	return out, nil
 }
 
-// doubled are the streams of the lab twice, and where they are sent to: each of
+// doubled are the streams of the tester twice, and where they are sent to: each of
 // them gets half of what the stream would.
-func doubled(lab *Lab) ([]plan.Stream, map[uint16]traffic.MAC) {
-	n := len(lab.plan.Streams)
+func doubled(tester *trials.Tester) ([]plan.Stream, map[uint16]traffic.MAC) {
+	n := len(tester.Plan.Streams)
 	streams := make([]plan.Stream, 2*n)
 	next := make(map[uint16]traffic.MAC, 2*n)
 	for i := range streams {
-		s := lab.plan.Streams[i%n]
-		mac := lab.hops.NextHops[s.ID]
+		s := tester.Plan.Streams[i%n]
+		mac := tester.Hops.NextHops[s.ID]
 		s.ID, s.Part = uint16(i), 2*max(s.Part, 1)
 		streams[i], next[s.ID] = s, mac
 	}
@@ -143,7 +144,7 @@ func framesIn(r traffic.Rate, d time.Duration) uint64 {
 
 // lastLoss returns the time, from the beginning of the trial, at which the last lost frame
 // of a stream was sent; 0 if none was lost.
-func lastLoss(t *Trial, s plan.Stream, r traffic.Rate) time.Duration {
+func lastLoss(t *trials.Trial, s plan.Stream, r traffic.Rate) time.Duration {
 	last := time.Duration(0)
 	for _, port := range s.Rx {
 		last = max(last, lastLossAt(t, s, port, r))
@@ -152,8 +153,8 @@ func lastLoss(t *Trial, s plan.Stream, r traffic.Rate) time.Duration {
 }
 
 // lastLossAt is lastLoss at one of the receivers.
-func lastLossAt(t *Trial, s plan.Stream, port int, r traffic.Rate) time.Duration {
-	tx, rx := t.measurement.Tx[s.ID], t.at(s, port)
+func lastLossAt(t *trials.Trial, s plan.Stream, port int, r traffic.Rate) time.Duration {
+	tx, rx := t.Measurement.Tx[s.ID], t.At(s, port)
 	number := rx.GapEnd
 	switch {
 	case rx.Received >= tx.Sent:
@@ -164,5 +165,5 @@ func lastLossAt(t *Trial, s plan.Stream, port int, r traffic.Rate) time.Duration
 	if number == 0 {
 		return 0
 	}
-	return sentAt(number-1, r)
+	return trials.SentAt(number-1, r)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -41,7 +42,7 @@ func TestAMethodIsDefinedOnce(t *testing.T) {
 					t.Errorf("it was defined again: %q", text)
 				}
 			}()
-			define(Definition{Method: m})
+			define(trials.Definition{Method: m})
 		})
 	}
 }

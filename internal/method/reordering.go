@@ -5,12 +5,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // reordering summarizes the reordered frames of a trial (RFC 4737 sections 4.2, 4.3, 4.5,
 // 4.6 and 5); nil if there were none.
-func reordering(t *Trial) *v1alpha1.ReorderingSummary {
+func reordering(t *trials.Trial) *v1alpha1.ReorderingSummary {
 	if t.Reordered == 0 {
 		return nil
 	}
@@ -35,7 +36,7 @@ func reordering(t *Trial) *v1alpha1.ReorderingSummary {
 			s.Extents = append(s.Extents, extent)
 		}
 		if n := t.Order.Reordered(low); i > 0 && n > 0 {
-			s.NReordered = append(s.NReordered, v1alpha1.NReordering{N: int64(low), Frames: int64(n), PPM: sharePPM(n, t.Received)})
+			s.NReordered = append(s.NReordered, v1alpha1.NReordering{N: int64(low), Frames: int64(n), PPM: trials.SharePPM(n, t.Received)})
 		}
 	}
 	return s

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // The gaps of all streams count together. If an engine counts no gaps, the row has none
 // instead of zeros.
 func TestReorderingGaps(t *testing.T) {
-	trial := &Trial{Received: 1000, Reordered: 10}
+	trial := &trials.Trial{Received: 1000, Reordered: 10}
 	if s := reordering(trial); s == nil || s.Gaps != nil {
 		t.Fatalf("%+v, want no gaps", s)
 	}

@@ -11,12 +11,13 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeReset() Definition {
-	return Definition{
+func describeReset() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
 			WholeDevice: "resets the device",
@@ -32,14 +33,14 @@ func describeReset() Definition {
 		},
 		Run:     reset,
 		Purpose: "time in which a device that is reset does not forward, by lost frames or by time stamps (RFC 6201)",
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset },
-			func(s *v1alpha1.ResetSummary) Figure { return timeFigure(s.AvgNs) }),
-		Columns: []Column{
-			{Heading: "reset time, ms", Name: "min", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
-			{Heading: "reset time, ms", Name: "avg", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
-			{Heading: "reset time, ms", Name: "max", Unit: LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
-			{Heading: "by frame loss, ms", Name: "avg", Unit: LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.FrameLossAvgNs })},
-			{Heading: "by time stamps, ms", Name: "avg", Unit: LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.TimestampAvgNs })},
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset },
+			func(s *v1alpha1.ResetSummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Columns: []trials.Column{
+			{Heading: "reset time, ms", Name: "min", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
+			{Heading: "reset time, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
+			{Heading: "reset time, ms", Name: "max", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
+			{Heading: "by frame loss, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.FrameLossAvgNs })},
+			{Heading: "by time stamps, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.TimestampAvgNs })},
 			{Heading: "lost", Name: "avg frames", Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -51,7 +52,7 @@ func describeReset() Definition {
 			}
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
 			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
-				kinds[t.Kind], who, human.Duration(lead), human.Duration(d), often(t.Repetitions))
+				kinds[t.Kind], who, human.Duration(lead), human.Duration(d), trials.HowOften(t.Repetitions))
 			if t.Method == v1alpha1.ResetByTimestamp {
 				text += "; reset time by time stamps"
 			}
@@ -63,10 +64,10 @@ func describeReset() Definition {
 	}
 }
 
-var wasReset = number(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
+var wasReset = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 // resetBy is the average of one of the methods of RFC 6201, which a row may not have.
-var resetBy = optionalNumber(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
+var resetBy = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return t.LeadTime.Duration, t.TrialDuration.Duration
@@ -111,38 +112,38 @@ func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.Erro
 
 // reset measures the reset time (RFC 6201 section 1.3), of the stream for which it is
 // longest. The trial with the longest one makes the row.
-func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	ppm, loads, message, err := lab.loads(step)
+func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	ppm, loads, message, err := tester.Loads(step)
 	if err != nil || message != "" {
-		return Outcome{Message: message}, err
+		return trials.Outcome{Message: message}, err
 	}
 	test := step.Test.Reset
 	trigger, kind, off := test.Trigger, test.Kind, powerOff(test)
-	if trigger == v1alpha1.ResetByDevice && lab.device == nil {
-		return Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
+	if trigger == v1alpha1.ResetByDevice && tester.Device == nil {
+		return trials.Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
 	byTime := test.Method == v1alpha1.ResetByTimestamp
-	out := Outcome{LoadPPM: ppm, DeviceReset: true, ByTime: byTime}
-	var times, byLoss, byStamps, lost spread
+	out := trials.Outcome{LoadPPM: ppm, DeviceReset: true, ByTime: byTime}
+	var times, byLoss, byStamps, lost trials.Spread
 	stamped := false
 	for range step.Trials {
 		// Never twice: what is short in a trial with a reset is what is measured.
-		event := Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
-		t, err := lab.once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, lateTolerance(step.TrialDuration), resetting(lab, event, trigger))
+		event := trials.Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
+		t, err := tester.Once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, trials.LateTolerance(step.TrialDuration), resetting(tester, event, trigger))
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
-		o := outageOf(t, loads)
-		stamped = stamped || o.stamped
-		took := o.byLoss
+		o := trials.OutageOf(t, loads)
+		stamped = stamped || o.Stamped
+		took := o.ByLoss
 		if byTime {
-			took = o.byStamps
+			took = o.ByStamps
 		}
-		if out.Trial == nil || int64(took) > times.max {
+		if out.Trial == nil || int64(took) > times.Max {
 			out.Trial = t
 		}
-		limited := t.testerLimited()
-		if byTime && o.unsent {
+		limited := t.TesterLimited()
+		if byTime && o.Unsent {
 			limited = t.TesterLost()
 		}
 		if limited {
@@ -150,46 +151,46 @@ func reset(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
 		}
 		switch {
 		case t.Received == 0:
-			out.Message = lab.silence(t)
-		case !o.happened(byTime) && trigger == v1alpha1.ResetExternal:
+			out.Message = tester.Silence(t)
+		case !o.Happened(byTime) && trigger == v1alpha1.ResetExternal:
 			out.Invalid = fmt.Sprintf("no frame was lost in %s: the device was not reset, or it forwards during a reset of this kind", human.Duration(step.TrialDuration))
-		case o.happened(byTime) && took < off:
+		case o.Happened(byTime) && took < off:
 			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), human.Duration(off))
-		case o.toTheEnd:
+		case o.ToTheEnd:
 			out.Invalid = fmt.Sprintf("frames were lost to the end of the trial of %s: the device did not forward again in time: raise trialDuration", human.Duration(step.TrialDuration))
 		}
-		times.add(int64(max(took-off, 0)))
-		byLoss.add(int64(max(o.byLoss-off, 0)))
-		byStamps.add(int64(max(o.byStamps-off, 0)))
-		lost.add(int64(t.Lost))
+		times.Add(int64(max(took-off, 0)))
+		byLoss.Add(int64(max(o.ByLoss-off, 0)))
+		byStamps.Add(int64(max(o.ByStamps-off, 0)))
+		lost.Add(int64(t.Lost))
 	}
 	if out.Invalid != "" || out.Message != "" {
 		return out, nil
 	}
-	if times.max == 0 && lost.max == 0 {
+	if times.Max == 0 && lost.Max == 0 {
 		out.Message = "no loss: the device forwarded every frame while it was reset"
 	}
 	sum := v1alpha1.ResetSummary{
 		Kind: kind, Trigger: trigger, Method: test.Method, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
-		AvgNs: times.average(), MinNs: times.min, MaxNs: times.max, AvgLost: lost.average(), FrameLossAvgNs: new(byLoss.average()),
+		AvgNs: times.Average(), MinNs: times.Min, MaxNs: times.Max, AvgLost: lost.Average(), FrameLossAvgNs: new(byLoss.Average()),
 	}
 	if stamped {
-		sum.TimestampAvgNs = new(byStamps.average())
+		sum.TimestampAvgNs = new(byStamps.Average())
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Reset = &sum }
 	return out, nil
 }
 
 // resetting resets the device while frames are sent, or asks for it.
-func resetting(l *Lab, event Event, trigger v1alpha1.ResetTrigger) action {
+func resetting(l *trials.Tester, event trials.Event, trigger v1alpha1.ResetTrigger) trials.Action {
 	lead, _ := resetTimes(event.Step.Test.Reset)
-	return timed(EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
+	return trials.Timed(trials.EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
 		if trigger == v1alpha1.ResetExternal {
 			event.Ask = "reset the device now"
-			l.observe(event)
+			l.Observe(event)
 			return nil, nil
 		}
-		if err := l.device.Reset(ctx); err != nil {
+		if err := l.Device.Reset(ctx); err != nil {
 			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -32,24 +33,24 @@ func byTimestamp(test v1alpha1.Test) v1alpha1.Test {
 
 // labFor makes a lab for a test on a device that takes so long for a reset, which
 // the lab can reset.
-func labFor(t *testing.T, test v1alpha1.Test, takes time.Duration, observe func(Event)) (*Lab, *sim.Engine, plan.Step) {
+func labFor(t *testing.T, test v1alpha1.Test, takes time.Duration, observe func(trials.Event)) (*trials.Tester, *sim.Engine, plan.Step) {
 	t.Helper()
 	p, err := planOf(t, test)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{ResetTime: lasting(takes)}))
-	lab := open(t, e, p, observe)
-	WithDevice(e.Device())(lab)
-	return lab, e, p.Steps[0]
+	tester := open(t, e, p, observe)
+	trials.WithDevice(e.Device())(tester)
+	return tester, e, p.Steps[0]
 }
 
 // At half of line rate a port sends a frame every 134.4 ns: 20 s of 7,440,476.19
 // frames/s are 148,809,523.8.
 func TestResetByTheLab(t *testing.T) {
-	lab, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), 20*time.Second, nil)
-	out := mustRun(t, lab, step)
-	row := rowOf(lab.plan, out)
+	tester, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), 20*time.Second, nil)
+	out := mustRun(t, tester, step)
+	row := rowOf(tester.Plan, out)
 	r := row.Reset
 	if r == nil || r.Kind != v1alpha1.ResetHardware || r.Trigger != v1alpha1.ResetByDevice || r.Repetitions != 3 || r.PowerOffNs != 0 || row.Trials != 3 || out.Message+out.Invalid != "" {
 		t.Fatalf("%+v %q %q", r, out.Message, out.Invalid)
@@ -68,9 +69,9 @@ func TestResetByTheLab(t *testing.T) {
 // From the last frame before the reset to the first one after it is one interval longer
 // than the lost frames take.
 func TestResetByTimeStamps(t *testing.T) {
-	lab, _, step := labFor(t, byTimestamp(resetTest(v1alpha1.ResetByDevice)), 20*time.Second, nil)
-	out := mustRun(t, lab, step)
-	r := rowOf(lab.plan, out).Reset
+	tester, _, step := labFor(t, byTimestamp(resetTest(v1alpha1.ResetByDevice)), 20*time.Second, nil)
+	out := mustRun(t, tester, step)
+	r := rowOf(tester.Plan, out).Reset
 	if r == nil || r.Method != v1alpha1.ResetByTimestamp || out.Message+out.Invalid != "" || out.Limit != nil {
 		t.Fatalf("%+v %q %q", r, out.Message, out.Invalid)
 	}
@@ -100,8 +101,8 @@ func TestResetWithoutALink(t *testing.T) {
 			Notes: []traffic.Note{{Kind: traffic.NoteCounter, Text: "the link went down"}},
 		}
 		loads := map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e9}}}
-		o := outageOf(newTrial(p, plan.Bytes(64), 1, 10*time.Second, m), loads)
-		if o.byStamps != tc.took || o.byLoss != 0 || o.toTheEnd != tc.toTheEnd || !o.unsent || !o.happened(true) || o.happened(false) {
+		o := trials.OutageOf(trials.NewTrial(p, plan.Bytes(64), 1, 10*time.Second, m), loads)
+		if o.ByStamps != tc.took || o.ByLoss != 0 || o.ToTheEnd != tc.toTheEnd || !o.Unsent || !o.Happened(true) || o.Happened(false) {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -128,9 +129,9 @@ func TestResetsThatSayNothing(t *testing.T) {
 		"power off, short":     {test: power, takes: 10 * time.Second, invalid: "the device did not forward for 10s, which is less than the powerOffTime 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lab, _, step := labFor(t, tc.test, tc.takes, nil)
-			out := mustRun(t, lab, step)
-			row := rowOf(lab.plan, out)
+			tester, _, step := labFor(t, tc.test, tc.takes, nil)
+			out := mustRun(t, tester, step)
+			row := rowOf(tester.Plan, out)
 			if tc.reset == nil && row.Reset != nil || tc.reset != nil && (row.Reset == nil || !reflect.DeepEqual(row.Reset, tc.reset)) {
 				t.Errorf("%+v", row.Reset)
 			}
@@ -139,8 +140,8 @@ func TestResetsThatSayNothing(t *testing.T) {
 			}
 		})
 	}
-	lab, _, step := labFor(t, power, 35*time.Second, nil)
-	if r := rowOf(lab.plan, mustRun(t, lab, step)).Reset; r == nil || r.PowerOffNs != 15_000_000_000 || r.AvgNs < 19_999_999_000 || r.AvgNs > 20_000_001_000 {
+	tester, _, step := labFor(t, power, 35*time.Second, nil)
+	if r := rowOf(tester.Plan, mustRun(t, tester, step)).Reset; r == nil || r.PowerOffNs != 15_000_000_000 || r.AvgNs < 19_999_999_000 || r.AvgNs > 20_000_001_000 {
 		t.Errorf("35 s with the power off for 15 s: %+v", r)
 	}
 }
@@ -150,7 +151,7 @@ func TestResetsThatSayNothing(t *testing.T) {
 func TestResetFromOutside(t *testing.T) {
 	var engine *sim.Engine
 	asked := 0
-	lab, engine, step := labFor(t, resetTest(v1alpha1.ResetExternal), 7*time.Second, func(e Event) {
+	tester, engine, step := labFor(t, resetTest(v1alpha1.ResetExternal), 7*time.Second, func(e trials.Event) {
 		if e.Ask == "" {
 			return
 		}
@@ -162,8 +163,8 @@ func TestResetFromOutside(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	lab.device = nil
-	r := rowOf(lab.plan, mustRun(t, lab, step)).Reset
+	tester.Device = nil
+	r := rowOf(tester.Plan, mustRun(t, tester, step)).Reset
 	if asked != 3 || r == nil || r.Trigger != v1alpha1.ResetExternal || r.MaxNs < 6_999_999_000 || r.MaxNs > 7_000_001_000 {
 		t.Errorf("asked %d times: %+v", asked, r)
 	}
@@ -175,14 +176,14 @@ type tired struct{ err error }
 func (d tired) Reset(context.Context) error { return d.err }
 
 func TestADeviceThatCannotBeReset(t *testing.T) {
-	lab, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), time.Second, nil)
+	tester, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), time.Second, nil)
 	refused := errors.New("no such command")
-	WithDevice(tired{refused})(lab)
-	if _, err := Run(t.Context(), lab, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "resetting the device: no such command") {
+	trials.WithDevice(tired{refused})(tester)
+	if _, err := Run(t.Context(), tester, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "resetting the device: no such command") {
 		t.Error(err)
 	}
-	lab.device = nil
-	if _, err := Run(t.Context(), lab, step); err == nil || !strings.Contains(err.Error(), "set trigger to External") {
+	tester.Device = nil
+	if _, err := Run(t.Context(), tester, step); err == nil || !strings.Contains(err.Error(), "set trigger to External") {
 		t.Error(err)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeRFC2544Latency() Definition {
-	return Definition{
+func describeRFC2544Latency() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRFC2544Latency, Member: "rfc2544Latency", Latency: true,
 			Given:   func(t v1alpha1.Test) bool { return t.RFC2544Latency != nil },
@@ -29,15 +30,15 @@ func describeRFC2544Latency() Definition {
 		},
 		Run:     rfc2544Latency,
 		Purpose: "average of the latency of many trials at one load (RFC 2544 section 26.2)",
-		Columns: []Column{
-			{Heading: "latency of the trials, us", Name: "avg", Unit: Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.AvgNs })},
-			{Heading: "latency of the trials, us", Name: "min", Unit: Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MinNs })},
-			{Heading: "latency of the trials, us", Name: "max", Unit: Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MaxNs })},
-			{Heading: "latency of the trials, us", Name: "stddev", Unit: Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.StddevNs })},
-			{Heading: "on wires, us", Name: "left out", Unit: Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.WireNs })},
+		Columns: []trials.Column{
+			{Heading: "latency of the trials, us", Name: "avg", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.AvgNs })},
+			{Heading: "latency of the trials, us", Name: "min", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MinNs })},
+			{Heading: "latency of the trials, us", Name: "max", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MaxNs })},
+			{Heading: "latency of the trials, us", Name: "stddev", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.StddevNs })},
+			{Heading: "on wires, us", Name: "left out", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.WireNs })},
 		},
-		Headline: headline(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency },
-			func(s *v1alpha1.RFC2544LatencySummary) Figure { return timeFigure(s.AvgNs) }),
+		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency },
+			func(s *v1alpha1.RFC2544LatencySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RFC2544Latency
 			kinds := map[v1alpha1.LatencyDefinition]string{v1alpha1.LatencyStoreAndForward: "store-and-forward", v1alpha1.LatencyBitForwarding: "bit-forwarding"}
@@ -46,22 +47,22 @@ func describeRFC2544Latency() Definition {
 	}
 }
 
-var repeated = number(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency })
+var repeated = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency })
 
 // rfc2544Latency runs the trials of a step, and averages the mean latency of each. The
 // slowest trial makes the row.
-func rfc2544Latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	var out Outcome
+func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	var out trials.Outcome
 	var means []int64
-	var all spread
+	var all trials.Spread
 	var lossy int
 	for range step.Trials {
-		one, err := lab.atLoad(ctx, step)
+		one, err := tester.AtLoad(ctx, step)
 		if err != nil || one.Trial == nil {
 			return one, err
 		}
 		t := one.Trial
-		t.condense()
+		t.Condense()
 		if t.Lost > 0 {
 			lossy++
 		}
@@ -71,20 +72,20 @@ func rfc2544Latency(ctx context.Context, lab *Lab, step plan.Step) (Outcome, err
 		}
 		mean := l.Average()
 		limit := out.Limit
-		if len(means) == 0 || mean > all.max {
+		if len(means) == 0 || mean > all.Max {
 			out = one
 		}
 		out.Limit = cmp.Or(limit, one.Limit)
 		means = append(means, mean)
-		all.add(mean)
+		all.Add(mean)
 	}
 	if lossy > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("frames were lost in %s of %s trials: latency is of those that came back", traffic.Grouped(lossy), traffic.Grouped(len(means)))
 	}
 	definition := step.Test.RFC2544Latency.Definition
 	sum := v1alpha1.RFC2544LatencySummary{
-		Definition: definition, Repetitions: int32(len(means)), AvgNs: all.average(), MinNs: all.min, MaxNs: all.max,
-		StddevNs: deviation(means), WireNs: wireNs(lab.plan, step.Size, definition),
+		Definition: definition, Repetitions: int32(len(means)), AvgNs: all.Average(), MinNs: all.Min, MaxNs: all.Max,
+		StddevNs: trials.Deviation(means), WireNs: wireNs(tester.Plan, step.Size, definition),
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.RFC2544Latency = &sum }
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 func rfc2544LatencyTest(load v1alpha1.Load, definition v1alpha1.LatencyDefinition) v1alpha1.Test {
@@ -64,7 +65,7 @@ func TestDeviation(t *testing.T) {
 	}{
 		"one": {[]int64{7}, 0}, "equal": {[]int64{5, 5, 5}, 0}, "spread": {[]int64{2, 4, 4, 4, 5, 5, 7, 9}, 2}, "far": {[]int64{1_000_000_000, 3_000_000_000}, 1_414_213_562},
 	} {
-		if got := deviation(tc.sample); got != tc.want {
+		if got := trials.Deviation(tc.sample); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}

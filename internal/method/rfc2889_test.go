@@ -53,15 +53,15 @@ func bridged(t *testing.T, model string, behaviour v1alpha1.SimulatedBehaviour, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := open(t, simulate(t, model, p, sim.WithBehaviour(behaviour)), p, nil)
+	tester := open(t, simulate(t, model, p, sim.WithBehaviour(behaviour)), p, nil)
 	var rows []v1alpha1.ResultRow
 	for _, step := range p.Steps {
-		out := mustRun(t, lab, step)
+		out := mustRun(t, tester, step)
 		row := rowOf(p, out)
 		if row.Method != v1alpha1.MethodSoak && out.Trial != nil && out.FramesPerSecond == nil {
 			t.Errorf("%s does not say at which rate its own streams were sent", step.Name())
 		}
-		Done(lab, row)
+		Done(tester, row)
 		rows = append(rows, row)
 	}
 	return rows

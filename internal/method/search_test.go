@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -39,11 +40,11 @@ const limited = header + "\n64,20,1,2,3\n128,35.2380,1,2,3\n512,80,1,2,3\n1518,8
 
 func TestInformedLearnsFromTheFrameSizesBefore(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64, 128, 512, 1518)
-	lab := open(t, simulate(t, limited, p), p, nil)
+	tester := open(t, simulate(t, limited, p), p, nil)
 	want := []int64{200_000, 352_000, 800_000, 800_000}
 	starts := []string{"", "throughput 64 B", "throughput 128 B", "throughput 512 B"}
 	for i, step := range p.Steps {
-		out := mustRun(t, lab, step)
+		out := mustRun(t, tester, step)
 		if out.LoadPPM > want[i] || want[i]-out.LoadPPM > 1000 || out.Trial.Lost != 0 || out.Trial.Duration != time.Minute || out.Bracket.FailedPPM-out.LoadPPM > 1000 {
 			t.Errorf("%s: found %+v", step.Name(), out)
 		}
@@ -54,17 +55,17 @@ func TestInformedLearnsFromTheFrameSizesBefore(t *testing.T) {
 		if (s.Start == "") != (starts[i] == "") {
 			t.Errorf("%s: began at %q, want %q", step.Name(), s.Start, starts[i])
 		}
-		lab.SetThroughput("throughput", step.Size, out.LoadPPM)
+		tester.SetThroughput("throughput", step.Size, out.LoadPPM)
 	}
 }
 
 // A resumed run has the same hints, and so the same trials.
 func TestInformedIsTheSameWhenResumed(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64, 128)
-	lab := open(t, simulate(t, limited, p), p, nil)
-	first := mustRun(t, lab, p.Steps[0])
-	lab.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
-	whole := mustRun(t, lab, p.Steps[1])
+	tester := open(t, simulate(t, limited, p), p, nil)
+	first := mustRun(t, tester, p.Steps[0])
+	tester.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
+	whole := mustRun(t, tester, p.Steps[1])
 	resumed := open(t, simulate(t, limited, p), p, nil)
 	resumed.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
 	again := mustRun(t, resumed, p.Steps[1])
@@ -77,9 +78,9 @@ func TestInformedTakesHintsFromOutside(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 512)
 	plain := mustRun(t, open(t, simulate(t, limited, p), p, nil), p.Steps[0])
 	for source, bits := range map[string]int64{"right": 8_000_000_000, "wrong": 100_000_000} {
-		lab := open(t, simulate(t, limited, p), p, nil)
-		lab.AddHints(search.Hint{BitsPerSecond: big.NewRat(bits, 1), Source: source})
-		out := mustRun(t, lab, p.Steps[0])
+		tester := open(t, simulate(t, limited, p), p, nil)
+		tester.AddHints(search.Hint{BitsPerSecond: big.NewRat(bits, 1), Source: source})
+		out := mustRun(t, tester, p.Steps[0])
 		if out.LoadPPM > 800_000 || out.LoadPPM < 799_000 || out.Search.Start != source {
 			t.Errorf("%s: %+v %+v", source, out, out.Search)
 		}
@@ -94,11 +95,11 @@ func TestMLRsearchMakesRowsOfAllLossRatios(t *testing.T) {
 	if len(p.Steps) != 3 || p.Steps[1].Method != v1alpha1.MethodPartialDropRate || p.Steps[2].LossRatioPPM != 20_000 {
 		t.Fatalf("steps %+v", p.Steps)
 	}
-	lab := open(t, simulate(t, limited, p), p, nil)
+	tester := open(t, simulate(t, limited, p), p, nil)
 	// Loss of 0.5 % at 200,000 / 0.995, of 2 % at 200,000 / 0.98.
 	want := []int64{200_000, 201_005, 204_081}
 	for i, step := range p.Steps {
-		out := mustRun(t, lab, step)
+		out := mustRun(t, tester, step)
 		g := out.Search.Goal
 		if out.LoadPPM > want[i] || out.Bracket.FailedPPM <= want[i] || out.Bracket.FailedPPM-out.LoadPPM > 1000 || !g.Regular || g.LowerBoundMilliseconds != 60_000 {
 			t.Errorf("%s: found %+v, goal %+v, want %d", step.Name(), out, g, want[i])
@@ -149,13 +150,13 @@ func TestEverySearchTellsTesterFromDevice(t *testing.T) {
 func TestAWarmUpIsOneTrialMore(t *testing.T) {
 	warm := v1alpha1.ThroughputTest{WarmUp: newDuration(3 * time.Second)}
 	p, cold := searchPlan(t, warm, 64), searchPlan(t, v1alpha1.ThroughputTest{}, 64)
-	var first *Trial
-	lab := open(t, simulate(t, limited, p), p, func(e Event) {
+	var first *trials.Trial
+	tester := open(t, simulate(t, limited, p), p, func(e trials.Event) {
 		if first == nil {
 			first = e.Finished
 		}
 	})
-	out, err := Run(context.Background(), lab, p.Steps[0])
+	out, err := Run(context.Background(), tester, p.Steps[0])
 	if err != nil {
 		t.Fatal(err)
 	}

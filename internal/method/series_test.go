@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -53,13 +54,13 @@ func (r *resetAt) Sample(ctx context.Context, sampling traffic.Sampling, take fu
 }
 
 // soaked runs a test with a series; the lab's engine is wrapped in resetAt.
-func soaked(t *testing.T, test v1alpha1.Test, fail func(int) error) (Outcome, v1alpha1.ResultRow) {
+func soaked(t *testing.T, test v1alpha1.Test, fail func(int) error) (trials.Outcome, v1alpha1.ResultRow) {
 	t.Helper()
-	lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
+	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	r := &resetAt{Engine: e, fail: fail}
-	lab.gen, lab.sampler = r, r
-	out := mustRun(t, lab, step)
-	return out, rowOf(lab.plan, out)
+	tester.Generator, tester.Sampler = r, r
+	out := mustRun(t, tester, step)
+	return out, rowOf(tester.Plan, out)
 }
 
 func seriesOf(t *testing.T, test v1alpha1.Test) *v1alpha1.RateSeries {
@@ -111,12 +112,12 @@ func TestALongSeriesIsThinned(t *testing.T) {
 }
 
 func TestASeriesOfUnevenSamples(t *testing.T) {
-	s := sampler{interval: time.Second, samples: []traffic.Sample{
+	s := trials.Sampler{Interval: time.Second, Samples: []traffic.Sample{
 		{At: time.Second, Sent: 1000, Received: 900}, {At: time.Second, Sent: 1000, Received: 900}, // the second is none
 		{At: 3 * time.Second, Sent: 3000, Received: 2000}, {At: 4 * time.Second, Sent: 4000, Received: 2001},
 		{At: 4500 * time.Millisecond, Sent: 4500, Received: 2001},
 	}}
-	got := s.series(2)
+	got := s.Series(2)
 	if got.Samples != 4 || got.MinReceivedFramesPerSecond != 0 || got.MaxReceivedFramesPerSecond != 900 || got.AvgReceivedFramesPerSecond != 445 || got.PointMilliseconds != 0 || got.DurationMilliseconds != 4500 {
 		t.Fatalf("%+v", got)
 	}
@@ -127,7 +128,7 @@ func TestASeriesOfUnevenSamples(t *testing.T) {
 	if !reflect.DeepEqual(got.Points, want) {
 		t.Errorf("%+v, want %+v", got.Points, want)
 	}
-	if s := (&sampler{}).series(2); s != nil {
+	if s := (&trials.Sampler{}).Series(2); s != nil {
 		t.Errorf("%+v of nothing", s)
 	}
 }
@@ -135,20 +136,20 @@ func TestASeriesOfUnevenSamples(t *testing.T) {
 // However long a trial and however high its rates, a series stays small: a chassis
 // of 256 ports of 100G is sampled 100,000 times, unevenly.
 func TestASeriesIsBounded(t *testing.T) {
-	s := sampler{interval: 432 * time.Millisecond}
+	s := trials.Sampler{Interval: 432 * time.Millisecond}
 	const rate = 38_095_238_095
 	at, total := time.Duration(0), uint64(0)
 	for i := range 100_000 {
 		at += 432*time.Millisecond + time.Duration(i%7)*10*time.Millisecond
 		total = uint64(at.Seconds() * rate)
-		s.samples = append(s.samples, traffic.Sample{At: at, Sent: total, Received: total})
+		s.Samples = append(s.Samples, traffic.Sample{At: at, Sent: total, Received: total})
 	}
-	got := s.series(maxPoints)
+	got := s.Series(trials.MaxPoints)
 	text, err := json.Marshal(got)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Points.Len() > maxPoints || len(text) > 12_000 {
+	if got.Points.Len() > trials.MaxPoints || len(text) > 12_000 {
 		t.Errorf("%d points take %d bytes", got.Points.Len(), len(text))
 	}
 	t.Logf("%d points take %d bytes", got.Points.Len(), len(text))
@@ -177,11 +178,11 @@ func TestALostSampleVoidsNoTrial(t *testing.T) {
 
 // A trial that is repeated begins its series anew.
 func TestASeriesOfARepeatedTrial(t *testing.T) {
-	lab, e, step := labFor(t, sampled(time.Second, 100*time.Millisecond), 0, nil)
+	tester, e, step := labFor(t, sampled(time.Second, 100*time.Millisecond), 0, nil)
 	gen := &forgetful{Generator: e, lost: 2} // the first reading is that of learning
-	lab.gen = gen
-	out := mustRun(t, lab, step)
-	s := rowOf(lab.plan, out).Series
+	tester.Generator = gen
+	out := mustRun(t, tester, step)
+	s := rowOf(tester.Plan, out).Series
 	if gen.reads != 4 || s == nil || s.Samples != 10 || s.EndMilliseconds(0) != 100 || s.EndMilliseconds(9) != 1000 {
 		t.Errorf("%d readings: %+v", gen.reads, s)
 	}
@@ -213,15 +214,15 @@ func TestASeriesNeedsASampler(t *testing.T) {
 func TestASeriesEndsWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	lab, e, step := labFor(t, sampled(time.Hour, time.Second), 0, nil)
+	tester, e, step := labFor(t, sampled(time.Hour, time.Second), 0, nil)
 	r := &resetAt{Engine: e, fail: func(sample int) error {
 		if sample == 3 {
 			cancel(enough)
 		}
 		return nil
 	}}
-	lab.gen, lab.sampler = r, r
-	if _, err := Run(ctx, lab, step); !errors.Is(err, enough) {
+	tester.Generator, tester.Sampler = r, r
+	if _, err := Run(ctx, tester, step); !errors.Is(err, enough) {
 		t.Errorf("error %v, want the cause", err)
 	}
 	if r.sample != 3 {

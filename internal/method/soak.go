@@ -9,11 +9,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
-func describeSoak() Definition {
-	return Definition{
+func describeSoak() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
@@ -26,8 +27,8 @@ func describeSoak() Definition {
 		},
 		Run:      soak,
 		Purpose:  "loss and receive rate in one long trial (at 100%: maximum receive rate, MRR)",
-		Headline: lossFigure,
-		Columns:  []Column{receivedColumn, lossColumn},
+		Headline: trials.LossFigure,
+		Columns:  []trials.Column{trials.ReceivedColumn, trials.LossColumn},
 		Trials: func(t v1alpha1.Test) string {
 			text := fmt.Sprintf("one trial of %s at %s", human.Duration(t.Soak.Duration.Duration), t.Soak.Load)
 			if t.Soak.SamplingInterval != nil {
@@ -49,9 +50,9 @@ func validateSoak(test v1alpha1.Test, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, interval.String(), "give 10ms to 1h")}
 	case interval > d:
 		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("the trial takes %s: lower samplingInterval", human.Duration(d)))}
-	case d/interval > maxSamples:
-		least := (d/maxSamples + time.Millisecond - 1).Truncate(time.Millisecond)
-		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval to %s, or lower duration", human.Duration(d), maxSamples, least))}
+	case d/interval > trials.MaxSamples:
+		least := (d/trials.MaxSamples + time.Millisecond - 1).Truncate(time.Millisecond)
+		return field.ErrorList{field.Invalid(at, interval.String(), fmt.Sprintf("a trial of %s would have more than %d intervals: raise samplingInterval to %s, or lower duration", human.Duration(d), trials.MaxSamples, least))}
 	}
 	return nil
 }
@@ -67,25 +68,25 @@ func fitsSoak(test v1alpha1.Test, in plan.Setting, path *field.Path) field.Error
 
 // soak runs one long trial. At line rate the receive rate is the maximum receive
 // rate: what came back, lost frames or not, over the length of the trial.
-func soak(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	var s sampler
-	var acts []action
+func soak(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	var s trials.Sampler
+	var acts []trials.Action
 	if interval := step.Test.Soak.SamplingInterval; interval != nil {
-		s.interval = interval.Duration
-		act, err := s.action(lab, step.TrialDuration)
+		s.Interval = interval.Duration
+		act, err := s.Action(tester, step.TrialDuration)
 		if err != nil {
-			return Outcome{}, err
+			return trials.Outcome{}, err
 		}
 		acts = append(acts, act)
 	}
-	out, err := lab.atLoad(ctx, step, acts...)
+	out, err := tester.AtLoad(ctx, step, acts...)
 	if err != nil || out.Trial == nil {
 		return out, err
 	}
-	if missing := s.missing(step.TrialDuration); missing != "" && out.Message == "" {
+	if missing := s.Missing(step.TrialDuration); missing != "" && out.Message == "" {
 		out.Message = missing
 	}
-	fill, series := rates(out.Trial), s.series(maxPoints)
+	fill, series := rates(out.Trial), s.Series(trials.MaxPoints)
 	out.Fill = func(row *v1alpha1.ResultRow) {
 		fill(row)
 		row.Series = series

@@ -100,10 +100,10 @@ func TestALongSoakConvictsTheDevice(t *testing.T) {
 			if tc.interval > 0 {
 				test.Soak.SamplingInterval = lasting(tc.interval)
 			}
-			lab, e, step := labFor(t, test, 400*time.Millisecond, nil)
+			tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 			f := &fallingBehind{Engine: e, stalls: tc.stalls, losses: tc.losses, late: 100, lost: tc.lost, silent: tc.silent}
-			lab.gen, lab.sampler = f, f
-			out := mustRun(t, lab, step)
+			tester.Generator, tester.Sampler = f, f
+			out := mustRun(t, tester, step)
 			if out.Trial.Lost != tc.lost*uint64(len(tc.losses)) {
 				t.Fatalf("%d frames lost: %s", out.Trial.Lost, out.Message)
 			}

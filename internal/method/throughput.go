@@ -11,13 +11,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func describeThroughput() Definition {
-	return Definition{
+func describeThroughput() trials.Definition {
+	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodThroughput, Further: []v1alpha1.Method{v1alpha1.MethodPartialDropRate}, Member: "throughput",
 			Mixes: true, FindsThroughput: true,
@@ -30,47 +31,47 @@ func describeThroughput() Definition {
 			Together: throughputLoads,
 			Steps:    throughputSteps,
 		},
-		Run: func(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+		Run: func(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 			if step.Method == v1alpha1.MethodPartialDropRate {
-				return partialDropRate(ctx, lab, step)
+				return partialDropRate(ctx, tester, step)
 			}
-			return throughput(ctx, lab, step)
+			return throughput(ctx, tester, step)
 		},
 		Purpose:    "highest load without loss (RFC 2544 section 26.1)",
-		Headline:   LoadFigure,
+		Headline:   trials.LoadFigure,
 		Trials:     throughputTrials,
 		Resolution: func(t v1alpha1.Test) v1alpha1.LoadAmount { return t.Throughput.Resolution },
 	}
 }
 
 // searches by their name in the API; the empty name is its default.
-var searches = map[v1alpha1.SearchMethod]func(context.Context, *Lab, plan.Step, search.Measurer) (search.Result, error){
+var searches = map[v1alpha1.SearchMethod]func(context.Context, *trials.Tester, plan.Step, search.Measurer) (search.Result, error){
 	"":                    binarySearch,
 	v1alpha1.SearchBinary: binarySearch,
-	v1alpha1.SearchMLRsearch: func(ctx context.Context, _ *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
+	v1alpha1.SearchMLRsearch: func(ctx context.Context, _ *trials.Tester, step plan.Step, m search.Measurer) (search.Result, error) {
 		return search.MLRsearch(ctx, step.Search, step.Goals, m)
 	},
-	v1alpha1.SearchInformed: func(ctx context.Context, lab *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
-		start, source := predict(lab, step)
+	v1alpha1.SearchInformed: func(ctx context.Context, tester *trials.Tester, step plan.Step, m search.Measurer) (search.Result, error) {
+		start, source := predict(tester, step)
 		return search.Informed(ctx, step.Search, start, source, m)
 	},
 }
 
-func binarySearch(ctx context.Context, _ *Lab, step plan.Step, m search.Measurer) (search.Result, error) {
+func binarySearch(ctx context.Context, _ *trials.Tester, step plan.Step, m search.Measurer) (search.Result, error) {
 	return search.Binary(ctx, step.Search, m)
 }
 
 // throughput finds the highest load at which no frame is lost (RFC 2544 section
 // 26.1), and next to it the partial drop rates that the test asks for.
-func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
+func throughput(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	find, ok := searches[step.Test.Throughput.Search]
 	if !ok {
-		return Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
+		return trials.Outcome{}, fmt.Errorf("search %q is not known", step.Test.Throughput.Search)
 	}
-	m := newSearchTrials(lab, step)
-	result, err := find(ctx, lab, step, m)
+	m := newSearchTrials(tester, step)
+	result, err := find(ctx, tester, step, m)
 	if err != nil {
-		return Outcome{}, err
+		return trials.Outcome{}, err
 	}
 	if len(result.Goals) == 0 {
 		found := search.GoalResult{
@@ -80,60 +81,60 @@ func throughput(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) 
 		return m.outcome(result, found, nil), nil
 	}
 	for i, goal := range result.Goals[1:] {
-		lab.partial[partial{step.Test.Name, step.Size, step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(lab, step, goal))
+		tester.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(tester, step, goal))
 	}
-	return m.outcome(result, result.Goals[0], rowGoal(lab, step, result.Goals[0])), nil
+	return m.outcome(result, result.Goals[0], rowGoal(tester, step, result.Goals[0])), nil
 }
 
 // partialDropRate is the highest load at which the loss ratio is not above the one
 // asked for (RFC 9971). The search of the throughput found it already, unless that
 // row was finished by an earlier run: then it is searched alone.
-func partialDropRate(ctx context.Context, lab *Lab, step plan.Step) (Outcome, error) {
-	if out, ok := lab.partial[partial{step.Test.Name, step.Size, step.LossRatioPPM}]; ok {
+func partialDropRate(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	if out, ok := tester.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.LossRatioPPM}]; ok {
 		return out, nil
 	}
-	return throughput(ctx, lab, step)
+	return throughput(ctx, tester, step)
 }
 
 // searchTrials runs the trials of a search. It keeps those that can decide it:
 // those of full length, those at the lowest load, and those in which the tester
 // was the limit.
 type searchTrials struct {
-	lab     *Lab
+	tester     *trials.Tester
 	step    plan.Step
 	bracket search.Bracket
 	n       int
-	kept    map[int]*Trial
-	short   *Trial
+	kept    map[int]*trials.Trial
+	short   *trials.Trial
 	// failed are the trials that did not pass, by load.
-	failed map[int64][]*Trial
+	failed map[int64][]*trials.Trial
 	// wrong reports whether a trial was ended for frames that came back after all.
 	wrong bool
 }
 
-func newSearchTrials(lab *Lab, step plan.Step) *searchTrials {
-	return &searchTrials{lab: lab, step: step, kept: map[int]*Trial{}, failed: map[int64][]*Trial{}}
+func newSearchTrials(tester *trials.Tester, step plan.Step) *searchTrials {
+	return &searchTrials{tester: tester, step: step, kept: map[int]*trials.Trial{}, failed: map[int64][]*trials.Trial{}}
 }
 
 // Measure runs one trial and judges it.
 func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) (search.Verdict, error) {
-	trials, sending := s.lab.trials, s.lab.sent
+	trials, sending := s.tester.Trials, s.tester.Sent
 	t, err := s.trial(ctx, ppm, d)
 	if err != nil {
 		return search.Verdict{}, err
 	}
 	v := search.Verdict{
 		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), TesterLoss: t.TesterLost() && t.Excess == 0 || t.Stalled(), NothingReceived: t.Sent > 0 && t.Received == 0,
-		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Expected: t.Expected, Repeated: max(s.lab.trials-trials-1, 0),
-		Sending: s.lab.sent - sending, SaturatedPPM: ppm * t.saturated / v1alpha1.PPM,
+		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Expected: t.Expected, Repeated: max(s.tester.Trials-trials-1, 0),
+		Sending: s.tester.Sent - sending, SaturatedPPM: ppm * t.Saturated / v1alpha1.PPM,
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
-		t.condense()
+		t.Condense()
 		s.kept[s.n] = t
 	}
 	s.n++
 	if v.GeneratorBound && (s.short == nil || ppm <= s.short.LoadPPM) {
-		t.condense()
+		t.Condense()
 		s.short = t
 	}
 	if v.Passed {
@@ -143,7 +144,7 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		}
 		return v, nil
 	}
-	t.forget()
+	t.Forget()
 	s.failed[ppm] = append(s.failed[ppm], t)
 	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
@@ -154,40 +155,40 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 
 // trial runs one trial. It is ended early once it cannot pass any more, but for one at
 // the lowest load, which alone makes the row when it does not pass.
-func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*Trial, error) {
-	var watch *lossWatch
+func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*trials.Trial, error) {
+	var watch *trials.LossWatch
 	if !s.wrong && ppm > s.step.Search.MinPPM {
-		watch = s.lab.watchLoss(s.step, ppm, d)
+		watch = s.tester.WatchLoss(s.step, ppm, d)
 	}
 	if watch == nil {
-		return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+		return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 	}
-	t, err := s.lab.Trial(ctx, s.step, ppm, d, s.bracket, watch.action(s.lab, d))
-	if err != nil || watch.ended == 0 {
+	t, err := s.tester.Trial(ctx, s.step, ppm, d, s.bracket, watch.Action(s.tester, d))
+	if err != nil || watch.Ended == 0 {
 		return t, err
 	}
 	if t.Stalled() {
 		// So few frames can be due to the tester; how many the device loses in the whole
 		// trial tells.
-		return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+		return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 	}
-	if t.Lost > watch.allowed || t.TesterLost() || t.Disturbed() {
+	if t.Lost > watch.Allowed || t.TesterLost() || t.Disturbed() {
 		return t, nil
 	}
 	// Frames came back that were taken for lost: such a device is given its time.
 	s.wrong = true
-	return s.lab.Trial(ctx, s.step, ppm, d, s.bracket)
+	return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 }
 
 // failedGoal returns a trial at the upper bound of a goal that lost more than the goal
 // allows, one without a doubt where there is one; nil where there is none.
-func (s *searchTrials) failedGoal(found search.GoalResult) (failed *Trial) {
+func (s *searchTrials) failedGoal(found search.GoalResult) (failed *trials.Trial) {
 	for _, t := range s.failed[found.UpperPPM] {
 		allowed := found.Goal.LossRatioPPM
-		if allowed > 0 && !t.doubtful() && !search.Exceeds(t.Lost, t.Expected, allowed) {
+		if allowed > 0 && !t.Doubtful() && !search.Exceeds(t.Lost, t.Expected, allowed) {
 			continue
 		}
-		if failed == nil || failed.doubtful() && !t.doubtful() {
+		if failed == nil || failed.Doubtful() && !t.Doubtful() {
 			failed = t
 		}
 	}
@@ -195,12 +196,12 @@ func (s *searchTrials) failedGoal(found search.GoalResult) (failed *Trial) {
 }
 
 // outcome returns the outcome of a search for one loss ratio.
-func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) Outcome {
+func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v1alpha1.GoalResult) trials.Outcome {
 	method := v1alpha1.SearchBinary
 	if t := s.step.Test.Throughput; t != nil && t.Search != "" {
 		method = t.Search
 	}
-	out := Outcome{
+	out := trials.Outcome{
 		LoadPPM: found.LowerPPM, Bracket: search.Bracket{PassedPPM: found.LowerPPM, FailedPPM: found.UpperPPM},
 		Trial: s.kept[found.Deciding],
 		Search: &v1alpha1.SearchSummary{
@@ -216,7 +217,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 			out.Limit = failed
 		}
 		if failed.Unsent() && failed.HeldBack() {
-			out.Message = fmt.Sprintf("the search ended at %s, where %s", percent(failed.LoadPPM), failed.heldBack())
+			out.Message = fmt.Sprintf("the search ended at %s, where %s", trials.Percent(failed.LoadPPM), failed.HeldBackText())
 		}
 	}
 	if r.Capped {
@@ -234,19 +235,19 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 		out.Message = fmt.Sprintf("the time limit of %s ended the search before a trial of full length passed: raise timeLimit", s.step.Search.TimeCap)
 	case t == nil:
 	case t.Sent > 0 && t.Received == 0:
-		out.Message = s.lab.silence(t)
+		out.Message = s.tester.Silence(t)
 	case t.GeneratorBound():
 		out.Limit = t
-		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", percent(t.LoadPPM))
+		out.Message = fmt.Sprintf("the lowest load, %s, could not be measured: the tester was the limit", trials.Percent(t.LoadPPM))
 	default:
-		out.Message = fmt.Sprintf("%s of %s frames were lost at the lowest load, %s: lower minLoad to search below it", traffic.Grouped(t.Lost), traffic.Grouped(t.Expected), percent(t.LoadPPM))
+		out.Message = fmt.Sprintf("%s of %s frames were lost at the lowest load, %s: lower minLoad to search below it", traffic.Grouped(t.Lost), traffic.Grouped(t.Expected), trials.Percent(t.LoadPPM))
 	}
 	return out
 }
 
 // rowGoal is a goal result as the API has it.
-func rowGoal(l *Lab, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
-	rate := l.plan.FramesPerSecond(step.Size, plan.Share(v1alpha1.PPM))
+func rowGoal(l *trials.Tester, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
+	rate := l.Plan.FramesPerSecond(step.Size, plan.Share(v1alpha1.PPM))
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
 		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),
@@ -255,19 +256,19 @@ func rowGoal(l *Lab, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
 }
 
 // predict is the load at which a search begins by what is known of the device:
-// the throughput found at the frame sizes before, and the hints that the lab was
+// the throughput found at the frame sizes before, and the hints that the tester was
 // given.
-func predict(l *Lab, step plan.Step) (ppm int64, source string) {
-	if len(l.plan.Streams) == 0 {
+func predict(l *trials.Tester, step plan.Step) (ppm int64, source string) {
+	if len(l.Plan.Streams) == 0 {
 		return 0, ""
 	}
-	speed := l.plan.Ports[l.plan.Streams[0].Tx].BitsPerSecond
-	hints := slices.Clone(l.hints)
-	before := slices.SortedFunc(maps.Keys(l.found), func(a, b found) int {
-		return cmp.Or(cmp.Compare(a.size.Average(), b.size.Average()), cmp.Compare(a.size.Name(), b.size.Name()), cmp.Compare(a.test, b.test))
+	speed := l.Plan.Ports[l.Plan.Streams[0].Tx].BitsPerSecond
+	hints := slices.Clone(l.Hints)
+	before := slices.SortedFunc(maps.Keys(l.Found), func(a, b trials.Found) int {
+		return cmp.Or(cmp.Compare(a.Size.Average(), b.Size.Average()), cmp.Compare(a.Size.Name(), b.Size.Name()), cmp.Compare(a.Test, b.Test))
 	})
 	for _, f := range before {
-		if h, ok := search.Found(speed, f.size.Average(), l.found[f], step.Search.MaxPPM, f.test+" "+f.size.Name()); ok {
+		if h, ok := search.Found(speed, f.Size.Average(), l.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
 			hints = append(hints, h)
 		}
 	}

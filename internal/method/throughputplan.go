@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -165,7 +166,7 @@ func validateThroughput(test v1alpha1.Test, path *field.Path) field.ErrorList {
 func throughputLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.ErrorList {
 	t := test.Throughput
 	lowest, highest := t.MinLoad, t.MaxLoad
-	if errs := upsideDown(lowest, highest, at, path); len(errs) > 0 {
+	if errs := trials.UpsideDown(lowest, highest, at, path); len(errs) > 0 {
 		return errs
 	}
 	resolution := t.Resolution
@@ -174,7 +175,7 @@ func throughputLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("resolution"), resolution,
-		fmt.Sprintf("resolution %s is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", at.InWords(resolution), percent(width)))}
+		fmt.Sprintf("resolution %s is wider than the %s between minLoad and maxLoad, so that nothing would be searched: lower it", at.InWords(resolution), trials.Percent(width)))}
 }
 
 // throughputTrials describes the trials for the report.
@@ -185,7 +186,7 @@ func throughputTrials(test v1alpha1.Test) string {
 		short = "shorter trials first"
 	}
 	return fmt.Sprintf("%s %s, resolution %s, %s, confirmed for %s",
-		searchName(t.Search), fromTo(t.MinLoad, t.MaxLoad), t.Resolution, short, human.Duration(t.TrialDuration.Duration))
+		searchName(t.Search), trials.FromTo(t.MinLoad, t.MaxLoad), t.Resolution, short, human.Duration(t.TrialDuration.Duration))
 }
 
 // searchName names a search for a person.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -29,15 +30,15 @@ func (f *fakeReporter) Progress(ctx context.Context, age time.Duration) (traffic
 }
 
 // trialsOf runs the only search of a plan and returns all its trials.
-func trialsOf(t *testing.T, gen traffic.Generator, p plan.Plan) (Outcome, []*Trial) {
+func trialsOf(t *testing.T, gen traffic.Generator, p plan.Plan) (trials.Outcome, []*trials.Trial) {
 	t.Helper()
-	var trials []*Trial
-	out := mustRun(t, open(t, gen, p, func(e Event) {
+	var all []*trials.Trial
+	out := mustRun(t, open(t, gen, p, func(e trials.Event) {
 		if e.Finished != nil {
-			trials = append(trials, e.Finished)
+			all = append(all, e.Finished)
 		}
 	}), p.Steps[0])
-	return out, trials
+	return out, all
 }
 
 var everySearch = []v1alpha1.SearchMethod{v1alpha1.SearchBinary, v1alpha1.SearchMLRsearch, v1alpha1.SearchInformed}
@@ -181,7 +182,7 @@ func TestASearchLearnsWhatADeviceForwardsUnderOverload(t *testing.T) {
 		known++
 		// What arrives fills the buffer first, which a trial that was not overloaded for
 		// long shows.
-		if forwarded := trial.LoadPPM * trial.saturated / v1alpha1.PPM; forwarded < 199_000 || forwarded > trial.LoadPPM {
+		if forwarded := trial.LoadPPM * trial.Saturated / v1alpha1.PPM; forwarded < 199_000 || forwarded > trial.LoadPPM {
 			t.Errorf("ended after %s at %d ppm, and forwarded %d", trial.Ended, trial.LoadPPM, forwarded)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // deviceInterval are the points of what the device did: one for each of its interfaces, and
 // one of the device as a whole where anything of it is known.
-func (r *Run) deviceInterval(i method.Interval, ended time.Time) (points []Point) {
+func (r *Run) deviceInterval(i trials.Interval, ended time.Time) (points []Point) {
 	point := func(port string, known ...Field) {
 		if len(known) > 0 {
 			fields := append(r.of(i.Event.Step.Variant), Field{"interval_ns", int64(i.Length)})

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // forwarding is a device all of which is known.
-func forwarding() method.DeviceInterval {
+func forwarding() trials.DeviceInterval {
 	memory, routes := int64(50<<20), int64(1007)
-	return method.DeviceInterval{
-		Interfaces: []method.InterfaceInterval{{Port: "p1", InterfaceSample: traffic.InterfaceSample{
+	return trials.DeviceInterval{
+		Interfaces: []trials.InterfaceInterval{{Port: "p1", InterfaceSample: traffic.InterfaceSample{
 			RxFrames: 1, RxDropped: 3, RxErrors: 4, TxFrames: 5, TxDropped: 7, TxErrors: 8,
 		}}},
 		Processors: &traffic.ProcessorSample{Busy: 300 * time.Millisecond, SoftInterrupts: 200 * time.Millisecond, Total: time.Second},
@@ -26,8 +26,8 @@ func forwarding() method.DeviceInterval {
 func TestPointsOfADevice(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, small(t))
-	whole := func(d method.DeviceInterval) (fields []map[string]any) {
-		for _, p := range r.Interval(method.Interval{Length: time.Second, Device: d}, began) {
+	whole := func(d trials.DeviceInterval) (fields []map[string]any) {
+		for _, p := range r.Interval(trials.Interval{Length: time.Second, Device: d}, began) {
 			tags, known, at := decode(t, p)
 			if p.Measurement != MeasurementDevice || !at.Equal(began) || known["run"] != "1" || known["interval_ns"] != int64(time.Second) {
 				t.Errorf("%+v", p)
@@ -53,10 +53,10 @@ func TestPointsOfADevice(t *testing.T) {
 	if diff := cmp.Diff(want, whole(all)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(want[:1], whole(method.DeviceInterval{Interfaces: all.Interfaces})); diff != "" {
+	if diff := cmp.Diff(want[:1], whole(trials.DeviceInterval{Interfaces: all.Interfaces})); diff != "" {
 		t.Error(diff)
 	}
-	if got := whole(method.DeviceInterval{Processors: &traffic.ProcessorSample{}}); got != nil {
+	if got := whole(trials.DeviceInterval{Processors: &traffic.ProcessorSample{}}); got != nil {
 		t.Errorf("nothing is known, and there is %v", got)
 	}
 }

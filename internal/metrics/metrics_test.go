@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/canonical"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -52,22 +52,22 @@ func newRun(t *testing.T, cfg runner.Config) *Run {
 }
 
 // measured are the result of a run of small, and its trials and intervals.
-func measured(t *testing.T, cfg runner.Config) (state runner.State, trials []method.Event, intervals []method.Interval) {
+func measured(t *testing.T, cfg runner.Config) (state runner.State, events []trials.Event, intervals []trials.Interval) {
 	t.Helper()
 	engine, err := runner.NewSim(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	state = runner.Run(t.Context(), cfg, engine, runner.WithEvents(func(e method.Event) {
+	state = runner.Run(t.Context(), cfg, engine, runner.WithEvents(func(e trials.Event) {
 		if e.Finished != nil {
-			trials = append(trials, e)
+			events = append(events, e)
 		}
-	}), runner.WithIntervals(time.Second, func(i method.Interval) { intervals = append(intervals, i) }))
+	}), runner.WithIntervals(time.Second, func(i trials.Interval) { intervals = append(intervals, i) }))
 	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 6 {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
-	return state, trials, intervals
+	return state, events, intervals
 }
 
 // The points of a result equal those that were made row by row, whatever the order.

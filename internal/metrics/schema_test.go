@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/history"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -151,7 +151,7 @@ func seriesOfABed(b labBed, random *rand.Rand, with func(*Run, []Tag) []Tag) map
 						validity = v1alpha1.ValidityContended
 					}
 					add(newPoint(MeasurementRow, began, with(r, r.rowTags(v1alpha1.ResultRow{RowID: id, Validity: validity})), nil))
-					e := method.Event{Finished: &method.Trial{}}
+					e := trials.Event{Finished: &trials.Trial{}}
 					e.Step.Method, e.Step.Size.Bytes, e.Step.Test.Name = id.Method, int(id.FrameSize), id.Test
 					add(r.Trial(e, began))
 				}
@@ -175,10 +175,10 @@ func seriesOfABed(b labBed, random *rand.Rand, with func(*Run, []Tag) []Tag) map
 	r := &Run{bed: "bed"}
 	for port := range b.ports {
 		for class := range b.classes {
-			at := method.PortInterval{ClassAt: traffic.ClassAt{Port: fmt.Sprint("p", port), Class: fmt.Sprint("class ", class)}, Sends: true}
+			at := trials.PortInterval{ClassAt: traffic.ClassAt{Port: fmt.Sprint("p", port), Class: fmt.Sprint("class ", class)}, Sends: true}
 			device := forwarding()
 			device.Interfaces[0].Port = at.Port
-			for _, p := range r.Interval(method.Interval{Ports: []method.PortInterval{at}, Device: device}, began) {
+			for _, p := range r.Interval(trials.Interval{Ports: []trials.PortInterval{at}, Device: device}, began) {
 				add(p)
 			}
 		}

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Trial is the point of a trial that ended and began at a time.
-func (r *Run) Trial(e method.Event, began time.Time) Point {
+func (r *Run) Trial(e trials.Event, began time.Time) Point {
 	id, t := e.Step.ID(), e.Finished
 	return newPoint(MeasurementTrial, began,
 		[]Tag{{tagBed, r.bed}, {tagFrameSize, sizeOf(id)}, {tagMethod, string(id.Method)}},
@@ -23,7 +23,7 @@ func (r *Run) Trial(e method.Event, began time.Time) Point {
 
 // Interval are the points of an interval that ended at a time: one for each port and class,
 // and those of the device.
-func (r *Run) Interval(i method.Interval, ended time.Time) []Point {
+func (r *Run) Interval(i trials.Interval, ended time.Time) []Point {
 	id := i.Event.Step.ID()
 	points := make([]Point, 0, len(i.Ports))
 	for _, p := range i.Ports {
@@ -39,7 +39,7 @@ func (r *Run) Interval(i method.Interval, ended time.Time) []Point {
 }
 
 // sent appends the fields of the frames that a port sent, if it sends frames of the class.
-func sent(fields []Field, p method.PortInterval) []Field {
+func sent(fields []Field, p trials.PortInterval) []Field {
 	if !p.Sends {
 		return fields
 	}
@@ -48,7 +48,7 @@ func sent(fields []Field, p method.PortInterval) []Field {
 
 // received appends the fields of the frames that a port received, if it receives frames of the
 // class.
-func received(fields []Field, i method.Interval, p method.PortInterval) []Field {
+func received(fields []Field, i trials.Interval, p trials.PortInterval) []Field {
 	if !p.Receives {
 		return fields
 	}

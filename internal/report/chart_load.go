@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -22,7 +22,7 @@ func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func
 	several, doubtful := false, false
 	lowest, highest, load := int64(0), int64(0), int64(0)
 	for _, row := range rows {
-		offered := method.Offered(&row).LineRatePPM
+		offered := trials.Offered(&row).LineRatePPM
 		if row.Latency == nil || offered <= 0 {
 			continue
 		}

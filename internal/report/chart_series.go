@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -112,7 +113,7 @@ func stableOf(row v1alpha1.ResultRow) *v1alpha1.RateSeries {
 }
 
 // momentsOf are the events in the trials of a row's test; none when the test is not known.
-func (d *Document) momentsOf(row v1alpha1.ResultRow) []method.Moment {
+func (d *Document) momentsOf(row v1alpha1.ResultRow) []trials.Moment {
 	own, _ := method.Describe(row.Method)
 	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
 	if own.Moments == nil || i < 0 || !own.Given(d.Spec.Tests[i]) {
@@ -122,7 +123,7 @@ func (d *Document) momentsOf(row v1alpha1.ResultRow) []method.Moment {
 }
 
 // mark draws events at where says of their time in milliseconds.
-func (c *chart) mark(events []method.Moment, where func(ms float64) float64) {
+func (c *chart) mark(events []trials.Moment, where func(ms float64) float64) {
 	const pitch = 12
 	labelled := math.Inf(-1)
 	for _, e := range events {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -22,7 +22,7 @@ func throughputBySize(id string, rows []v1alpha1.ResultRow, unit bitUnit) *chart
 	x := scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 25, 50, 75, 100}}
 	c.axes(&x, nil)
 	for i, row := range rows {
-		offered := method.Offered(&row)
+		offered := trials.Offered(&row)
 		end := x.at(float64(offered.LineRatePPM) / 10_000)
 		value := fmt.Sprintf("%s %s", fixed(offered.BitsPerSecond, unit.bits, 3), unit.name)
 		c.addBar(i, sizeLabel(&row), value, c.Left, end)

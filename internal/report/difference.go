@@ -8,6 +8,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 const readingDifferences = "Differences are those from the first variant, with their sign: a plus is more, a minus is less. " +
@@ -67,7 +68,7 @@ func (t differenceTable) grid() *grid {
 		}
 		x := d.Deltas
 		if searched {
-			cells = append(cells, delta(x.FramesPerSecond, group), delta(x.FramesPerSecondPPM, inUnit(method.PPM)))
+			cells = append(cells, delta(x.FramesPerSecond, group), delta(x.FramesPerSecondPPM, inUnit(trials.PPM)))
 		}
 		if measuresItself {
 			for i, c := range own.Columns {

@@ -3,6 +3,7 @@ package report
 import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // eventsOf is the table of the events in the trials of rows; nil where the method has none.
@@ -14,7 +15,7 @@ func (d *Document) eventsOf(rows []v1alpha1.ResultRow) *partsTable {
 	t := &partsTable{title: "Events", grid: &grid{columns: []column{{"", "event", true}, rowColumn, {"", "times", false}}}}
 	kinds, columns := own.EventColumns()
 	for _, c := range columns[kinds[0]] {
-		if c.Unit == method.LongNanoseconds {
+		if c.Unit == trials.LongNanoseconds {
 			t.grid.columns = append(t.grid.columns, column{"took, ms", c.Name, false})
 			continue
 		}

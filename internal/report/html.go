@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -270,9 +271,9 @@ func (d *Document) facts() []fact {
 		return nil
 	}
 	var throughput []v1alpha1.ResultRow
-	var trials int64
+	var number int64
 	for _, row := range d.Rows {
-		trials += int64(row.Trials)
+		number += int64(row.Trials)
 		if method.IsThroughput(&row) {
 			throughput = append(throughput, row)
 		}
@@ -289,7 +290,7 @@ func (d *Document) facts() []fact {
 			doubt = fmt.Sprintf(", without %s in doubt", quantity(int64(count), "row"))
 		}
 		facts = append(facts,
-			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return method.Offered(&r).BitsPerSecond }), unit.name + doubt},
+			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.name + doubt},
 			shareOfFact(throughput, doubt))
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
@@ -301,7 +302,7 @@ func (d *Document) facts() []fact {
 			judged++
 		}
 	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(trials, "trial")})
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(number, "trial")})
 }
 
 // atReceivers returns an addition to the heading if the rates of the rows count a frame at
@@ -319,9 +320,9 @@ func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
 	if ofFullLoad(rows) {
 		f.Unit = "% by sender" + doubt
 	}
-	lowest, highest := method.OfferedByPort(&rows[0])
+	lowest, highest := trials.OfferedByPort(&rows[0])
 	for _, row := range rows {
-		low, high := method.OfferedByPort(&row)
+		low, high := trials.OfferedByPort(&row)
 		lowest, highest = min(lowest, low), max(highest, high)
 	}
 	f.Value = strings.Replace(rangeOf(lowest, highest), "-", " – ", 1)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // IntervalTable shows what each port does while a trial runs, for those who follow it: a
 // line for each port, and for each class of streams where there are several, in at most
 // so many lines. Lost frames are those since the beginning of the trial.
-func IntervalTable(i method.Interval, lines int) []string {
+func IntervalTable(i trials.Interval, lines int) []string {
 	unit := unitFor(highestBits(i))
 	g := &grid{columns: []column{
 		{name: "port", left: true}, {heading: "offered", name: "frames/s"}, {heading: "offered", name: unit.name},
@@ -24,7 +24,7 @@ func IntervalTable(i method.Interval, lines int) []string {
 	if most := max(2, lines-2); len(shown) > most {
 		shown = shown[:most-1]
 	}
-	several := slices.ContainsFunc(i.Ports, func(p method.PortInterval) bool { return p.Class != i.Ports[0].Class })
+	several := slices.ContainsFunc(i.Ports, func(p trials.PortInterval) bool { return p.Class != i.Ports[0].Class })
 	for _, p := range shown {
 		g.rows = append(g.rows, portCells(i, p, several, unit))
 	}
@@ -37,7 +37,7 @@ func IntervalTable(i method.Interval, lines int) []string {
 
 // portCells is the line of a port. What the port does not do, or what is not known of it,
 // has no number.
-func portCells(i method.Interval, p method.PortInterval, withClass bool, unit bitUnit) []string {
+func portCells(i trials.Interval, p trials.PortInterval, withClass bool, unit bitUnit) []string {
 	cells := []string{p.Port, "", "", "", "", "", "", ""}
 	if withClass {
 		cells[0] += " " + p.Class
@@ -58,7 +58,7 @@ func portCells(i method.Interval, p method.PortInterval, withClass bool, unit bi
 }
 
 // IntervalLine summarizes an interval of a running trial over all ports, in one line.
-func IntervalLine(i method.Interval) string {
+func IntervalLine(i trials.Interval) string {
 	var sent, bytes, received, lost uint64
 	var latency traffic.Latency
 	for _, p := range i.Ports {
@@ -81,7 +81,7 @@ func IntervalLine(i method.Interval) string {
 }
 
 // highestBits is the highest bit rate of a port.
-func highestBits(i method.Interval) (highest int64) {
+func highestBits(i trials.Interval) (highest int64) {
 	for _, p := range i.Ports {
 		highest = max(highest, perSecond(8*p.Tx.Bytes, i.Length), perSecond(8*p.Rx.Bytes, i.Length))
 	}

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-func anInterval(ports ...method.PortInterval) method.Interval {
-	return method.Interval{At: 3 * time.Second, Length: 2 * time.Second, Gaps: true, Ports: ports}
+func anInterval(ports ...trials.PortInterval) trials.Interval {
+	return trials.Interval{At: 3 * time.Second, Length: 2 * time.Second, Gaps: true, Ports: ports}
 }
 
-func aPort(name string) method.PortInterval {
-	return method.PortInterval{
+func aPort(name string) trials.PortInterval {
+	return trials.PortInterval{
 		ClassAt: traffic.ClassAt{Port: name, Class: "unicast"}, Intended: 4_000_000,
 		Tx: traffic.TxSample{Sent: 3_000_000, Bytes: 192_000_000}, TxTotal: traffic.TxSample{Sent: 4_500_000},
 		Rx: traffic.RxSample{
@@ -38,7 +38,7 @@ func TestIntervalTable(t *testing.T) {
 	if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("\n%s\nwant:\n%s", got, want)
 	}
-	var many []method.PortInterval
+	var many []trials.PortInterval
 	for range 20 {
 		many = append(many, aPort("p"))
 	}
@@ -60,7 +60,7 @@ func TestIntervalLine(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	// What an engine does not know is left out, and no 0.
-	i.Gaps, i.Ports = false, []method.PortInterval{{Tx: traffic.TxSample{Sent: 1000, Bytes: 64_000}}}
+	i.Gaps, i.Ports = false, []trials.PortInterval{{Tx: traffic.TxSample{Sent: 1000, Bytes: 64_000}}}
 	if got, want := IntervalLine(i), "offered 500 frames/s, 0.256 Mbit/s, received 0 frames/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

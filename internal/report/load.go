@@ -8,7 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -26,7 +26,7 @@ const (
 // ofFullLoad reports whether the load of some rows is a share of what the profile lets ports send
 // of their line rate.
 func ofFullLoad(rows []v1alpha1.ResultRow) bool {
-	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) })
+	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return trials.OfFullLoad(&row) })
 }
 
 // loadHeading is above rates of rows.
@@ -42,7 +42,7 @@ var ofFullLoadColumn = column{"intended", "of full load", true}
 
 // intendedColumn returns the column of the intended load of a test.
 func intendedColumn(rows []v1alpha1.ResultRow) column {
-	percent := func(row v1alpha1.ResultRow) bool { return method.OfFullLoad(&row) && !row.Load.IsRate() }
+	percent := func(row v1alpha1.ResultRow) bool { return trials.OfFullLoad(&row) && !row.Load.IsRate() }
 	if slices.ContainsFunc(rows, percent) {
 		return ofFullLoadColumn
 	}
@@ -67,7 +67,7 @@ func shareColumn(rows []v1alpha1.ResultRow) column {
 
 // shareCell is the share of line rate that the ports offered in a row.
 func shareCell(row *v1alpha1.ResultRow) string {
-	return rangeOf(method.OfferedByPort(row))
+	return rangeOf(trials.OfferedByPort(row))
 }
 
 // rangeOf writes parts per million as percent, as a range where they differ.
@@ -82,7 +82,7 @@ func rangeOf(lowest, highest int64) string {
 // rate", "24.0000-56.0000% of line rate by sender".
 func shareInWords(row *v1alpha1.ResultRow) string {
 	text := shareCell(row) + "% of line rate"
-	if method.OfFullLoad(row) {
+	if trials.OfFullLoad(row) {
 		text += " by sender"
 	}
 	return text

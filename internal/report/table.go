@@ -5,6 +5,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // latencyHeading is above latency, with what the engines time: from the first bit of a
@@ -74,7 +75,7 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		case withIntended:
 			cells = append(cells, "-")
 		}
-		switch offered := method.Offered(&row); {
+		switch offered := trials.Offered(&row); {
 		case withFrames && known:
 			cells = append(cells, group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), shareCell(&row))
 		case withFrames:
@@ -108,7 +109,7 @@ func unmeasured(row *v1alpha1.ResultRow) bool {
 // which is another one. In a table without such a row the two are the same, and where loads
 // are asked for, the table has them.
 func showsIntended(row v1alpha1.ResultRow) bool {
-	return !unmeasured(&row) && method.OfferedOther(&row)
+	return !unmeasured(&row) && trials.OfferedOther(&row)
 }
 
 // lostCell returns the number of lost frames. It is "-" if groups are joined or left during
@@ -121,7 +122,7 @@ func lostCell(row *v1alpha1.ResultRow) string {
 }
 
 // cell writes the number of a method's own column.
-func cell(c method.Column, row *v1alpha1.ResultRow) string {
+func cell(c trials.Column, row *v1alpha1.ResultRow) string {
 	n, ok := c.Value(row)
 	if !ok {
 		return "-"
@@ -130,15 +131,15 @@ func cell(c method.Column, row *v1alpha1.ResultRow) string {
 }
 
 // inUnit returns the function that formats numbers of a unit.
-func inUnit(unit method.Unit) func(int64) string {
+func inUnit(unit trials.Unit) func(int64) string {
 	switch unit {
-	case method.PPM:
+	case trials.PPM:
 		return func(n int64) string { return fixed(n, 10_000, 4) }
-	case method.Nanoseconds:
+	case trials.Nanoseconds:
 		return micros
-	case method.YesNo:
+	case trials.YesNo:
 		return func(n int64) string { return map[int64]string{0: "no", 1: "yes"}[n] }
-	case method.LongNanoseconds:
+	case trials.LongNanoseconds:
 		return func(n int64) string { return fixed(n, 1_000_000, 3) }
 	}
 	return group

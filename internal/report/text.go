@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // Text is the result for people: what it is, a table per test, and with what it
@@ -54,7 +55,7 @@ func (d *Document) Text() string {
 func (d *Document) highestBitRate() int64 {
 	var highest int64
 	for _, row := range d.Rows {
-		highest = max(highest, method.Offered(&row).BitsPerSecond)
+		highest = max(highest, trials.Offered(&row).BitsPerSecond)
 	}
 	return highest
 }
@@ -338,14 +339,14 @@ func RowLine(row v1alpha1.ResultRow) string {
 	frames := row.Frames.OrZero()
 	var parts []string
 	if row.Frames != nil {
-		offered := method.Offered(&row)
+		offered := trials.Offered(&row)
 		unit := unitFor(offered.BitsPerSecond)
 		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s",
 			group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), unit.name, shareInWords(&row)))
-		if method.OfferedOther(&row) {
+		if trials.OfferedOther(&row) {
 			parts[0] += fmt.Sprintf(" (of an intended %s%%)", fixed(frames.LineRatePPM, 10_000, 4))
 		}
-		if method.OfFullLoad(&row) && row.Load == "" {
+		if trials.OfFullLoad(&row) && row.Load == "" {
 			parts[0] += fmt.Sprintf(", %s%% of full load", fixed(frames.LineRatePPM, 10_000, 4))
 		}
 	}
@@ -366,7 +367,7 @@ func RowLine(row v1alpha1.ResultRow) string {
 
 // numbersOf are the numbers of a method's own columns in words: "loss 55.0000 %",
 // "burst avg 3,999 frames", "head of line blocking no".
-func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
+func numbersOf(own trials.Definition, row *v1alpha1.ResultRow) []string {
 	var words []string
 	for _, c := range own.Columns {
 		if _, ok := c.Value(row); !ok {
@@ -374,7 +375,7 @@ func numbersOf(own method.Definition, row *v1alpha1.ResultRow) []string {
 		}
 		label, unit, named := strings.Cut(c.Heading, ", ")
 		switch {
-		case c.Unit == method.YesNo:
+		case c.Unit == trials.YesNo:
 			words = append(words, fmt.Sprintf("%s %s %s", c.Heading, c.Name, cell(c, row)))
 		case named:
 			words = append(words, fmt.Sprintf("%s %s %s %s", label, c.Name, cell(c, row), unit))

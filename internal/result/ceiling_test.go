@@ -10,14 +10,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/version"
 )
 
 // calibrated is a row of a switch on a bed whose tester alone passes 40 % of line rate
 // and fails at 40.5 %, with a latency of 5 us on average.
-func calibrated(out method.Outcome) Input {
+func calibrated(out trials.Outcome) Input {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
 		Bed: &v1alpha1.TestBed{}, Outcome: out, Time: at,
@@ -47,24 +47,24 @@ func atRate(load v1alpha1.Load) plan.Step { return plan.AtLoad(load, time.Second
 
 func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
 	const ceiling = "above what the tester passes by itself, 40% with frames of 64 bytes by the calibration of test bed loops"
-	trial := func(ppm int64, lost uint64) *method.Trial {
-		return &method.Trial{LoadPPM: ppm, Intended: 100, Sent: 100, Received: 100 - lost, Lost: lost, Duration: time.Second}
+	trial := func(ppm int64, lost uint64) *trials.Trial {
+		return &trials.Trial{LoadPPM: ppm, Intended: 100, Sent: 100, Received: 100 - lost, Lost: lost, Duration: time.Second}
 	}
 	for name, tc := range map[string]struct {
 		size int
-		out  method.Outcome
+		out  trials.Outcome
 		want string
 	}{
-		"a search that ended above":        {64, method.Outcome{LoadPPM: 400_000, Trial: trial(400_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 401_000}}, ceiling},
-		"a search that ended below":        {64, method.Outcome{LoadPPM: 398_000, Trial: trial(398_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 399_000}}, ""},
-		"a device that lost nothing above": {64, method.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 0)}, ""},
-		"a device that lost above":         {64, method.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 1)}, ceiling},
-		"a device that lost below":         {64, method.Outcome{LoadPPM: 300_000, Trial: trial(300_000, 1)}, ""},
-		"the tester passed line rate":      {1518, method.Outcome{LoadPPM: 990_000, Trial: trial(990_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 1_000_000}}, ""},
-		"a loss above, at a rate":          {64, method.Outcome{Step: atRate("7440001pps"), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ceiling},
-		"a loss below, at a rate":          {64, method.Outcome{Step: atRate("5Mpps"), LoadPPM: 336_000, Trial: trial(336_000, 1)}, ""},
-		"a loss above of its own streams":  {64, method.Outcome{FramesPerSecond: big.NewRat(7_440_000, 1), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ""},
-		"a search without a limit":         {64, method.Outcome{LoadPPM: 1_000_000, Trial: trial(1_000_000, 0), Search: &v1alpha1.SearchSummary{}}, ""},
+		"a search that ended above":        {64, trials.Outcome{LoadPPM: 400_000, Trial: trial(400_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 401_000}}, ceiling},
+		"a search that ended below":        {64, trials.Outcome{LoadPPM: 398_000, Trial: trial(398_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 399_000}}, ""},
+		"a device that lost nothing above": {64, trials.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 0)}, ""},
+		"a device that lost above":         {64, trials.Outcome{LoadPPM: 500_000, Trial: trial(500_000, 1)}, ceiling},
+		"a device that lost below":         {64, trials.Outcome{LoadPPM: 300_000, Trial: trial(300_000, 1)}, ""},
+		"the tester passed line rate":      {1518, trials.Outcome{LoadPPM: 990_000, Trial: trial(990_000, 0), Search: &v1alpha1.SearchSummary{UpperBoundPPM: 1_000_000}}, ""},
+		"a loss above, at a rate":          {64, trials.Outcome{Step: atRate("7440001pps"), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ceiling},
+		"a loss below, at a rate":          {64, trials.Outcome{Step: atRate("5Mpps"), LoadPPM: 336_000, Trial: trial(336_000, 1)}, ""},
+		"a loss above of its own streams":  {64, trials.Outcome{FramesPerSecond: big.NewRat(7_440_000, 1), LoadPPM: 499_968, Trial: trial(499_968, 1)}, ""},
+		"a search without a limit":         {64, trials.Outcome{LoadPPM: 1_000_000, Trial: trial(1_000_000, 0), Search: &v1alpha1.SearchSummary{}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.out.Step.Size = plan.Bytes(tc.size)
@@ -86,7 +86,7 @@ func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
 // A late engine's row has the load that was offered, and says so. So has one whose
 // latency is little above the tester's own.
 func TestRowsThatSayMore(t *testing.T) {
-	in := calibrated(method.Outcome{})
+	in := calibrated(trials.Outcome{})
 	for avg, want := range map[int64]string{
 		5_100:  "the latency is mostly the tester's own: without the device it is 5.000 us on average",
 		10_000: "the latency is mostly the tester's own",

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // rowAt is a row of a test at a frame size.
@@ -148,7 +148,7 @@ func TestDurationsAreRounded(t *testing.T) {
 	for ns, want := range map[int64]string{
 		0: "0.000 us", 2_377: "2.377 us", 999_999: "999.999 us", 1_234_567: "1.235 ms", 1_500_000_000: "1.500 s", 3_600_000_000_000: "3,600.000 s",
 	} {
-		if got := method.TimeText(ns); got != want {
+		if got := trials.TimeText(ns); got != want {
 			t.Errorf("%d ns is %q, want %q", ns, got, want)
 		}
 	}

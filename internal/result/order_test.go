@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -14,18 +14,18 @@ import (
 func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ordering bool
-		trial    *method.Trial
+		trial    *trials.Trial
 		want     []*int64
 	}{
-		"counted":      {true, &method.Trial{Sent: 9, Received: 9, Duplicate: 1, Reordered: 2, OutOfSequence: 3}, []*int64{new(int64(1)), new(int64(2)), new(int64(3))}},
-		"none":         {true, &method.Trial{Sent: 9, Received: 9}, []*int64{new(int64), new(int64), new(int64)}},
-		"not counted":  {false, &method.Trial{Sent: 9, Received: 9}, []*int64{nil, nil, nil}},
-		"some of them": {false, &method.Trial{Sent: 9, Received: 9, Duplicate: 1}, []*int64{nil, nil, nil}},
+		"counted":      {true, &trials.Trial{Sent: 9, Received: 9, Duplicate: 1, Reordered: 2, OutOfSequence: 3}, []*int64{new(int64(1)), new(int64(2)), new(int64(3))}},
+		"none":         {true, &trials.Trial{Sent: 9, Received: 9}, []*int64{new(int64), new(int64), new(int64)}},
+		"not counted":  {false, &trials.Trial{Sent: 9, Received: 9}, []*int64{nil, nil, nil}},
+		"some of them": {false, &trials.Trial{Sent: 9, Received: 9, Duplicate: 1}, []*int64{nil, nil, nil}},
 		"no trial":     {true, nil, []*int64{nil, nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := Row(plan.Plan{}, Input{
-				Bed: &v1alpha1.TestBed{}, Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: method.Outcome{Trial: tc.trial},
+				Bed: &v1alpha1.TestBed{}, Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: trials.Outcome{Trial: tc.trial},
 			})
 			for i, got := range []*int64{row.Frames.Duplicate, row.Frames.Reordered, row.Frames.OutOfSequence} {
 				want := tc.want[i]

@@ -6,13 +6,13 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
 // setPortLoads notes what the ports offered of their line rates: of every flow and class,
 // and in all where the profile lets a port send less than line rate.
-func setPortLoads(row *v1alpha1.ResultRow, p plan.Plan, out method.Outcome) {
+func setPortLoads(row *v1alpha1.ResultRow, p plan.Plan, out trials.Outcome) {
 	t := out.Trial
 	if out.FramesPerSecond != nil || out.LoadPPM == 0 {
 		return // The streams are not those of the plan, or no load passed.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -14,12 +14,12 @@ import (
 // What came back and does not count as received is in the row by kind, where the
 // engine checks it.
 func TestRowCountsWhatIsNotReceived(t *testing.T) {
-	trial := &method.Trial{
+	trial := &trials.Trial{
 		Intended: 10, Sent: 10, Received: 3, Lost: 7, Late: 1,
 		Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1},
 		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}, {Kind: traffic.NoteFallback, Text: "by a packet socket"}},
 	}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
 	in.Info.Capabilities = traffic.Capabilities{Ordering: true, FrameChecks: true}
 	row := Row(plan.Plan{}, in)
 	for name, got := range map[string]*int64{
@@ -41,8 +41,8 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 
 // Frames of an earlier trial put a row in doubt, and the reason names the setting.
 func TestStaleFramesNameTheSettleTime(t *testing.T) {
-	trial := &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
+	trial := &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
 	validity, reasons := Judge(in)
 	if validity != v1alpha1.ValidityContended || len(reasons) != 1 {
 		t.Fatalf("%s %q, want one reason", validity, reasons)
@@ -56,18 +56,18 @@ func TestStaleFramesNameTheSettleTime(t *testing.T) {
 
 // A row in whose trials frames were lost has what the device's own counters say of them.
 func TestRowHasTheCountersOfTheDevice(t *testing.T) {
-	trial := func(lost uint64) *method.Trial {
-		return &method.Trial{LoadPPM: 500_000, Sent: 9000, Received: 9000 - lost, Lost: lost,
+	trial := func(lost uint64) *trials.Trial {
+		return &trials.Trial{LoadPPM: 500_000, Sent: 9000, Received: 9000 - lost, Lost: lost,
 			Notes: []traffic.Note{{Kind: traffic.NoteDeviceDropped, Text: "it dropped 7 frames at p1"}}}
 	}
 	for name, c := range map[string]struct {
-		outcome method.Outcome
+		outcome trials.Outcome
 		want    string
 	}{
-		"the trial of the row":                {method.Outcome{Trial: trial(7)}, "it dropped 7 frames at p1"},
-		"no frame was lost":                   {method.Outcome{Trial: trial(0)}, ""},
-		"the trial that ended the search":     {method.Outcome{Trial: trial(0), Failed: trial(1007)}, "at 50%, where the search ended and 1,007 frames were lost, it dropped 7 frames at p1"},
-		"the search ended for another reason": {method.Outcome{Trial: trial(0), Failed: trial(0)}, ""},
+		"the trial of the row":                {trials.Outcome{Trial: trial(7)}, "it dropped 7 frames at p1"},
+		"no frame was lost":                   {trials.Outcome{Trial: trial(0)}, ""},
+		"the trial that ended the search":     {trials.Outcome{Trial: trial(0), Failed: trial(1007)}, "at 50%, where the search ended and 1,007 frames were lost, it dropped 7 frames at p1"},
+		"the search ended for another reason": {trials.Outcome{Trial: trial(0), Failed: trial(0)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: c.outcome}).Message; got != c.want {

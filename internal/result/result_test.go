@@ -13,15 +13,15 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/version"
 )
 
 // latencyOf counts latencies as an engine does.
-func latencyOf(values []uint64) method.Latency {
-	l := method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount), MinNs: values[0]}
+func latencyOf(values []uint64) trials.Latency {
+	l := trials.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int), Buckets: make([]uint64, traffic.BucketCount), MinNs: values[0]}
 	for i, v := range values {
 		l.Count++
 		l.MinNs, l.MaxNs = min(l.MinNs, v), max(l.MaxNs, v)
@@ -44,7 +44,7 @@ func TestSummaryRoundsOnce(t *testing.T) {
 	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
-	if s := Summary(method.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}, 1); s != nil {
+	if s := Summary(trials.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}, 1); s != nil {
 		t.Errorf("%+v of no frame", s)
 	}
 	one := Summary(latencyOf([]uint64{77}), 1)
@@ -77,9 +77,9 @@ func TestPercentilesAreWithinABucket(t *testing.T) {
 }
 
 func TestValidity(t *testing.T) {
-	short := &method.Trial{Intended: 100, Sent: 90, Duration: time.Second}
-	whole := func(notes ...traffic.Note) *method.Trial {
-		return &method.Trial{Intended: 100, Sent: 100, Received: 100, Duration: time.Second, Notes: notes}
+	short := &trials.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	whole := func(notes ...traffic.Note) *trials.Trial {
+		return &trials.Trial{Intended: 100, Sent: 100, Received: 100, Duration: time.Second, Notes: notes}
 	}
 	foreign := traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used 1.3 of 2 processors"}
 	dropped := traffic.Note{Kind: traffic.NoteReceiver, Text: "p2 dropped 3 frames"}
@@ -99,8 +99,8 @@ func TestValidity(t *testing.T) {
 	tests := map[string]struct {
 		device  v1alpha1.Device
 		driver  string
-		trial   *method.Trial
-		limit   *method.Trial
+		trial   *trials.Trial
+		limit   *trials.Trial
 		want    v1alpha1.Validity
 		reasons []string
 	}{
@@ -125,9 +125,9 @@ func TestValidity(t *testing.T) {
 		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s", model}},
 		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValiditySimulated, []string{model}},
 		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValiditySimulated, []string{model}},
-		"too many came back":        {simulated, "", &method.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
+		"too many came back":        {simulated, "", &trials.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
 		"another process sent":      {back, "igb", whole(traffic.Note{Kind: traffic.NoteMiscount, Text: "the card sent 900 others"}), nil, v1alpha1.ValidityContended, []string{"the card sent 900 others"}},
-		"a card did not send": {back, "igb", &method.Trial{Intended: 2, Sent: 1, CardUnsent: 1, Received: 1, Duration: time.Second, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
+		"a card did not send": {back, "igb", &trials.Trial{Intended: 2, Sent: 1, CardUnsent: 1, Received: 1, Duration: time.Second, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
 			v1alpha1.ValidityGeneratorBound, []string{"the card did not send 1 frame"}},
 		"reordered by its queues": {back, "igb", reordered, nil, v1alpha1.ValidityGeneratorBound, []string{"7 reordered frames came into p2"}},
 		"nothing ran":             {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
@@ -137,7 +137,7 @@ func TestValidity(t *testing.T) {
 			in := Input{
 				Bed:     &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{Device: tc.device}},
 				Info:    traffic.Info{Ports: []traffic.PortInfo{{Name: "p1", Driver: tc.driver}}},
-				Outcome: method.Outcome{Trial: tc.trial, Limit: tc.limit},
+				Outcome: trials.Outcome{Trial: tc.trial, Limit: tc.limit},
 			}
 			got, reasons := Judge(in)
 			if got != tc.want || len(reasons) != len(tc.reasons) {
@@ -154,8 +154,8 @@ func TestValidity(t *testing.T) {
 
 // What did not happen is graver than anything about the tester.
 func TestWhatDidNotHappenIsInvalid(t *testing.T) {
-	short := &method.Trial{Intended: 100, Sent: 90, Duration: time.Second}
-	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
+	short := &trials.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
 	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "the device was not reset" {
 		t.Errorf("%s %q", validity, reasons)
 	}
@@ -166,7 +166,7 @@ func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, Size: plan.Bytes(64), Load: "throughput"}
-	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Step: step, Message: "not measured"}})
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Step: step, Message: "not measured"}})
 	if row.Load != "throughput" || row.Frames.LineRatePPM != 0 || row.Frames.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
 	}
@@ -174,8 +174,8 @@ func TestRowWithoutATrial(t *testing.T) {
 
 // The row's message reports frames that arrived at a wrong port.
 func TestMisdeliveredFramesAreTold(t *testing.T) {
-	trial := &method.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
-	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{Trial: trial, Message: "so it is"}})
+	trial := &trials.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
+	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Message: "so it is"}})
 	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%q, %s", row.Message, row.Validity)
 	}
@@ -186,7 +186,7 @@ func TestACalibratedBed(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
 		Bed:     &v1alpha1.TestBed{},
-		Outcome: method.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+		Outcome: trials.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
 		Calibration: &v1alpha1.CalibrationStatus{
 			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
 			FrameSizes: []v1alpha1.CalibratedFrameSize{{FrameSize: 64}},
@@ -209,7 +209,7 @@ func TestACalibratedBed(t *testing.T) {
 // A device that is reset on purpose takes its links down.
 func TestAResetIsNoDisturbance(t *testing.T) {
 	note := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 went down"}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: method.Outcome{DeviceReset: true, Trial: &method.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
+	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{DeviceReset: true, Trial: &trials.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
 	if validity, reasons := Judge(in); validity != v1alpha1.ValidityValid || len(reasons) > 0 {
 		t.Errorf("%s %q", validity, reasons)
 	}

@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -127,7 +127,7 @@ func nearTheOrderFloor(in Input, frames *v1alpha1.FrameSection) string {
 
 // Summary rounds a latency to whole nanoseconds, of so many received frames; nil
 // when none was timed. Jitter that the engine did not measure is absent.
-func Summary(l method.Latency, received uint64) *v1alpha1.LatencySummary {
+func Summary(l trials.Latency, received uint64) *v1alpha1.LatencySummary {
 	if l.Count == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ func Summary(l method.Latency, received uint64) *v1alpha1.LatencySummary {
 
 // deviceDropped returns what the device's own counters show of the frames that were lost in
 // the trial of a row, and in the trial that ended its search.
-func deviceDropped(out method.Outcome) []string {
+func deviceDropped(out trials.Outcome) []string {
 	var texts []string
 	if t := out.Trial; t != nil && t.Lost > 0 {
 		texts = notes(t, traffic.NoteDeviceDropped)

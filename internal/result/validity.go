@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/version"
@@ -19,7 +19,7 @@ import (
 type Input struct {
 	Bed     *v1alpha1.TestBed
 	Info    traffic.Info
-	Outcome method.Outcome
+	Outcome trials.Outcome
 	// Calibration of the bed that this one refers to; nil when there is none.
 	Calibration *v1alpha1.CalibrationStatus
 	// Time at which the run began.
@@ -85,7 +85,7 @@ func nothingHappened(in Input) []string {
 // sessionsWereDown: routes were missing at times in the trial that the figures are of, and
 // in its repetition, since a session or the router of the device was down.
 func sessionsWereDown(in Input) []string {
-	return in.ofTrials(func(t *method.Trial) []string {
+	return in.ofTrials(func(t *trials.Trial) []string {
 		return append(notes(t, traffic.NoteSession), notes(t, traffic.NoteRouter)...)
 	})
 }
@@ -102,7 +102,7 @@ func testerWasTheLimit(in Input) []string {
 
 // ofTrials returns the texts that say returns for the trial whose figures a row has, and for
 // the trial that ended its search.
-func (in Input) ofTrials(say func(*method.Trial) []string) []string {
+func (in Input) ofTrials(say func(*trials.Trial) []string) []string {
 	var reasons []string
 	if t := in.Outcome.Trial; t != nil {
 		reasons = say(t)
@@ -116,7 +116,7 @@ func (in Input) ofTrials(say func(*method.Trial) []string) []string {
 }
 
 func testerLostFrames(in Input) []string {
-	return in.ofTrials(func(t *method.Trial) []string {
+	return in.ofTrials(func(t *trials.Trial) []string {
 		reasons := notes(t, traffic.NoteReceiver)
 		if t.CardUnsent > 0 {
 			reasons = append(reasons, notes(t, traffic.NoteCardUnsent)...)
@@ -142,7 +142,7 @@ func testerFellBehind(in Input) []string {
 	if in.Outcome.ByTime {
 		return nil
 	}
-	return in.ofTrials((*method.Trial).Stalls)
+	return in.ofTrials((*trials.Trial).Stalls)
 }
 
 // testerMayHaveReordered: frames of a stream overtook each other, and the tester received
@@ -158,7 +158,7 @@ func testerMayHaveReordered(in Input) []string {
 // othersUsedTheTester includes the trial that ended a search only if it failed for that
 // reason: only then the outcome has it.
 func othersUsedTheTester(in Input) []string {
-	return in.ofTrials(func(t *method.Trial) []string { return notes(t, traffic.NoteForeignLoad) })
+	return in.ofTrials(func(t *trials.Trial) []string { return notes(t, traffic.NoteForeignLoad) })
 }
 
 // testerWasDisturbed: a clock was set or a machine slept while the trial ran, or a link went
@@ -170,7 +170,7 @@ func testerWasDisturbed(in Input) []string {
 	if t := in.Outcome.Trial; t != nil {
 		reasons = notes(t, traffic.NoteClock)
 	}
-	for _, t := range []*method.Trial{in.Outcome.Trial, in.Outcome.Limit} {
+	for _, t := range []*trials.Trial{in.Outcome.Trial, in.Outcome.Limit} {
 		if t != nil && !in.Outcome.DeviceReset {
 			reasons = append(reasons, notes(t, traffic.NoteCounter)...)
 		}
@@ -273,7 +273,7 @@ func (in Input) passedThrough(port string) bool {
 	return slices.ContainsFunc(in.Bed.Spec.Ports, func(p v1alpha1.Port) bool { return p.Name == port && p.PassedThrough })
 }
 
-func notes(t *method.Trial, kind traffic.NoteKind) []string {
+func notes(t *trials.Trial, kind traffic.NoteKind) []string {
 	var texts []string
 	for _, n := range t.Notes {
 		if n.Kind == kind && !slices.Contains(texts, n.Text) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -36,7 +36,7 @@ func TestCardsOfVirtualMachines(t *testing.T) {
 					Ports:  []v1alpha1.Port{{Name: "p1", PassedThrough: tc.passedThrough}},
 				}},
 				Info:    traffic.Info{Ports: []traffic.PortInfo{tc.port}},
-				Outcome: method.Outcome{Trial: &method.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+				Outcome: trials.Outcome{Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
 			})
 			if all := strings.Join(reasons, "\n"); got != tc.want || (tc.reason == "") != (all == "") || !strings.Contains(all, tc.reason) {
 				t.Errorf("%s %q, want %s with %q", got, reasons, tc.want, tc.reason)

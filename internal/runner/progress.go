@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
@@ -52,7 +52,7 @@ func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow, variant v1alpha1.
 }
 
 // event takes in what the lab tells.
-func (p *progress) event(e method.Event, now time.Time) {
+func (p *progress) event(e trials.Event, now time.Time) {
 	if name := e.Step.Name(); name != p.step {
 		p.step, p.inStep, p.offered = name, 0, nil
 	}
@@ -87,7 +87,7 @@ func (p *progress) takes(d time.Duration) time.Duration { return d + p.plan.Sett
 
 // describe describes the current trial in one line: "throughput 512 B: 62.5% for 10s (50%
 // passed, 75% did not)".
-func (p *progress) describe(e method.Event) string {
+func (p *progress) describe(e trials.Event) string {
 	text := e.Step.Name()
 	if e.Duration > 0 {
 		text = fmt.Sprintf("%s %s: %s for %s", e.Step.TestName(), e.Step.Size.Name(), v1alpha1.FormatPPM(e.LoadPPM), e.Duration)

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/search"
 )
 
 // A reader of the progress is not left to wonder why a trial comes twice.
 func TestARepeatedTrialSaysSo(t *testing.T) {
-	e := method.Event{LoadPPM: 500_000, Duration: time.Second}
+	e := trials.Event{LoadPPM: 500_000, Duration: time.Second}
 	if text := new(progress).describe(e); strings.Contains(text, "repeated") {
 		t.Errorf("the first says %q", text)
 	}
@@ -25,9 +25,9 @@ func TestARepeatedTrialSaysSo(t *testing.T) {
 func TestTheOfferedLoadOfAFinishedTrialIsSaid(t *testing.T) {
 	t.Parallel()
 	var p progress
-	e := method.Event{LoadPPM: 750_000, Duration: time.Second, Finished: &method.Trial{Intended: 10_000, Sent: 9_500}}
+	e := trials.Event{LoadPPM: 750_000, Duration: time.Second, Finished: &trials.Trial{Intended: 10_000, Sent: 9_500}}
 	p.event(e, time.Time{})
-	e.LoadPPM, e.Finished = 500_000, &method.Trial{Intended: 10_000, Sent: 9_995}
+	e.LoadPPM, e.Finished = 500_000, &trials.Trial{Intended: 10_000, Sent: 9_995}
 	p.event(e, time.Time{})
 	e.LoadPPM, e.Finished, e.Bracket = 625_000, nil, search.Bracket{PassedPPM: 500_000, FailedPPM: 750_000}
 	if text, want := p.describe(e), "62.5% for 1s (50% passed, 75% (71.25% offered) did not)"; !strings.HasSuffix(text, want) {

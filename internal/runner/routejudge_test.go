@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -55,7 +55,7 @@ func TestExpectedLossOfRoutesIsNoDoubt(t *testing.T) {
 			t.Parallel()
 			cfg := routed(tc.device, 1000, tc.further, tc.test)
 			var shown uint64
-			state := Run(t.Context(), cfg, busy{engine(t, cfg)}, WithIntervals(time.Second, func(i method.Interval) {
+			state := Run(t.Context(), cfg, busy{engine(t, cfg)}, WithIntervals(time.Second, func(i trials.Interval) {
 				shown = 0
 				for _, p := range i.Ports {
 					shown += p.RxTotal.Lost

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/routing"
@@ -54,16 +55,16 @@ func WithObserver(f func(State)) Option {
 
 // WithIntervals calls f with what the ports did in every interval of the trials, while
 // they run, where the engine can say it; see method.WithIntervals.
-func WithIntervals(every time.Duration, f func(method.Interval)) Option {
+func WithIntervals(every time.Duration, f func(trials.Interval)) Option {
 	return func(r *run) { r.every, r.interval = every, f }
 }
 
 // WithEvents calls f with every trial that begins, ends or is tried again. F must not wait.
-func WithEvents(f func(method.Event)) Option { return func(r *run) { r.event = f } }
+func WithEvents(f func(trials.Event)) Option { return func(r *run) { r.event = f } }
 
 // WithCapture calls f with every row that was measured and with what it rests on. F keeps
 // the frames that the engine captured in a file, if there are any.
-func WithCapture(f func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)) Option {
+func WithCapture(f func(v1alpha1.ResultRow, trials.Outcome) (*v1alpha1.CaptureFile, error)) Option {
 	return func(r *run) { r.capture = f }
 }
 
@@ -76,7 +77,7 @@ func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
 func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s } }
 
 // WithRouter lets the run start the routing software of the device anew.
-func WithRouter(router method.Router) Option { return func(r *run) { r.router = router } }
+func WithRouter(router trials.Router) Option { return func(r *run) { r.router = router } }
 
 // run is one run in hand.
 type run struct {
@@ -84,18 +85,18 @@ type run struct {
 	gen       traffic.Generator
 	device    device.Driver
 	speaker   routing.Speaker
-	router    method.Router
+	router    trials.Router
 	dir       string
 	given     []v1alpha1.ResultRow
 	logs      []func(v1alpha1.ResultRow)
 	observers []func(State)
 	// interval is called at regular intervals while trials run; nil if it is not wanted.
-	interval func(method.Interval)
+	interval func(trials.Interval)
 	every    time.Duration
 	// event follows trials; nil if it is not wanted.
-	event func(method.Event)
+	event func(trials.Event)
 	// capture stores captured frames; nil if they are not stored.
-	capture func(v1alpha1.ResultRow, method.Outcome) (*v1alpha1.CaptureFile, error)
+	capture func(v1alpha1.ResultRow, trials.Outcome) (*v1alpha1.CaptureFile, error)
 
 	plan plan.Plan
 	info traffic.Info
@@ -237,7 +238,7 @@ func (r *run) measure(ctx context.Context) error {
 
 // captured keeps the frames that were captured for a row. A row is not lost for a file
 // that cannot be written.
-func (r *run) captured(row *v1alpha1.ResultRow, out method.Outcome) {
+func (r *run) captured(row *v1alpha1.ResultRow, out trials.Outcome) {
 	if r.capture == nil {
 		return
 	}
@@ -290,7 +291,7 @@ func inOrder(rows map[int]v1alpha1.ResultRow) []v1alpha1.ResultRow {
 }
 
 // prepare learns what the generator is and where the neighbors are.
-func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
+func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	var err error
 	if r.info, err = r.gen.Info(ctx); err != nil {
 		return nil, fmt.Errorf("asking the generator what it is: %w", err)
@@ -307,31 +308,31 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 		r.state.Environment = environment(r.cfg.Bed, &r.cfg.Benchmark.Spec, r.plan, r.info)
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
-	hops, err := method.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)
+	hops, err := trials.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)
 	if err != nil {
 		return nil, err
 	}
-	var opts []method.Option
+	var opts []trials.Option
 	if r.device != nil && r.device.Capabilities().Resets {
-		opts = append(opts, method.WithDevice(r.device))
+		opts = append(opts, trials.WithDevice(r.device))
 	}
 	if h, has := r.gen.(routing.Host); has && r.speaker == nil {
 		r.speaker = h.Speaker()
 	}
 	if r.speaker != nil {
-		opts = append(opts, method.WithSpeaker(r.speaker))
+		opts = append(opts, trials.WithSpeaker(r.speaker))
 	}
-	if restarts, is := r.device.(method.Router); is && r.router == nil {
+	if restarts, is := r.device.(trials.Router); is && r.router == nil {
 		r.router = restarts
 	}
 	if r.router != nil {
-		opts = append(opts, method.WithRouter(r.router))
+		opts = append(opts, trials.WithRouter(r.router))
 	}
-	opts = append(opts, method.WithLateness(r.info.Capabilities.Lateness))
+	opts = append(opts, trials.WithLateness(r.info.Capabilities.Lateness))
 	if r.interval != nil {
-		opts = append(opts, method.WithIntervals(r.every, r.info.Capabilities, r.interval))
+		opts = append(opts, trials.WithIntervals(r.every, r.info.Capabilities, r.interval))
 	}
-	lab := method.NewLab(r.gen, r.plan, hops, r.observe, opts...)
+	lab := trials.NewTester(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
 		lab.AddHints(h.search())
 	}
@@ -340,7 +341,7 @@ func (r *run) prepare(ctx context.Context) (*method.Lab, error) {
 }
 
 // observe follows the lab.
-func (r *run) observe(e method.Event) {
+func (r *run) observe(e trials.Event) {
 	now := r.gen.Clock().Now()
 	r.change(func() { r.progress.event(e, now) })
 	if r.event != nil {

@@ -6,7 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -21,7 +21,7 @@ type Prepared struct {
 	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
 	Speaker routing.Speaker
 	// Router of the device, if it can be started anew; nil otherwise.
-	Router method.Router
+	Router trials.Router
 }
 
 // RunVariants runs a benchmark in one process: once for each variant that it

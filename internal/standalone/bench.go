@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics/sink"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/runner"
@@ -35,7 +35,7 @@ type Bench struct {
 	Device string
 	// speaker has the tester's BGP sessions, and router is that of the device; nil without.
 	speaker routing.Speaker
-	router  method.Router
+	router  trials.Router
 	// Baselines of relative gates by their names.
 	Baselines map[string]gate.Baseline
 	// Notes contains the information that a reader of the result needs first.

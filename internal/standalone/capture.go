@@ -13,7 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/capture"
 	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // Captures are the files with frames that were captured, in a directory beside the output
@@ -37,7 +37,7 @@ func NewCaptures(outputFile string, b *v1alpha1.Benchmark) (*Captures, error) {
 
 // Keep writes the frames of the trials that a row rests on. It returns nil when there are
 // none.
-func (c *Captures) Keep(row v1alpha1.ResultRow, out method.Outcome) (*v1alpha1.CaptureFile, error) {
+func (c *Captures) Keep(row v1alpha1.ResultRow, out trials.Outcome) (*v1alpha1.CaptureFile, error) {
 	var trials []capture.Trial
 	if t := out.Trial; t != nil {
 		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)), Frames: t.Captured()})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/version"
 )
@@ -102,7 +102,7 @@ func (s *Stream) Row(row v1alpha1.ResultRow) {
 }
 
 // Event follows the trials.
-func (s *Stream) Event(e method.Event) {
+func (s *Stream) Event(e trials.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -114,7 +114,7 @@ func (s *Stream) Event(e method.Event) {
 }
 
 // Interval queues what ports did in an interval.
-func (s *Stream) Interval(i method.Interval) {
+func (s *Stream) Interval(i trials.Interval) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue(false, s.run.Interval(i, s.time.at(i.Began.Add(i.At)))...)

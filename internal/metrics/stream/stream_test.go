@@ -16,7 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -83,9 +83,9 @@ func newStream(t *testing.T, target Target) *Stream {
 }
 
 // interval ends so long after the beginning of its trial.
-func interval(at time.Duration) method.Interval {
-	ports := []method.PortInterval{{ClassAt: traffic.ClassAt{Port: "p1", Class: "unicast"}, Sends: true}}
-	return method.Interval{Began: time.Now().Truncate(time.Hour), At: at, Length: time.Second, Ports: ports}
+func interval(at time.Duration) trials.Interval {
+	ports := []trials.PortInterval{{ClassAt: traffic.ClassAt{Port: "p1", Class: "unicast"}, Sends: true}}
+	return trials.Interval{Began: time.Now().Truncate(time.Hour), At: at, Length: time.Second, Ports: ports}
 }
 
 func row() v1alpha1.ResultRow {

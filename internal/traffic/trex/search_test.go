@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 	build "nodrop.dev/nodrop/internal/version"
@@ -55,7 +56,7 @@ func (s search) bed() *v1alpha1.TestBed {
 }
 
 // on searches on a server, and returns the row of the result and all trials.
-func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial, []v1alpha1.CalibrationCondition) {
+func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*trials.Trial, []v1alpha1.CalibrationCondition) {
 	t.Helper()
 	e, err := New(t.Context(), Options{Endpoint: at.endpoint, Force: true, TimedFramesPerSecond: s.timed, Ports: []Port{
 		{Name: "left", Index: 0, Addresses: prefixes("198.18.0.2/24")}, {Name: "right", Index: 1, Addresses: prefixes("198.18.0.3/24")},
@@ -99,26 +100,26 @@ func (s search) on(t *testing.T, at suite) (v1alpha1.ResultRow, []*method.Trial,
 	if err != nil {
 		t.Fatal(err)
 	}
-	hops, err := method.Resolve(t.Context(), e, p, info, time.Second)
+	hops, err := trials.Resolve(t.Context(), e, p, info, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var trials []*method.Trial
-	observe := func(event method.Event) {
+	var all []*trials.Trial
+	observe := func(event trials.Event) {
 		if t := event.Finished; t != nil {
-			trials = append(trials, t)
+			all = append(all, t)
 		}
 	}
-	out, err := method.Run(t.Context(), method.NewLab(e, p, hops, observe, method.WithLateness(info.Capabilities.Lateness)), p.Steps[0])
+	out, err := method.Run(t.Context(), trials.NewTester(e, p, hops, observe, trials.WithLateness(info.Capabilities.Lateness)), p.Steps[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := result.Row(p, result.Input{Bed: bed, Info: info, Outcome: out, Calibration: s.calibration, Time: time.Now()})
-	for _, one := range trials {
+	for _, one := range all {
 		t.Logf("%d ppm: sent %d of %d in %s, lost %d, ended early after %s", one.LoadPPM, one.Sent, one.Intended, one.TxTime, one.Lost, one.Ended)
 	}
 	t.Logf("%d ppm, %d of %d offered frames/s, %s %q %q", row.Frames.LineRatePPM, row.Frames.OfferedFramesPerSecond, row.Frames.FramesPerSecond, row.Validity, row.ValidityReasons, row.Message)
-	return row, trials, calibration.Conditions(p, bed, info)
+	return row, all, calibration.Conditions(p, bed, info)
 }
 
 // slowCards skips a test on cards that were too slow for every load, as emulated ones may be
@@ -194,7 +195,7 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 				}
 				s := bench
 				s.port = tc.port
-				row, trials, _ := s.on(t, device)
+				row, all, _ := s.on(t, device)
 				slowCards(t, row)
 				if !result.Trusted(row.Validity) {
 					t.Errorf("%s %q, want Virtual, or Valid of a server on cards", row.Validity, row.ValidityReasons)
@@ -202,9 +203,9 @@ func TestSearchesWithinTheCalibratedRate(t *testing.T) {
 				if f := row.Frames.FramesPerSecond; f < tc.lowest || f > tc.most {
 					t.Errorf("%d frames/s, want %d to %d", f, tc.lowest, tc.most)
 				}
-				early := slices.ContainsFunc(trials, func(t *method.Trial) bool { return t.Ended > 0 })
+				early := slices.ContainsFunc(all, func(t *trials.Trial) bool { return t.Ended > 0 })
 				if early != tc.lossy {
-					t.Errorf("trials were ended early: %v, want %v", early, tc.lossy)
+					t.Errorf("all were ended early: %v, want %v", early, tc.lossy)
 				}
 			})
 		}

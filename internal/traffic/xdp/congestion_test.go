@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 )
 
@@ -115,7 +116,7 @@ func (br *linuxBridge) drops() (n uint64) {
 
 // measure runs a test of frames of 512 bytes on ports of 10M, with all trials that it
 // took.
-func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, method.Outcome, []*method.Trial) {
+func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, trials.Outcome, []*trials.Trial) {
 	br.Helper()
 	var benchmark v1alpha1.Benchmark
 	test.Name = "test"
@@ -146,14 +147,14 @@ func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, method.O
 	if err != nil {
 		br.Fatal(err)
 	}
-	hops, err := method.Resolve(br.Context(), br.engine, p, info, patience)
+	hops, err := trials.Resolve(br.Context(), br.engine, p, info, patience)
 	if err != nil {
 		br.Fatal(err)
 	}
-	var trials []*method.Trial
-	lab := method.NewLab(br.engine, p, hops, func(e method.Event) {
+	var all []*trials.Trial
+	lab := trials.NewTester(br.engine, p, hops, func(e trials.Event) {
 		if e.Finished != nil {
-			trials = append(trials, e.Finished)
+			all = append(all, e.Finished)
 		}
 	})
 	out, err := method.Run(br.Context(), lab, p.Steps[0])
@@ -165,7 +166,7 @@ func (br *linuxBridge) measure(test v1alpha1.Test) (v1alpha1.ResultRow, method.O
 		br.Fatalf("nothing was measured: %s", out.Message)
 	}
 	out.Fill(&row)
-	return row, out, trials
+	return row, out, all
 }
 
 func holb(d time.Duration) v1alpha1.Test {
@@ -179,13 +180,13 @@ func holb(d time.Duration) v1alpha1.Test {
 func TestBridgeDoesNotBlock(t *testing.T) {
 	br := newBed(t).bridged()
 	br.shape("d4", 512, 2000) // 10M are 2349.6 frames/s, of which it gets 3524.4
-	row, out, trials := br.measure(holb(time.Second))
+	row, out, all := br.measure(holb(time.Second))
 	h := row.HeadOfLineBlocking
 	t.Logf("%+v", *h)
 	if h.Blocking == nil || *h.Blocking || h.UncongestedLossPPM != 0 || h.AloneLossPPM != 0 || h.CongestedLossPPM == 0 || h.DelayNs == nil || h.AloneDelayNs == nil {
 		t.Errorf("%+v: want loss on the congested port only (%s)", *h, out.Message)
 	}
-	br.balances(trials)
+	br.balances(all)
 
 	control := &v1alpha1.CongestionControlTest{}
 	control.TrialDuration.Duration = time.Second
@@ -199,18 +200,18 @@ func TestBridgeDoesNotBlock(t *testing.T) {
 	if unsent := out.Trial.Unsent(); unsent != (c.BackPressure == nil) || c.BackPressure != nil && *c.BackPressure {
 		t.Errorf("%+v, less offered than intended: %v: want no back pressure, or no answer", *c, unsent)
 	}
-	br.balances(append(trials, more...))
+	br.balances(append(all, more...))
 }
 
 // balances holds the frames that the trials lost against what the device dropped.
-func (br *linuxBridge) balances(trials []*method.Trial) {
+func (br *linuxBridge) balances(all []*trials.Trial) {
 	br.Helper()
 	var lost uint64
-	for _, trial := range trials {
+	for _, trial := range all {
 		lost += trial.Lost
 	}
 	if drops := br.drops(); lost != drops || lost == 0 {
-		br.Errorf("%d frames were lost in %d trials, the device dropped %d", lost, len(trials), drops)
+		br.Errorf("%d frames were lost in %d trials, the device dropped %d", lost, len(all), drops)
 	}
 }
 

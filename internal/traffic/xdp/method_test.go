@@ -10,13 +10,14 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // lab makes a lab for one test with frames of 512 bytes from p1 to p2, which are
 // ports of 100M in one network, and the test's first step.
-func (b *bed) lab(e traffic.Generator, test v1alpha1.Test, observe func(method.Event)) (*method.Lab, plan.Step) {
+func (b *bed) lab(e traffic.Generator, test v1alpha1.Test, observe func(trials.Event)) (*trials.Tester, plan.Step) {
 	b.Helper()
 	var benchmark v1alpha1.Benchmark
 	benchmark.Spec.Tests = []v1alpha1.Test{test}
@@ -48,11 +49,11 @@ func (b *bed) lab(e traffic.Generator, test v1alpha1.Test, observe func(method.E
 	if err != nil {
 		b.Fatal(err)
 	}
-	hops, err := method.Resolve(b.Context(), e, p, info, 100*time.Millisecond)
+	hops, err := trials.Resolve(b.Context(), e, p, info, 100*time.Millisecond)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return method.NewLab(e, p, hops, observe), p.Steps[0]
+	return trials.NewTester(e, p, hops, observe), p.Steps[0]
 }
 
 // A device that lets 0.51 % of the frames change places with the next is reported

@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -151,7 +152,7 @@ func (d *device) whole(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow) {
 }
 
 // sentAll reports whether the tester sent every frame of a trial, if there was one.
-func sentAll(trial *method.Trial) bool { return trial == nil || trial.Sent == trial.Intended }
+func sentAll(trial *trials.Trial) bool { return trial == nil || trial.Sent == trial.Intended }
 
 // delay makes the device forward every test frame so much later.
 func (d *device) delay(by time.Duration) {

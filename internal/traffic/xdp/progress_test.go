@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -181,10 +182,10 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 			}}
 			test.Throughput.TrialDuration.Duration = tc.trial
 			test.Throughput.SearchTrialDuration.Duration = tc.trial
-			var trials []*method.Trial
-			lab, step := bed.lab(e, test, func(event method.Event) {
+			var all []*trials.Trial
+			lab, step := bed.lab(e, test, func(event trials.Event) {
 				if event.Finished != nil {
-					trials = append(trials, event.Finished)
+					all = append(all, event.Finished)
 				}
 			})
 			out, err := method.Run(t.Context(), lab, step)
@@ -195,11 +196,11 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 				t.Errorf("found %+v", out)
 			}
 			ended := 0
-			for i, trial := range trials {
+			for i, trial := range all {
 				lowest := trial.LoadPPM == step.Search.MinPPM
 				// A trial is run again in full where the tester was not steady enough to tell
 				// that it was the device which lost so few frames.
-				again := slices.ContainsFunc(trials[:i], func(e *method.Trial) bool { return e.Ended > 0 && e.LoadPPM == trial.LoadPPM })
+				again := slices.ContainsFunc(all[:i], func(e *trials.Trial) bool { return e.Ended > 0 && e.LoadPPM == trial.LoadPPM })
 				if trial.Ended > 0 {
 					ended++
 				}
@@ -211,7 +212,7 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 				}
 			}
 			if tc.loses != (ended > 0) {
-				t.Errorf("%d trials ended early", ended)
+				t.Errorf("%d all ended early", ended)
 			}
 		})
 	}

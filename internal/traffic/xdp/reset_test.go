@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
 )
 
 // arrivedAtDevice returns the number of frames that have come to d1.
@@ -63,7 +64,7 @@ func TestResetOfABridge(t *testing.T) {
 	const outage = 2000 // frames
 	var down, up moment
 	asked := 0
-	lab, step := bed.lab(e, test, func(event method.Event) {
+	lab, step := bed.lab(e, test, func(event trials.Event) {
 		if event.Ask == "" {
 			return
 		}
@@ -120,7 +121,7 @@ func TestResetThatTakesTheLinkDown(t *testing.T) {
 	test := v1alpha1.Test{Name: "reset", Reset: &v1alpha1.ResetTest{Kind: v1alpha1.ResetHardware, Method: v1alpha1.ResetByTimestamp, Load: "20%"}}
 	test.Reset.LeadTime.Duration, test.Reset.TrialDuration.Duration = 300*time.Millisecond, 2*time.Second
 	var down, up moment
-	lab, step := bed.lab(e, test, func(event method.Event) {
+	lab, step := bed.lab(e, test, func(event trials.Event) {
 		if event.Ask == "" {
 			return
 		}

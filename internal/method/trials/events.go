@@ -1,0 +1,215 @@
+package trials
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// EventKind names what happens in a trial besides sending.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventReset resets the device, or asks a person to do it.
+	EventReset EventKind = "Reset"
+	// EventJoin and EventLeave change memberships of multicast groups.
+	EventJoin  EventKind = "Join"
+	EventLeave EventKind = "Leave"
+	// EventAnnounce and EventWithdraw change routes.
+	EventAnnounce EventKind = "Announce"
+	EventWithdraw EventKind = "Withdraw"
+	// EventRefresh asks for all routes of a session again.
+	EventRefresh EventKind = "Refresh"
+	// EventRestart restarts the BGP of the device.
+	EventRestart EventKind = "Restart"
+)
+
+// Moment is the time at which an event is to begin in the trials of a test.
+type Moment struct {
+	Kind EventKind
+	// At is the time since the beginning of sending.
+	At time.Duration
+}
+
+// Stamp contains the times of an event of a trial.
+type Stamp struct {
+	// Kind of the event.
+	Kind EventKind
+	// Due is the time at which the event was to begin, Began and Ended are the times at
+	// which it did. All count from the beginning of sending, by the clock of the tester.
+	Due, Began, Ended time.Duration
+	// Ports contains the time at which each port did its part, by the clock of the port's
+	// host, which also times frames. It is empty for events in which no port takes part.
+	Ports traffic.Moments
+}
+
+// Action is an activity in a trial besides sending. All actions of a trial run in parallel.
+// A trial that is repeated, since the generator failed or only just fell short, begins from
+// the start.
+type Action struct {
+	// before is called before sending begins. again reports whether it was called for this
+	// trial already, and the rest may have happened. It may be nil.
+	before func(ctx context.Context, again bool) error
+	// kind, at and does are the event: does is called so long after the beginning of
+	// sending, and the trial is not over before it has returned. Its error voids the
+	// trial. Does is nil when there is no event.
+	kind EventKind
+	at   time.Duration
+	does func(ctx context.Context) (traffic.Moments, error)
+	// alongside runs from the beginning of sending. It returns when ctx ends, which it
+	// does once frames have settled, and can fail for itself only. Stop ends the sending
+	// early; frames settle then as ever. It may be nil.
+	alongside func(ctx context.Context, stop func())
+	// settled waits, in place of the settling time, until the counters can be read. It
+	// may be nil.
+	settled func(ctx context.Context) error
+	// finish adds the results of the action to the trial, before the trial is reported. It
+	// may be nil.
+	finish func(*Trial)
+	// EndsSessions reports whether BGP sessions go down by the event, on purpose.
+	EndsSessions bool
+
+	begun *bool
+}
+
+// Prepared is an action that happens before the trial only.
+func Prepared(before func(ctx context.Context, again bool) error) Action {
+	return Action{before: before, begun: new(bool)}
+}
+
+// Timed is an event that happens at a time after the beginning of sending.
+func Timed(kind EventKind, at time.Duration, does func(context.Context) (traffic.Moments, error)) Action {
+	return Action{kind: kind, at: at, does: does, begun: new(bool)}
+}
+
+// Finished is an action that adds to the trial only.
+func Finished(finish func(*Trial)) Action {
+	return Action{finish: finish, begun: new(bool)}
+}
+
+// After is the action with something that is called before sending begins.
+func (a Action) After(before func(ctx context.Context, again bool) error) Action {
+	a.before = before
+	return a
+}
+
+func (a Action) begin(ctx context.Context) error {
+	again := *a.begun
+	*a.begun = true
+	if a.before == nil {
+		return nil
+	}
+	return a.before(ctx, again)
+}
+
+// happen waits until the event of an action is due, and lets it happen.
+func (a Action) happen(ctx context.Context, clock traffic.Clock, begin time.Time) (Stamp, error) {
+	s := Stamp{Kind: a.kind, Due: a.at}
+	if err := clock.Sleep(ctx, begin.Add(a.at).Sub(clock.Now())); err != nil {
+		return s, err
+	}
+	s.Began = clock.Now().Sub(begin)
+	var err error
+	s.Ports, err = a.does(ctx)
+	s.Ended = clock.Now().Sub(begin)
+	return s, err
+}
+
+// OverdueError reports that events of a trial had not ended long after sending had.
+type OverdueError struct {
+	// Events are the kinds of all events of the trial.
+	Events []EventKind
+	// After is the time that was waited for them.
+	After time.Duration
+}
+
+// Error names the events, and how long they were waited for.
+func (e *OverdueError) Error() string {
+	return fmt.Sprintf("the events of the trial (%v) had not ended %s after the end of sending", e.Events, e.After)
+}
+
+// kindsOf are the kinds of the events among actions.
+func kindsOf(acts []Action) []EventKind {
+	var kinds []EventKind
+	for _, a := range acts {
+		if a.does != nil {
+			kinds = append(kinds, a.kind)
+		}
+	}
+	return kinds
+}
+
+// hold waits while the generator sends, lets the actions happen meanwhile, and then
+// lets frames settle. It returns when the events happened. The first event that fails
+// ends the trial.
+func (l *Tester) hold(ctx context.Context, trial traffic.Trial, settle time.Duration, acts []Action) ([]Stamp, error) {
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	clock := l.Generator.Clock()
+	begin := clock.Now()
+	var events, others []func()
+	stamps := make([]*Stamp, len(acts))
+	for i, a := range acts {
+		if a.does != nil {
+			events = append(events, clock.Go(func() {
+				s, err := a.happen(ctx, clock, begin)
+				if err != nil {
+					abort(err)
+				}
+				stamps[i] = &s
+			}))
+		}
+		if a.alongside != nil {
+			others = append(others, clock.Go(func() { a.alongside(ctx, stop) }))
+		}
+	}
+	defer func() {
+		abort(nil)
+		for _, wait := range others {
+			wait()
+		}
+	}()
+	err := l.Within(waiting, SendingTime(trial)+settle, "the end of sending", l.Generator.Wait)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		err = l.Within(ctx, 0, "the end of sending", l.Generator.Stop)
+	}
+	if err != nil {
+		abort(fmt.Errorf("waiting for the end of sending: %w", err))
+	}
+	// An event that does not end must not hold up the run for ever.
+	overdue := time.AfterFunc(Grace, func() { abort(&OverdueError{Events: kindsOf(acts), After: Grace}) })
+	for _, wait := range events {
+		wait()
+	}
+	overdue.Stop()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	var happened []Stamp
+	for _, s := range stamps {
+		if s != nil {
+			happened = append(happened, *s)
+		}
+	}
+	return happened, l.settle(ctx, settle, acts)
+}
+
+// settle waits until the counters can be read.
+func (l *Tester) settle(ctx context.Context, settle time.Duration, acts []Action) error {
+	for _, a := range acts {
+		if a.settled != nil {
+			return a.settled(ctx)
+		}
+	}
+	return l.Generator.Clock().Sleep(ctx, settle)
+}
+
+// Sleep lets the time of the generator pass.
+func (l *Tester) Sleep(ctx context.Context, d time.Duration) error {
+	return l.Generator.Clock().Sleep(ctx, d)
+}

@@ -1,0 +1,164 @@
+package trials
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// MulticastGroup is a group of the plan: who sends to it, and the ports, by their
+// index, that are to receive it.
+type MulticastGroup struct {
+	Address netip.Addr
+	Streams []plan.Stream
+	Ports   []int
+}
+
+// Routes returns the number of multicast routes that a router needs for the group: one per
+// sender.
+func (g MulticastGroup) Routes() int64 {
+	n := int64(0)
+	for _, s := range g.Streams {
+		n += int64(max(s.Headers.SrcIPCount, 1))
+	}
+	return n
+}
+
+// GroupsOf are the multicast groups of streams in the order of their addresses.
+func GroupsOf(streams []plan.Stream) []MulticastGroup {
+	at := map[netip.Addr]int{}
+	var groups []MulticastGroup
+	for _, s := range streams {
+		if !s.Headers.DstIP.IsMulticast() {
+			continue
+		}
+		i, known := at[s.Headers.DstIP]
+		if !known {
+			i = len(groups)
+			at[s.Headers.DstIP] = i
+			groups = append(groups, MulticastGroup{Address: s.Headers.DstIP})
+		}
+		groups[i].Streams = append(groups[i].Streams, s)
+		groups[i].Ports = append(groups[i].Ports, s.Rx...)
+	}
+	for i := range groups {
+		slices.Sort(groups[i].Ports)
+		groups[i].Ports = slices.Compact(groups[i].Ports)
+	}
+	slices.SortFunc(groups, func(a, b MulticastGroup) int { return a.Address.Compare(b.Address) })
+	return groups
+}
+
+// Receivers are the ports of some groups, each once.
+func Receivers(groups []MulticastGroup) []int {
+	var ports []int
+	for _, g := range groups {
+		ports = append(ports, g.Ports...)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// Memberships of the ports of groups, of one family: consecutive groups of a port
+// are one.
+func (l *Tester) Memberships(groups []MulticastGroup) []traffic.Membership {
+	members := plan.Plan{Ports: l.Plan.Ports}
+	for _, g := range groups {
+		members.Streams = append(members.Streams, plan.Stream{Rx: g.Ports, Headers: traffic.Headers{DstIP: g.Address}})
+	}
+	all := members.Memberships()
+	slices.SortStableFunc(all, func(a, b traffic.Membership) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Group.Compare(b.Group))
+	})
+	return all
+}
+
+func (l *Tester) Join(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	at, err := l.members.Join(ctx, l.Memberships(groups))
+	if err != nil {
+		return nil, fmt.Errorf("joining %d groups from %s up: %w", len(groups), groups[0].Address, err)
+	}
+	return at, nil
+}
+
+func (l *Tester) Leave(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	at, err := l.members.Leave(ctx, l.Memberships(groups))
+	if err != nil {
+		return nil, fmt.Errorf("leaving %d groups from %s up: %w", len(groups), groups[0].Address, err)
+	}
+	return at, nil
+}
+
+// needsMembers fails when ports of the generator cannot join multicast groups.
+func (l *Tester) needsMembers(who string) error {
+	if l.members == nil {
+		return &traffic.MissingError{Engine: string(l.Plan.Engine), Cannot: "join multicast groups", Needs: who}
+	}
+	return nil
+}
+
+// leaveGroups gives the memberships to the method in hand, which begins without
+// any.
+func (l *Tester) leaveGroups(ctx context.Context, step plan.Step) error {
+	if err := l.needsMembers(string(step.Method)); err != nil {
+		return err
+	}
+	l.ownGroups = true
+	return l.endMemberships(ctx)
+}
+
+// giveGroupsBack ends what leaveGroups began. What runs next is configured again,
+// with its own memberships.
+func (l *Tester) giveGroupsBack(ctx context.Context) error {
+	l.ownGroups, l.configured = false, nil
+	if ctx.Err() != nil {
+		return nil // The generator gives up its memberships when it closes.
+	}
+	_, err := l.Leave(ctx, GroupsOf(l.Plan.Streams))
+	return err
+}
+
+// Reports names the protocol by which ports report memberships of a family.
+func Reports(groups []MulticastGroup) string {
+	if groups[0].Address.Is6() {
+		return "MLDv2"
+	}
+	return "IGMPv3"
+}
+
+// NeedsMulticast refuses traffic that has no groups, and engines whose ports cannot
+// join them.
+func NeedsMulticast(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	for _, s := range in.Streams {
+		if !s.Headers.DstIP.IsMulticast() {
+			return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf(
+				"the test is about multicast groups, and traffic profile %s sends to %s, which is none: give the profile the pattern fanOut, or name a profile that has it", in.Profile, destination(s, in.Ports)))}
+		}
+	}
+	if !in.Engine.Multicast {
+		return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf(
+			"ports of engine %s of test bed %s cannot join multicast groups: choose a bed with another engine", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
+	}
+	return nil
+}
+
+func destination(s plan.Stream, ports []plan.Port) string {
+	if s.Headers.DstIP.IsValid() {
+		return s.Headers.DstIP.String()
+	}
+	return "port " + ports[s.Rx[0]].Name
+}

@@ -1,0 +1,136 @@
+package trials
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame"
+)
+
+// SharePPM returns part of whole in parts per million, rounded half up. A part above 0 never
+// becomes 0, and a part below the whole never becomes the whole. It is 0 when the whole is.
+func SharePPM(part, whole uint64) int64 {
+	if part == 0 || whole == 0 {
+		return 0
+	}
+	share := new(big.Rat).SetFrac(new(big.Int).SetUint64(part), new(big.Int).SetUint64(whole))
+	ppm := max(1, frame.Round(share.Mul(share, big.NewRat(v1alpha1.PPM, 1))))
+	if part < whole {
+		ppm = min(ppm, v1alpha1.PPM-1)
+	}
+	return ppm
+}
+
+// per is a number of frames or events over a time, in one unit of time; 0 over none.
+func per(unit time.Duration, n int64, d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	rate := new(big.Rat).SetFrac(big.NewInt(n), big.NewInt(int64(d)))
+	return frame.Round(rate.Mul(rate, big.NewRat(int64(unit), 1)))
+}
+
+func PerSecond(n int64, d time.Duration) int64 { return per(time.Second, n, d) }
+
+func PerHour(n int64, d time.Duration) int64 { return per(time.Hour, n, d) }
+
+// Spread is the average and the extremes of whole numbers.
+type Spread struct {
+	Count, Min, Max int64
+	sum             big.Int
+}
+
+func (s *Spread) Add(n int64) {
+	if s.Count == 0 || n < s.Min {
+		s.Min = n
+	}
+	if s.Count == 0 || n > s.Max {
+		s.Max = n
+	}
+	s.Count++
+	s.sum.Add(&s.sum, big.NewInt(n))
+}
+
+// Mean is exact; it is only asked for when there is a number.
+func (s *Spread) Mean() *big.Rat { return new(big.Rat).SetFrac(&s.sum, big.NewInt(s.Count)) }
+
+// Average is the mean, rounded to the nearest.
+func (s *Spread) Average() int64 { return frame.Round(s.Mean()) }
+
+// Deviation is the standard deviation of a sample, rounded half up; 0 of one number.
+func Deviation(sample []int64) int64 {
+	n := int64(len(sample))
+	if n < 2 {
+		return 0
+	}
+	sum, squares := new(big.Int), new(big.Int)
+	for _, number := range sample {
+		x := big.NewInt(number)
+		sum.Add(sum, x)
+		squares.Add(squares, new(big.Int).Mul(x, x))
+	}
+	// The variance is (n*sum(x^2) - sum(x)^2) / (n*(n-1)). Of four times as much the root
+	// is twice as large, which is rounded half up.
+	v := squares.Mul(squares, big.NewInt(n))
+	v.Sub(v, sum.Mul(sum, sum))
+	v.Mul(v, big.NewInt(4)).Quo(v, big.NewInt(n*(n-1)))
+	return (v.Sqrt(v).Int64() + 1) / 2
+}
+
+// ReceivedRate is the forwarding rate of a trial in frames/s: what was received
+// over the time that sending took, at all receivers together.
+func ReceivedRate(t *Trial) int64 { return t.PerSecond(int64(t.Received)) }
+
+// LossColumn is the loss ratio of a row.
+var LossColumn = Column{Heading: "loss", Name: "%", Unit: PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+	return Pointed(row.Frames.OrZero().LossPPM)
+}}
+
+// ReceivedColumn is the receive rate of a row.
+var ReceivedColumn = Column{Heading: "received", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
+	return Pointed(row.Frames.OrZero().ReceivedFramesPerSecond)
+}}
+
+// NumberOf makes columns of what one method measures: numbers of a summary, which rows
+// of other methods do not have.
+func NumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
+		return func(row *v1alpha1.ResultRow) (int64, bool) {
+			s := summary(row)
+			if s == nil {
+				return 0, false
+			}
+			return of(s), true
+		}
+	}
+}
+
+// OptionalNumberOf is number for what not every row of the method has.
+func OptionalNumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+	return func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
+		return func(row *v1alpha1.ResultRow) (int64, bool) {
+			s := summary(row)
+			if s == nil {
+				return 0, false
+			}
+			return Pointed(of(s))
+		}
+	}
+}
+
+func Pointed(n *int64) (int64, bool) {
+	if n == nil {
+		return 0, false
+	}
+	return *n, true
+}
+
+// HowOften returns the text for a number of repetitions: "once", "2 times".
+func HowOften(n int32) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
