@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"fmt"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/gate"
@@ -134,4 +136,77 @@ func filesOf(configMaps map[string]*corev1.ConfigMap) []DeviceFiles {
 		all = append(all, files)
 	}
 	return all
+}
+
+// preempted is the note about a benchmark that was not measured in one go; empty about others.
+func preempted(s *v1alpha1.BenchmarkStatus) string {
+	if s.Preemptions == 0 {
+		return ""
+	}
+	text := "the benchmark was preempted " + quantity(int64(s.Preemptions), "time") + ": "
+	if hidden := int(s.Preemptions) - len(s.EarlierRuns); hidden > 0 {
+		text += fmt.Sprintf("the last %d runs before were ", len(s.EarlierRuns))
+	}
+	runs := make([]string, len(s.EarlierRuns))
+	for i, run := range s.EarlierRuns {
+		runs[i] = fmt.Sprintf("%s from %s until %s on bed %s", quantity(int64(run.Rows), "row"),
+			run.From.UTC().Format("2006-01-02 15:04:05"), run.Until.UTC().Format("2006-01-02 15:04:05 UTC"), run.TestBedName)
+		if run.Discarded != "" {
+			runs[i] += " (not counted: " + run.Discarded + ")"
+		}
+	}
+	if s.LeaseTime != nil {
+		runs = append(runs, fmt.Sprintf("the rest from %s on bed %s", s.LeaseTime.UTC().Format("2006-01-02 15:04:05 UTC"), s.TestBedName))
+	}
+	return text + strings.Join(runs, "; ")
+}
+
+// maxSharedWith is the maximum number of benchmarks in status.sharedWith.
+const maxSharedWith = 16
+
+// shared is the note about a bed that is a port group of its device; empty about others.
+func shared(s *v1alpha1.BenchmarkStatus, bed *v1alpha1.TestBed) string {
+	if bed == nil || bed.Spec.PortGroup == nil {
+		return ""
+	}
+	text := fmt.Sprintf("the bed is a port group of device %s: ", bed.Spec.PortGroup.Device)
+	switch n := len(s.SharedWith); n {
+	case 0:
+		return text + "no benchmark had another one during the measurement"
+	case maxSharedWith:
+		return text + quantity(int64(n), "benchmark") + " or more had others during the measurement: " + strings.Join(s.SharedWith, ", ")
+	default:
+		return text + quantity(int64(n), "benchmark") + " had others during the measurement: " + strings.Join(s.SharedWith, ", ")
+	}
+}
+
+// validities explains the words of the validity column, the best first.
+var validities = []struct {
+	validity v1alpha1.Validity
+	meaning  string
+}{
+	{v1alpha1.ValidityValid, "a measurement of the device"},
+	{v1alpha1.ValidityVirtual, "the device is software on processors that it shares with others: it shows that it works, and is no claim about hardware"},
+	{v1alpha1.ValiditySimulated, "the device is a model: the figures were computed, and nothing was measured"},
+	{v1alpha1.ValidityUncalibrated, "the tester itself was not measured back to back, or not lately, so its own share of the figures is not known"},
+	{v1alpha1.ValidityContended, "others used processor or bed during the trial, or a link or a clock was disturbed, so the figures may be worse than the device is"},
+	{v1alpha1.ValidityGeneratorBound, "the tester, not the device, was the limit: the device may be better than the figures"},
+	{v1alpha1.ValidityInvalid, "what was to be measured did not happen during the trial, or could not be seen: there is no figure"},
+}
+
+// simulatedNote begins every document of a modelled device.
+const simulatedNote = "simulated: every figure was computed from a model, and nothing was measured"
+
+// simulatedBanner begins every simulated document, in every format.
+const simulatedBanner = "SIMULATED: every figure was computed from a model, and nothing was measured"
+
+// furtherNotes are the notes that no banner says.
+func (d *Document) furtherNotes() []string {
+	return slices.DeleteFunc(slices.Clone(d.Notes), func(text string) bool { return text == simulatedNote })
+}
+
+// simulated reports whether the figures come from a model of a device.
+func (d *Document) simulated() bool {
+	return d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim ||
+		slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Validity == v1alpha1.ValiditySimulated })
 }
