@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/human"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // maxPortsListed is the maximum number of ports that the appendix lists. More ports are
@@ -100,9 +101,9 @@ func (e *entries) String() string {
 		if i > 0 && e.lines[i-1][0] == name {
 			name = ""
 		}
-		indent := strings.Repeat(" ", width+len(gap))
+		indent := strings.Repeat(" ", width+len(layout.Gap))
 		text := wrap(l[1], indent)
-		b.WriteString(pad(name, width, true) + text[width:])
+		b.WriteString(layout.Pad(name, width, true) + text[width:])
 	}
 	return b.String()
 }
@@ -116,7 +117,7 @@ func (d *Document) trials() []string {
 		}
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
-		span(d.Spec.SettleTime.Duration), span(d.Spec.Rest())))
+		layout.Span(d.Spec.SettleTime.Duration), layout.Span(d.Spec.Rest())))
 }
 
 // portLines describes the ports; a status lists only the first of very many.
@@ -165,7 +166,7 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 		parts = append(parts, host.CPU)
 	}
 	if host.CPUs > 0 {
-		parts = append(parts, quantity(int64(host.CPUs), "CPU"))
+		parts = append(parts, layout.Quantity(int64(host.CPUs), "CPU"))
 	}
 	return human.Join(": ", host.Name, strings.Join(parts, ", "))
 }
@@ -192,9 +193,9 @@ func (d *Document) measured() string {
 		trials += int64(row.Trials)
 		ms += row.ElapsedMilliseconds
 	}
-	text := quantity(int64(len(d.Rows)), "row") + " in " + quantity(trials, "trial")
+	text := layout.Quantity(int64(len(d.Rows)), "row") + " in " + layout.Quantity(trials, "trial")
 	if ms > 0 {
-		text += ", " + span(milliseconds(ms))
+		text += ", " + layout.Span(milliseconds(ms))
 		if d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim {
 			text += " of simulated time"
 		}

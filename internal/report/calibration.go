@@ -5,6 +5,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // joins describes how the ports of a bed without a device were connected.
@@ -36,10 +37,10 @@ func (d *Document) calibrated() []string {
 		if f.UpperBoundPPM == 0 && f.LineRatePPM < v1alpha1.PPM {
 			limit = "at least" // nothing above it was tried
 		}
-		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), group(f.FramesPerSecond))
+		line := fmt.Sprintf("%d B: %s %s of line rate, %s frames/s", f.FrameSize, limit, v1alpha1.FormatPPM(f.LineRatePPM), layout.Group(f.FramesPerSecond))
 		if l := f.Latency; l != nil {
 			line += fmt.Sprintf("; at %s latency %s / %s / %s µs (min / avg / max)",
-				v1alpha1.FormatPPM(f.LatencyLoadPPM), micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs))
+				v1alpha1.FormatPPM(f.LatencyLoadPPM), layout.Micros(l.MinNs), layout.Micros(l.AvgNs), layout.Micros(l.MaxNs))
 			if l.JitterAvgNs != nil {
 				line += fmt.Sprintf(", jitter %s / %s µs (avg / max)", jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 			}

@@ -8,13 +8,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/result"
 )
 
 // latencyAgainstLoad draws a latency of every frame size against the load. It is
 // nil when the rows are not of several loads.
-func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *chart {
-	c := &chart{ID: id, Title: what + " latency against load", Width: chartWidth, Height: 340,
+func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func(*v1alpha1.LatencySummary) int64) *layout.Chart {
+	c := &layout.Chart{ID: id, Title: what + " latency against load", Width: layout.ChartWidth, Height: 340,
 		Left: 46, Top: 26, Right: 362, Bottom: 296, XTitle: "offered load, " + loadAxis(rows), YTitle: "latency, µs"}
 	c.Right -= labelSpace(rows)
 	var lines [][]loadPoint
@@ -44,22 +45,22 @@ func latencyAgainstLoad(id, what string, rows []v1alpha1.ResultRow, latency func
 	if !several || highest == 0 {
 		return nil
 	}
-	x := scaleFor(0, float64(load)/10_000, c.Left, c.Right)
+	x := layout.ScaleFor(0, float64(load)/10_000, c.Left, c.Right)
 	if load > 500_000 {
-		x = scale{low: 0, high: 100, from: c.Left, to: c.Right, ticks: []float64{0, 20, 40, 60, 80, 100}}
+		x = layout.Scale{Low: 0, High: 100, From: c.Left, To: c.Right, Ticks: []float64{0, 20, 40, 60, 80, 100}}
 	}
-	y := scaleFor(float64(lowest)/1000, float64(highest)/1000, c.Bottom, c.Top)
-	if y.log {
+	y := layout.ScaleFor(float64(lowest)/1000, float64(highest)/1000, c.Bottom, c.Top)
+	if y.Log {
 		c.YTitle = "latency, µs (logarithmic)"
 	}
-	c.axes(&x, &y)
+	c.Axes(&x, &y)
 	lossy := false
 	for i, line := range lines {
 		slices.SortStableFunc(line, func(a, b loadPoint) int { return cmp.Compare(a.ppm, b.ppm) })
 		lossy = lossy || slices.ContainsFunc(line, func(p loadPoint) bool { return p.lost })
-		c.addLine(i, len(lines), line, x, y)
+		addLine(c, i, len(lines), line, x, y)
 	}
-	c.label()
+	chartLabel(c)
 	if lossy {
 		c.Caption = "Open marks: frames were lost at that load, so the queue of the device was full. They are not joined with the others. "
 	}
@@ -76,16 +77,16 @@ type loadPoint struct {
 	lost    bool
 }
 
-func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
-	s := chartSeries{Color: seriesColor(i, n), Dash: dashes[i%len(dashes)], Label: line[0].label}
+func addLine(c *layout.Chart, i, n int, line []loadPoint, x, y layout.Scale) {
+	s := layout.ChartSeries{Color: layout.SeriesColor(i, n), Dash: layout.Dashes[i%len(layout.Dashes)], Label: line[0].label}
 	var texts []string
 	endX, endY := 0.0, 0.0
 	for _, p := range line {
 		ns := p.ns
-		if y.log {
+		if y.Log {
 			ns = max(ns, 1)
 		}
-		px, py := x.at(float64(p.ppm)/10_000), y.at(float64(ns)/1000)
+		px, py := x.At(float64(p.ppm)/10_000), y.At(float64(ns)/1000)
 		if !p.lost || endX == 0 {
 			endX, endY = px, py
 		}
@@ -94,39 +95,39 @@ func (c *chart) addLine(i, n int, line []loadPoint, x, y scale) {
 			if s.Path == "" {
 				step = "M"
 			}
-			s.Path += step + coordinate(px) + " " + coordinate(py)
+			s.Path += step + layout.Coordinate(px) + " " + layout.Coordinate(py)
 		}
-		text := fmt.Sprintf("%s µs at %s", micros(p.ns), v1alpha1.FormatPPM(p.ppm))
+		text := fmt.Sprintf("%s µs at %s", layout.Micros(p.ns), v1alpha1.FormatPPM(p.ppm))
 		if p.lost {
 			text += " with loss"
 		}
 		texts = append(texts, text)
-		s.Marks = append(s.Marks, chartMark{marker(i, px, py), p.lost, p.label + ": " + text})
+		s.Marks = append(s.Marks, layout.ChartMark{Path: layout.Marker(i, px, py), Open: p.lost, Title: p.label + ": " + text})
 	}
-	s.endX, s.endY = endX, endY
+	s.EndX, s.EndY = endX, endY
 	c.Series = append(c.Series, s)
 	c.Description += line[0].label + ": " + strings.Join(texts, ", ") + ". "
 }
 
-// label puts the names of the series next to the ends of their lines, apart from
+// chartLabel puts the names of the series next to the ends of their lines, apart from
 // each other.
-func (c *chart) label() {
-	order := make([]*chartSeries, len(c.Series))
+func chartLabel(c *layout.Chart) {
+	order := make([]*layout.ChartSeries, len(c.Series))
 	for i := range c.Series {
 		order[i] = &c.Series[i]
-		order[i].shape = i
+		order[i].Shape = i
 	}
-	slices.SortStableFunc(order, func(a, b *chartSeries) int { return cmp.Compare(a.endY, b.endY) })
+	slices.SortStableFunc(order, func(a, b *layout.ChartSeries) int { return cmp.Compare(a.EndY, b.EndY) })
 	positions := make([]float64, len(order))
 	for i, s := range order {
-		positions[i] = s.endY
+		positions[i] = s.EndY
 	}
 	const keyAt, labelAt, pitch = 17, 25, 15
-	for i, at := range place(positions, pitch, c.Top, c.Bottom) {
+	for i, at := range layout.Place(positions, pitch, c.Top, c.Bottom) {
 		s := order[i]
-		s.Leader = fmt.Sprintf("M%s %sL%s %s", coordinate(s.endX+5), coordinate(s.endY), coordinate(c.Right+keyAt-6), coordinate(at))
-		s.Key = marker(s.shape, c.Right+keyAt, at)
-		s.LabelX, s.LabelY = coordinate(c.Right+labelAt), coordinate(at)
+		s.Leader = fmt.Sprintf("M%s %sL%s %s", layout.Coordinate(s.EndX+5), layout.Coordinate(s.EndY), layout.Coordinate(c.Right+keyAt-6), layout.Coordinate(at))
+		s.Key = layout.Marker(s.Shape, c.Right+keyAt, at)
+		s.LabelX, s.LabelY = layout.Coordinate(c.Right+labelAt), layout.Coordinate(at)
 	}
 	c.Description = strings.TrimSpace(c.Description)
 }

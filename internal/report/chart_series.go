@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -31,12 +32,12 @@ func largest(value, least float64, units ...unitOf) unitOf {
 
 // ratesOverTime draws the rates in the course of a row's trial, and its events. It is nil
 // when the rates were not sampled.
-func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
+func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Chart {
 	s := row.Series
 	if s == nil || s.Points.Len() == 0 || len(s.Points.SentFramesPerSecond) != s.Points.Len() {
 		return nil
 	}
-	c := &chart{ID: id, Title: "Rates over time, " + row.SizeName(), Width: chartWidth, Height: 340,
+	c := &layout.Chart{ID: id, Title: "Rates over time, " + row.SizeName(), Width: layout.ChartWidth, Height: 340,
 		Left: 46, Top: 26, Right: 362, Bottom: 296}
 	if row.Load != "" {
 		c.Title += " at " + string(row.Load)
@@ -52,9 +53,9 @@ func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	time := largest(end, 3, unitOf{"h", 3_600_000}, unitOf{"min", 60_000}, unitOf{"s", 1000}, unitOf{"ms", 1})
 	rate := largest(float64(highest), 1, unitOf{"million frames/s", 1_000_000}, unitOf{"thousand frames/s", 1000}, unitOf{"frames/s", 1})
 	c.XTitle, c.YTitle = "time, "+time.name, rate.name
-	x := scaleFor(0, end/time.size, c.Left, c.Right)
-	y := scaleFor(0, float64(highest)/rate.size, c.Bottom, c.Top)
-	c.axes(&x, &y)
+	x := layout.ScaleFor(0, end/time.size, c.Left, c.Right)
+	y := layout.ScaleFor(0, float64(highest)/rate.size, c.Bottom, c.Top)
+	c.Axes(&x, &y)
 	type line struct {
 		label  string
 		of     *v1alpha1.RateSeries
@@ -69,22 +70,22 @@ func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *chart {
 	}
 	for i, l := range lines {
 		// What lies over the others is drawn last, and leaves gaps to look through.
-		line := chartSeries{Color: seriesColor(i, len(lines)), Dash: dashes[i], Label: l.label}
+		line := layout.ChartSeries{Color: layout.SeriesColor(i, len(lines)), Dash: layout.Dashes[i], Label: l.label}
 		for j, value := range l.values {
-			line.endX, line.endY = x.at(float64(l.of.EndMilliseconds(j))/time.size), y.at(float64(value)/rate.size)
+			line.EndX, line.EndY = x.At(float64(l.of.EndMilliseconds(j))/time.size), y.At(float64(value)/rate.size)
 			step := "L"
 			if j == 0 {
 				step = "M"
 			}
-			line.Path += step + coordinate(line.endX) + " " + coordinate(line.endY)
+			line.Path += step + layout.Coordinate(line.EndX) + " " + layout.Coordinate(line.EndY)
 		}
 		c.Series = append(c.Series, line)
-		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, group(slices.Min(l.values)), group(slices.Max(l.values)), group(l.values[len(l.values)-1]))
+		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, layout.Group(slices.Min(l.values)), layout.Group(slices.Max(l.values)), layout.Group(l.values[len(l.values)-1]))
 	}
-	c.mark(d.momentsOf(row), func(ms float64) float64 { return x.at(ms / time.size) })
-	c.label()
+	addMark(c, d.momentsOf(row), func(ms float64) float64 { return x.At(ms / time.size) })
+	chartLabel(c)
 	if joined {
-		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", group(int64(s.Samples)))
+		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", layout.Group(int64(s.Samples)))
 	}
 	if stable != nil {
 		c.Caption += "“stable” is the receive rate of the networks that do not flap; the other lines are of those that do. "
@@ -122,15 +123,15 @@ func (d *Document) momentsOf(row v1alpha1.ResultRow) []trials.Moment {
 	return own.Moments(d.Spec.Tests[i])
 }
 
-// mark draws events at where says of their time in milliseconds.
-func (c *chart) mark(events []trials.Moment, where func(ms float64) float64) {
+// addMark draws events at where says of their time in milliseconds.
+func addMark(c *layout.Chart, events []trials.Moment, where func(ms float64) float64) {
 	const pitch = 12
 	labelled := math.Inf(-1)
 	for _, e := range events {
 		at, name := where(float64(e.At.Milliseconds())), strings.ToLower(string(e.Kind))
-		mark := chartEvent{At: coordinate(at)}
+		mark := layout.ChartEvent{At: layout.Coordinate(at)}
 		if at-labelled >= pitch {
-			labelled, mark.Label, mark.LabelX = at, name, coordinate(at-3)
+			labelled, mark.Label, mark.LabelX = at, name, layout.Coordinate(at-3)
 		}
 		c.Events = append(c.Events, mark)
 		c.Description += fmt.Sprintf("%s at %s. ", name, e.At)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 const notApplicable = "N/A"
@@ -15,10 +16,10 @@ var metricTexts = map[compare.Metric]struct {
 	name, unit, better string
 	value              func(int64) string
 }{
-	compare.Throughput: {"throughput", "frames/s", "more is better", group},
-	compare.LatencyAvg: {"average latency", "us", "less is better", micros},
-	compare.LatencyMax: {"maximum latency", "us", "less is better", micros},
-	compare.FrameLoss:  {"frame loss", "%", "less is better", func(ppb int64) string { return fixed(ppb, 10_000_000, 7) }},
+	compare.Throughput: {"throughput", "frames/s", "more is better", layout.Group},
+	compare.LatencyAvg: {"average latency", "us", "less is better", layout.Micros},
+	compare.LatencyMax: {"maximum latency", "us", "less is better", layout.Micros},
+	compare.FrameLoss:  {"frame loss", "%", "less is better", func(ppb int64) string { return layout.Fixed(ppb, 10_000_000, 7) }},
 }
 
 // signed writes a difference with its sign; 0 has none.
@@ -34,7 +35,7 @@ func signed(n int64, write func(int64) string) string {
 
 // percent writes parts per million of the baseline as a signed percentage.
 func percent(ppm int64) string {
-	return signed(ppm, func(n int64) string { return fixed(n, 10_000, 2) })
+	return signed(ppm, func(n int64) string { return layout.Fixed(n, 10_000, 2) })
 }
 
 func rankText(rank int32, tied bool) string {
@@ -60,12 +61,12 @@ func (c *Comparison) winner(winners []string) string {
 }
 
 // scoreGrid has a line per test and metric.
-func (c *Comparison) scoreGrid() *grid {
-	g := &grid{columns: []column{{"", "test", true}, {"", "metric", true}}}
+func (c *Comparison) scoreGrid() *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{{Heading: "", Name: "test", Left: true}, {Heading: "", Name: "metric", Left: true}}}
 	for _, r := range c.Results {
-		g.columns = append(g.columns, column{r.Name, "rank", false}, column{r.Name, "firsts", false})
+		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: "rank", Left: false}, layout.Column{Heading: r.Name, Name: "firsts", Left: false})
 	}
-	g.columns = append(g.columns, column{"rows", "counted", false}, column{"", "winner", true})
+	g.Columns = append(g.Columns, layout.Column{Heading: "rows", Name: "counted", Left: false}, layout.Column{Heading: "", Name: "winner", Left: true})
 	for _, s := range c.Scores {
 		cells := []string{testName(s.Test, s.Variant), metricTexts[s.Metric].name}
 		for _, p := range s.Places {
@@ -76,7 +77,7 @@ func (c *Comparison) scoreGrid() *grid {
 			cells = append(cells, rankText(p.Rank, p.Tied), firsts)
 		}
 		cells = append(cells, fmt.Sprintf("%d of %d", s.LinesCounted, s.LinesTotal), c.winner(s.Winners))
-		g.rows = append(g.rows, cells)
+		g.Rows = append(g.Rows, cells)
 	}
 	return g
 }
@@ -98,29 +99,29 @@ func (c *Comparison) tables() []comparedLines {
 
 // lineGrid has the values of every result with its rank, and for all but the
 // baseline the difference.
-func (c *Comparison) lineGrid(lines comparedLines) *grid {
+func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
-	g := &grid{columns: []column{{"frame", "bytes", false}}}
+	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes", Left: false}}}
 	withLoad := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Load != "" })
 	if withLoad {
-		g.columns = append(g.columns, column{"", "load", true})
+		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "load", Left: true})
 	}
 	withLoss := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.LossRatioPPM > 0 })
 	if withLoss {
-		g.columns = append(g.columns, column{"", "goal", true})
+		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
 	}
 	for i, r := range c.Results {
-		g.columns = append(g.columns, column{r.Name, text.unit, false}, column{r.Name, "rank", false})
+		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: text.unit, Left: false}, layout.Column{Heading: r.Name, Name: "rank", Left: false})
 		if i > 0 {
 			difference := "change, " + text.unit
 			if text.unit == "%" {
 				// The share of lost frames is a percentage, and so is its relative change.
 				difference = "change"
 			}
-			g.columns = append(g.columns, column{r.Name, difference, false}, column{r.Name, "change, %", false})
+			g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: difference, Left: false}, layout.Column{Heading: r.Name, Name: "change, %", Left: false})
 		}
 	}
-	g.columns = append(g.columns, column{"", "winner", true})
+	g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "winner", Left: true})
 	for _, l := range lines {
 		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
 		if withLoad {
@@ -145,7 +146,7 @@ func (c *Comparison) lineGrid(lines comparedLines) *grid {
 				cells = append(cells, difference, share)
 			}
 		}
-		g.rows = append(g.rows, append(cells, c.winner(l.Winners)))
+		g.Rows = append(g.Rows, append(cells, c.winner(l.Winners)))
 	}
 	return g
 }

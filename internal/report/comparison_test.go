@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // comparisons have everything that a table of them can show: ties, rows that are
@@ -61,7 +62,7 @@ func TestComparisonFormatsAgree(t *testing.T) {
 	c := comparisons(t)["two"]
 	page := parseHTML(t, pageOf(t, c)).text
 	for _, lines := range c.tables() {
-		for _, row := range c.lineGrid(lines).rows {
+		for _, row := range c.lineGrid(lines).Rows {
 			for _, cell := range row {
 				if cell == "-" {
 					continue
@@ -119,7 +120,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 
 func TestSignedAndPercent(t *testing.T) {
 	for n, want := range map[int64]string{319: "+0.319", -1220: "-1.220", 0: "0.000"} {
-		if got := signed(n, micros); got != want {
+		if got := signed(n, layout.Micros); got != want {
 			t.Errorf("signed(%d) = %s, want %s", n, got, want)
 		}
 	}

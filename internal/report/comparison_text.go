@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"strings"
 )
 
@@ -25,10 +26,10 @@ func (c *Comparison) Text() string {
 		a.add(name, c.subject(i))
 	}
 	for text := range strings.Lines(a.String()) {
-		b.WriteString(gap + text)
+		b.WriteString(layout.Gap + text)
 	}
 	for _, text := range c.Notes {
-		b.WriteString(wrap("Note: "+text, gap))
+		b.WriteString(wrap("Note: "+text, layout.Gap))
 	}
 	if len(c.Scores) == 0 {
 		b.WriteString("\n  There is no row to compare.\n")
@@ -41,7 +42,7 @@ func (c *Comparison) Text() string {
 			if i == 0 {
 				b.WriteString("\n")
 			}
-			b.WriteString(wrap(n.rows+": "+n.text, gap))
+			b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
 		}
 	}
 	b.WriteString("\n" + wrap(readingComparison, ""))
@@ -77,9 +78,9 @@ func (c *Comparison) markdown() string {
 		b.WriteString("\nThere is no row to compare.\n")
 		return b.String()
 	}
-	b.WriteString("\n## Score\n\n" + c.scoreGrid().markdown())
+	b.WriteString("\n## Score\n\n" + gridMarkdown(c.scoreGrid()))
 	for _, lines := range c.tables() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s", tableTitle(lines), c.lineGrid(lines).markdown())
+		fmt.Fprintf(&b, "\n## %s\n\n%s", tableTitle(lines), gridMarkdown(c.lineGrid(lines)))
 		for i, n := range c.notes(lines) {
 			if i == 0 {
 				b.WriteString("\n")
@@ -120,11 +121,11 @@ func (c *Comparison) html() ([]byte, error) {
 		p.Notes = append(p.Notes, sentence(text))
 	}
 	if len(c.Scores) > 0 {
-		p.Score = c.scoreGrid().html("Score")
+		p.Score = gridHTML(c.scoreGrid(), "Score")
 	}
 	for i, lines := range c.tables() {
 		title := tableTitle(lines)
-		s := section{ID: fmt.Sprintf("table-%d", i+1), Title: title, Table: c.lineGrid(lines).html(title)}
+		s := section{ID: fmt.Sprintf("table-%d", i+1), Title: title, Table: gridHTML(c.lineGrid(lines), title)}
 		for _, n := range c.notes(lines) {
 			s.note(n)
 		}

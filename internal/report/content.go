@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // Content is the input of a Document.
@@ -143,13 +144,13 @@ func preempted(s *v1alpha1.BenchmarkStatus) string {
 	if s.Preemptions == 0 {
 		return ""
 	}
-	text := "the benchmark was preempted " + quantity(int64(s.Preemptions), "time") + ": "
+	text := "the benchmark was preempted " + layout.Quantity(int64(s.Preemptions), "time") + ": "
 	if hidden := int(s.Preemptions) - len(s.EarlierRuns); hidden > 0 {
 		text += fmt.Sprintf("the last %d runs before were ", len(s.EarlierRuns))
 	}
 	runs := make([]string, len(s.EarlierRuns))
 	for i, run := range s.EarlierRuns {
-		runs[i] = fmt.Sprintf("%s from %s until %s on bed %s", quantity(int64(run.Rows), "row"),
+		runs[i] = fmt.Sprintf("%s from %s until %s on bed %s", layout.Quantity(int64(run.Rows), "row"),
 			run.From.UTC().Format("2006-01-02 15:04:05"), run.Until.UTC().Format("2006-01-02 15:04:05 UTC"), run.TestBedName)
 		if run.Discarded != "" {
 			runs[i] += " (not counted: " + run.Discarded + ")"
@@ -174,9 +175,9 @@ func shared(s *v1alpha1.BenchmarkStatus, bed *v1alpha1.TestBed) string {
 	case 0:
 		return text + "no benchmark had another one during the measurement"
 	case maxSharedWith:
-		return text + quantity(int64(n), "benchmark") + " or more had others during the measurement: " + strings.Join(s.SharedWith, ", ")
+		return text + layout.Quantity(int64(n), "benchmark") + " or more had others during the measurement: " + strings.Join(s.SharedWith, ", ")
 	default:
-		return text + quantity(int64(n), "benchmark") + " had others during the measurement: " + strings.Join(s.SharedWith, ", ")
+		return text + layout.Quantity(int64(n), "benchmark") + " had others during the measurement: " + strings.Join(s.SharedWith, ", ")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 const readingDifferences = "Differences are those from the first variant, with their sign: a plus is more, a minus is less. " +
@@ -37,27 +38,27 @@ func (t differenceTable) title() string {
 
 // grid has a line per row of the test. The columns of a method that measures
 // something else stand in place of latency and jitter, as in its own table.
-func (t differenceTable) grid() *grid {
-	g := &grid{columns: []column{{"frame", "bytes", false}}}
+func (t differenceTable) grid() *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes", Left: false}}}
 	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
 	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
 	searched := method.IsSearched(t[0].Method)
 	own, _ := method.Describe(t[0].Method)
 	measuresItself := len(own.Columns) > 0
-	add := func(when bool, columns ...column) {
+	add := func(when bool, columns ...layout.Column) {
 		if when {
-			g.columns = append(g.columns, columns...)
+			g.Columns = append(g.Columns, columns...)
 		}
 	}
-	add(withLoad, column{"", "load", true})
-	add(withLoss, column{"", "goal", true})
-	add(searched, column{"rate", "frames/s", false}, column{"rate", "%", false})
+	add(withLoad, layout.Column{Heading: "", Name: "load", Left: true})
+	add(withLoss, layout.Column{Heading: "", Name: "goal", Left: true})
+	add(searched, layout.Column{Heading: "rate", Name: "frames/s", Left: false}, layout.Column{Heading: "rate", Name: "%", Left: false})
 	for _, c := range own.Columns {
-		add(measuresItself, column{c.Heading, c.Name, false})
+		add(measuresItself, layout.Column{Heading: c.Heading, Name: c.Name, Left: false})
 	}
 	add(!measuresItself,
-		column{"latency, us", "min", false}, column{"latency, us", "avg", false}, column{"latency, us", "max", false},
-		column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+		layout.Column{Heading: "latency, us", Name: "min", Left: false}, layout.Column{Heading: "latency, us", Name: "avg", Left: false}, layout.Column{Heading: "latency, us", Name: "max", Left: false},
+		layout.Column{Heading: "jitter, us", Name: "avg", Left: false}, layout.Column{Heading: "jitter, us", Name: "max", Left: false})
 	for _, d := range t {
 		cells := []string{sizeCell(d.FrameSize, d.FrameMix)}
 		if withLoad {
@@ -68,7 +69,7 @@ func (t differenceTable) grid() *grid {
 		}
 		x := d.Deltas
 		if searched {
-			cells = append(cells, delta(x.FramesPerSecond, group), delta(x.FramesPerSecondPPM, inUnit(trials.PPM)))
+			cells = append(cells, delta(x.FramesPerSecond, layout.Group), delta(x.FramesPerSecondPPM, inUnit(trials.PPM)))
 		}
 		if measuresItself {
 			for i, c := range own.Columns {
@@ -76,10 +77,10 @@ func (t differenceTable) grid() *grid {
 			}
 		} else {
 			for _, ns := range []*int64{x.LatencyMinNs, x.LatencyAvgNs, x.LatencyMaxNs, x.JitterAvgNs, x.JitterMaxNs} {
-				cells = append(cells, delta(ns, micros))
+				cells = append(cells, delta(ns, layout.Micros))
 			}
 		}
-		g.rows = append(g.rows, cells)
+		g.Rows = append(g.Rows, cells)
 	}
 	return g
 }
@@ -110,7 +111,7 @@ func (t differenceTable) notes() []note {
 
 // differencesText returns the differences in the common form of text and Markdown. heading
 // begins a table, and item writes a note.
-func (d *Document) differencesText(heading string, write func(*grid) string, item func(note) string) string {
+func (d *Document) differencesText(heading string, write func(*layout.Grid) string, item func(note) string) string {
 	var b strings.Builder
 	for _, t := range d.differenceTables() {
 		fmt.Fprintf(&b, "\n%s%s\n\n%s", heading, t.title(), write(t.grid()))
@@ -128,7 +129,7 @@ func (d *Document) differencesText(heading string, write func(*grid) string, ite
 func (d *Document) differenceSections() []section {
 	var all []section
 	for i, t := range d.differenceTables() {
-		s := section{ID: fmt.Sprintf("difference-%d", i+1), Title: t.title(), Table: t.grid().html(t.title())}
+		s := section{ID: fmt.Sprintf("difference-%d", i+1), Title: t.title(), Table: gridHTML(t.grid(), t.title())}
 		for _, n := range t.notes() {
 			s.note(n)
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // flapped is a document of a route flap row, and of one in which no end was seen.
@@ -83,7 +84,7 @@ func TestRowsOfEventsAlone(t *testing.T) {
 		t.Error(line)
 	}
 	var kinds []string
-	for _, line := range d.eventsOf(d.Rows).grid.rows {
+	for _, line := range d.eventsOf(d.Rows).grid.Rows {
 		kinds = append(kinds, line[0])
 	}
 	if !slices.Equal(kinds, []string{"announce", "withdraw"}) {
@@ -123,8 +124,8 @@ func TestEventsAreDrawn(t *testing.T) {
 		t.Errorf("%d series: %s", len(c.Series), c.Description)
 	}
 	// 10 s of 70 s and of the axis that ends at 80 s; 3,000 frames/s are in the plot.
-	if at := coordinate(c.Left + (c.Right-c.Left)/8); c.Events[0].At != at || c.Series[2].endY < c.Top {
-		t.Errorf("the first line is at %s, want %s; the stable line at %v", c.Events[0].At, at, c.Series[2].endY)
+	if at := layout.Coordinate(c.Left + (c.Right-c.Left)/8); c.Events[0].At != at || c.Series[2].EndY < c.Top {
+		t.Errorf("the first line is at %s, want %s; the stable line at %v", c.Events[0].At, at, c.Series[2].EndY)
 	}
 	page, err := render("chart", c)
 	if err != nil || strings.Count(string(page), `class="event"`) != 6 || !strings.Contains(string(page), "rotate(-90)\">withdraw</text>") {

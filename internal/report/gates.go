@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -15,14 +16,14 @@ import (
 const maxGateNotes = 8
 
 // gateGrid has a line per gate.
-func (d *Document) gateGrid() *grid {
-	g := &grid{columns: []column{
-		{"", "gate", true}, {"", "test", true}, {"", "metric", true}, {"", "bound", true},
-		{"", "passed", false}, {"", "failed", false}, {"", "inconclusive", false}, {"", "verdict", true},
+func (d *Document) gateGrid() *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{
+		{Heading: "", Name: "gate", Left: true}, {Heading: "", Name: "test", Left: true}, {Heading: "", Name: "metric", Left: true}, {Heading: "", Name: "bound", Left: true},
+		{Heading: "", Name: "passed", Left: false}, {Heading: "", Name: "failed", Left: false}, {Heading: "", Name: "inconclusive", Left: false}, {Heading: "", Name: "verdict", Left: true},
 	}}
 	for i, r := range d.gates() {
 		count := func(v v1alpha1.GateVerdict) string { return fmt.Sprint(r.Count(v)) }
-		g.rows = append(g.rows, []string{
+		g.Rows = append(g.Rows, []string{
 			r.Name, r.Test, r.Metric, d.boundOf(i),
 			count(v1alpha1.GatePassed), count(v1alpha1.GateFailed), count(v1alpha1.GateInconclusive), string(r.Verdict),
 		})
@@ -81,7 +82,7 @@ func comparedWith(of *gate.BaselineIdentity) string {
 		}
 	}
 	if of.Runs > 0 {
-		parts = append(parts, fmt.Sprintf("compared with %s of %s", quantity(int64(of.Runs), "run"), of.Benchmark))
+		parts = append(parts, fmt.Sprintf("compared with %s of %s", layout.Quantity(int64(of.Runs), "run"), of.Benchmark))
 		if of.Time != nil {
 			parts[0] += " up to " + day(*of.Time)
 		}
@@ -100,13 +101,13 @@ func comparedWith(of *gate.BaselineIdentity) string {
 }
 
 // gateRowsGrid has a line per row of all gates.
-func (d *Document) gateRowsGrid() *grid {
-	g := &grid{columns: []column{
-		{"", "gate", true}, {"", "of row", true}, {"", "value", false}, {"passes", "from", false}, {"passes", "to", false}, {"", "baseline", false}, {"", "verdict", true},
+func (d *Document) gateRowsGrid() *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{
+		{Heading: "", Name: "gate", Left: true}, {Heading: "", Name: "of row", Left: true}, {Heading: "", Name: "value", Left: false}, {Heading: "passes", Name: "from", Left: false}, {Heading: "passes", Name: "to", Left: false}, {Heading: "", Name: "baseline", Left: false}, {Heading: "", Name: "verdict", Left: true},
 	}}
 	for _, r := range d.gates() {
 		for _, row := range r.Rows {
-			g.rows = append(g.rows, []string{
+			g.Rows = append(g.Rows, []string{
 				r.Name, row.Name(), gateValue(row.Value, r.Unit), gateValue(row.Min, r.Unit), gateValue(row.Max, r.Unit), gateValue(row.Baseline, r.Unit), string(row.Verdict),
 			})
 		}
@@ -154,12 +155,12 @@ func (d *Document) gateNotes() []note {
 		}
 		for i, text := range order {
 			if i == maxGateNotes {
-				notes = append(notes, note{r.Name, fmt.Sprintf("and %s", quantity(int64(len(order)-i), "more reason"))})
+				notes = append(notes, note{r.Name, fmt.Sprintf("and %s", layout.Quantity(int64(len(order)-i), "more reason"))})
 				break
 			}
 			name := rows[text][0]
 			if more := len(rows[text]) - 1; more > 0 {
-				name += " and " + quantity(int64(more), "more row")
+				name += " and " + layout.Quantity(int64(more), "more row")
 			}
 			notes = append(notes, note{r.Name, name + " " + text})
 		}
@@ -178,7 +179,7 @@ func (d *Document) gatesText() string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(n.rows+": "+n.text, gap))
+		b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
 	}
 	return b.String()
 }
@@ -189,15 +190,15 @@ func (d *Document) gatesMarkdown() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## Gates: %s\n\n%s", d.Gates.Verdict, d.gateGrid().markdown())
+	fmt.Fprintf(&b, "\n## Gates: %s\n\n%s", d.Gates.Verdict, gridMarkdown(d.gateGrid()))
 	for i, n := range d.gateNotes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 	}
-	if rows := d.gateRowsGrid(); len(rows.rows) > 0 {
-		fmt.Fprintf(&b, "\n### Rows of the gates\n\n%s", rows.markdown())
+	if rows := d.gateRowsGrid(); len(rows.Rows) > 0 {
+		fmt.Fprintf(&b, "\n### Rows of the gates\n\n%s", gridMarkdown(rows))
 	}
 	return b.String()
 }
@@ -207,7 +208,7 @@ func (d *Document) gateSection() *section {
 	if d.Gates == nil {
 		return nil
 	}
-	s := &section{ID: "gates", Title: "Gates: " + string(d.Gates.Verdict), Table: d.gateGrid().html("Gates")}
+	s := &section{ID: "gates", Title: "Gates: " + string(d.Gates.Verdict), Table: gridHTML(d.gateGrid(), "Gates")}
 	marks := map[v1alpha1.GateVerdict]string{v1alpha1.GatePassed: "passed", v1alpha1.GateFailed: "failed", v1alpha1.GateInconclusive: "inconclusive"}
 	if d.simulated() {
 		marks[v1alpha1.GatePassed] = "" // Nothing that was not measured is green.
@@ -219,10 +220,10 @@ func (d *Document) gateSection() *section {
 		s.note(n)
 	}
 	rows := d.gateRowsGrid()
-	if len(rows.rows) == 0 {
+	if len(rows.Rows) == 0 {
 		return s
 	}
-	table := furtherTable{Title: "Rows of the gates", Table: rows.html("Rows of the gates")}
+	table := furtherTable{Title: "Rows of the gates", Table: gridHTML(rows, "Rows of the gates")}
 	at := 0
 	for _, r := range d.gates() {
 		for _, row := range r.Rows {

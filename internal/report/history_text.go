@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/history"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/trend"
 )
 
@@ -31,7 +32,7 @@ func (h *History) Text() string {
 		b.WriteString(frameText(h.banner))
 	}
 	if h.Others > 0 {
-		b.WriteString(wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), gap))
+		b.WriteString(wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), layout.Gap))
 	}
 	if len(h.Lines) == 0 {
 		b.WriteString("\n  There is no figure to follow.\n")
@@ -42,7 +43,7 @@ func (h *History) Text() string {
 		fmt.Fprintf(&b, "\nTest %s%s: %s (%s)\n\n%s", lines[0].Test, variantOf(lines[0].Variant), text.name, text.better, h.grid(lines))
 	}
 	b.WriteString("\nChanges\n\n")
-	if changes := h.changesGrid(); len(changes.rows) > 0 {
+	if changes := h.changesGrid(); len(changes.Rows) > 0 {
 		b.WriteString(changes.String())
 	} else {
 		b.WriteString("  none\n")
@@ -61,7 +62,7 @@ func howMany(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%s %ss", group(int64(n)), what)
+	return fmt.Sprintf("%s %ss", layout.Group(int64(n)), what)
 }
 
 // tables divides the lines into those of one test, variant and metric.
@@ -83,32 +84,32 @@ func (h *History) tables() [][]history.Line {
 	return all
 }
 
-func (h *History) grid(lines []history.Line) *grid {
+func (h *History) grid(lines []history.Line) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
-	g := &grid{columns: []column{
-		{"", "row", true}, {"", "values", false}, {text.unit, "level", false}, {text.unit, "newest", false}, {"last change", "%", false}, {"last change", "is", true}, {"", "all runs", true},
+	g := &layout.Grid{Columns: []layout.Column{
+		{Heading: "", Name: "row", Left: true}, {Heading: "", Name: "values", Left: false}, {Heading: text.unit, Name: "level", Left: false}, {Heading: text.unit, Name: "newest", Left: false}, {Heading: "last change", Name: "%", Left: false}, {Heading: "last change", Name: "is", Left: true}, {Heading: "", Name: "all runs", Left: true},
 	}}
 	for _, l := range lines {
 		cells := []string{rowName(l.RowID), fmt.Sprint(len(l.Points)), text.value(l.Level), h.newest(l, text.value), "-", "-", spark(l.Points, len(h.Runs))}
 		if n := len(l.Changes); n > 0 {
 			cells[4], cells[5] = shift(l.Changes[n-1].ShiftPPM), verdict(l.Changes[n-1])
 		}
-		g.rows = append(g.rows, cells)
+		g.Rows = append(g.Rows, cells)
 	}
 	return g
 }
 
 // changesGrid has a line for each change of a level.
-func (h *History) changesGrid() *grid {
-	g := &grid{columns: []column{
-		{"", "row", true}, {"", "figure", true}, {"", "first run", true}, {"level", "from", false}, {"level", "to", false},
-		{"change, %", "median", false}, {"change, %", "lowest", false}, {"change, %", "highest", false}, {"", "is", true}, {"", "device", true},
+func (h *History) changesGrid() *layout.Grid {
+	g := &layout.Grid{Columns: []layout.Column{
+		{Heading: "", Name: "row", Left: true}, {Heading: "", Name: "figure", Left: true}, {Heading: "", Name: "first run", Left: true}, {Heading: "level", Name: "from", Left: false}, {Heading: "level", Name: "to", Left: false},
+		{Heading: "change, %", Name: "median", Left: false}, {Heading: "change, %", Name: "lowest", Left: false}, {Heading: "change, %", Name: "highest", Left: false}, {Heading: "", Name: "is", Left: true}, {Heading: "", Name: "device", Left: true},
 	}}
 	for _, l := range h.Lines {
 		text := metricTexts[l.Metric]
 		for _, c := range l.Changes {
 			run := h.Runs[c.Run]
-			g.rows = append(g.rows, []string{
+			g.Rows = append(g.Rows, []string{
 				testName(l.Test, l.Variant) + " " + rowName(l.RowID), text.name + ", " + text.unit, day(run.Time), text.value(c.From), text.value(c.To),
 				shift(c.ShiftPPM), shift(c.LowestPPM), shift(c.HighestPPM), verdict(c), cmp.Or(run.Device, "-"),
 			})

@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/result"
 )
 
@@ -58,7 +59,7 @@ type section struct {
 	Notes              []htmlNote
 	// Captures are the files with frames that were captured, of rows by their names.
 	Captures []htmlCapture
-	Charts   []*chart
+	Charts   []*layout.Chart
 	// Parts are the tables of what a row has several of: flows or traffic classes, events.
 	Parts []furtherTable
 	// Percentiles of latency; nil where there are none.
@@ -129,7 +130,7 @@ func (d *Document) html() ([]byte, error) {
 	for _, text := range d.furtherNotes() {
 		p.Notes = append(p.Notes, sentence(text))
 	}
-	unit := unitFor(d.highestBitRate())
+	unit := layout.UnitFor(d.highestBitRate())
 	for i, rows := range d.byTest() {
 		p.Sections = append(p.Sections, d.sectionOf(fmt.Sprintf("test-%d", i+1), rows, unit))
 	}
@@ -156,18 +157,18 @@ func render(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit) section {
-	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: d.tableOf(rows, unit).html("Results of test " + rows[0].Test + variantOf(rows[0].Variant))}
+func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit layout.BitUnit) section {
+	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: gridHTML(d.tableOf(rows, unit), "Results of test "+rows[0].Test+variantOf(rows[0].Variant))}
 	for _, row := range rows {
 		if c := row.Capture; c != nil {
-			s.Captures = append(s.Captures, htmlCapture{labelsOf([]v1alpha1.ResultRow{row}, rows), c.File, quantity(c.Frames, "frame")})
+			s.Captures = append(s.Captures, htmlCapture{labelsOf([]v1alpha1.ResultRow{row}, rows), c.File, layout.Quantity(c.Frames, "frame")})
 		}
 	}
 	for _, n := range tableNotes(withoutCaptures(rows)) {
 		s.note(n)
 	}
 	s.Table.doubt(rows)
-	var charts []*chart
+	var charts []*layout.Chart
 	if method.IsThroughput(&rows[0]) {
 		charts = append(charts, throughputBySize(id+"-throughput", rows, unit), latencyBySize(id+"-latency", rows))
 	} else {
@@ -184,16 +185,16 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit bitUnit)
 		}
 	}
 	for _, t := range d.furtherTablesOf(rows) {
-		table := furtherTable{Title: t.title, Table: t.grid.html(t.title + " of test " + rows[0].Test)}
+		table := furtherTable{Title: t.title, Table: gridHTML(t.grid, t.title+" of test "+rows[0].Test)}
 		table.Table.doubt(t.rows)
 		s.Parts = append(s.Parts, table)
 	}
 	if g := d.percentilesOf(rows); g != nil {
-		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: g.html(percentilesTitle + " of test " + rows[0].Test)}
+		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: gridHTML(g, percentilesTitle+" of test "+rows[0].Test)}
 		s.Percentiles.Table.doubt(rows)
 	}
 	for _, t := range d.jitterByLoad(rows) {
-		s.Further = append(s.Further, furtherTable{t.title, t.grid.html(t.title + " of test " + rows[0].Test), t.caption})
+		s.Further = append(s.Further, furtherTable{t.title, gridHTML(t.grid, t.title+" of test "+rows[0].Test), t.caption})
 	}
 	return s
 }
@@ -283,14 +284,14 @@ func (d *Document) facts() []fact {
 	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
 	switch {
 	case all > 0 && len(throughput) == 0:
-		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", quantity(int64(all), "row"))})
+		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(all), "row"))})
 	case all > 0:
-		unit, doubt := unitFor(d.highestBitRate()), ""
+		unit, doubt := layout.UnitFor(d.highestBitRate()), ""
 		if count := all - len(throughput); count > 0 {
-			doubt = fmt.Sprintf(", without %s in doubt", quantity(int64(count), "row"))
+			doubt = fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(count), "row"))
 		}
 		facts = append(facts,
-			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.name + doubt},
+			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
 			shareOfFact(throughput, doubt))
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
@@ -302,7 +303,7 @@ func (d *Document) facts() []fact {
 			judged++
 		}
 	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + quantity(number, "trial")})
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + layout.Quantity(number, "trial")})
 }
 
 // atReceivers returns an addition to the heading if the rates of the rows count a frame at
@@ -344,9 +345,9 @@ func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1a
 		low, high = min(low, value(row)), max(high, value(row))
 	}
 	if low == high {
-		return fixed(low, unit, decimals)
+		return layout.Fixed(low, unit, decimals)
 	}
-	return fixed(low, unit, decimals) + " – " + fixed(high, unit, decimals)
+	return layout.Fixed(low, unit, decimals) + " – " + layout.Fixed(high, unit, decimals)
 }
 
 // manifests returns the YAML manifests that repeat the benchmark.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"nodrop.dev/nodrop/internal/report/layout"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,44 +52,44 @@ func unitName(name string) string {
 	return htmlUnits.Replace(name)
 }
 
-// html lays the grid out with headings that span their columns. A heading of one
+// gridHTML lays the grid out with headings that span their columns. A heading of one
 // column and its name become one.
-func (g *grid) html(caption string) htmlTable {
-	t := htmlTable{Caption: caption, Short: len(g.rows) <= 12}
+func gridHTML(g *layout.Grid, caption string) htmlTable {
+	t := htmlTable{Caption: caption, Short: len(g.Rows) <= 12}
 	// The first column of a group, and a text, have classes of their own.
-	classes := make([]string, len(g.columns))
-	for i := 0; i < len(g.columns); i = g.end(i) {
-		for j := i; j < g.end(i); j++ {
-			classes[j] = classOf(g.columns[j], j == i)
+	classes := make([]string, len(g.Columns))
+	for i := 0; i < len(g.Columns); i = g.End(i) {
+		for j := i; j < g.End(i); j++ {
+			classes[j] = classOf(g.Columns[j], j == i)
 		}
-		c := g.columns[i]
-		if columns := g.end(i) - i; columns > 1 {
-			t.Upper = append(t.Upper, htmlHeading{htmlUnits.Replace(c.heading), columns, 1, "group first"})
-			for j := i; j < g.end(i); j++ {
-				t.Lower = append(t.Lower, htmlHeading{unitName(g.columns[j].name), 1, 1, classes[j]})
+		c := g.Columns[i]
+		if columns := g.End(i) - i; columns > 1 {
+			t.Upper = append(t.Upper, htmlHeading{htmlUnits.Replace(c.Heading), columns, 1, "group first"})
+			for j := i; j < g.End(i); j++ {
+				t.Lower = append(t.Lower, htmlHeading{unitName(g.Columns[j].Name), 1, 1, classes[j]})
 			}
 			continue
 		}
-		t.Upper = append(t.Upper, htmlHeading{strings.TrimSpace(c.heading + " " + c.name), 1, 2, classes[i]})
+		t.Upper = append(t.Upper, htmlHeading{strings.TrimSpace(c.Heading + " " + c.Name), 1, 2, classes[i]})
 	}
 	by := -1 // the column at whose changes rows begin
-	if slices.ContainsFunc(g.columns, func(c column) bool { return c.name == "load" || c == ofFullLoadColumn }) {
+	if slices.ContainsFunc(g.Columns, func(c layout.Column) bool { return c.Name == "load" || c == ofFullLoadColumn }) {
 		by = 0
-	} else if i := slices.Index(g.columns, rowColumn); i >= 0 {
+	} else if i := slices.Index(g.Columns, rowColumn); i >= 0 {
 		by = i
 	}
-	for n, row := range g.rows {
+	for n, row := range g.Rows {
 		var r htmlRow
-		if by >= 0 && n > 0 && row[by] != g.rows[n-1][by] {
+		if by >= 0 && n > 0 && row[by] != g.Rows[n-1][by] {
 			r.Class = "begins"
 		}
 		for i, text := range row {
 			switch {
-			case strings.HasPrefix(g.columns[i].name, shareOfLine) && len(text) > 1:
+			case strings.HasPrefix(g.Columns[i].Name, shareOfLine) && len(text) > 1:
 				text = strings.Replace(text, "-", "–", 1)
 			case text == "-":
 				text = "–"
-			case len(text) > 1 && text[0] == '-' && !g.columns[i].left:
+			case len(text) > 1 && text[0] == '-' && !g.Columns[i].Left:
 				text = "−" + text[1:]
 			}
 			r.Cells = append(r.Cells, htmlCell{text, classes[i], i == 0})
@@ -98,11 +99,11 @@ func (g *grid) html(caption string) htmlTable {
 	return t
 }
 
-func classOf(c column, first bool) string {
+func classOf(c layout.Column, first bool) string {
 	switch {
-	case c.left && first:
+	case c.Left && first:
 		return "left first"
-	case c.left:
+	case c.Left:
 		return "left"
 	case first:
 		return "first"

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // htmlPage is a parsed page: its elements, its texts, and what it would fetch.
@@ -124,7 +125,7 @@ func TestPageHasTheDigitsOfTheText(t *testing.T) {
 			seen[strings.TrimSpace(line)] = true
 		}
 		for _, rows := range d.byTest() {
-			for _, row := range d.tableOf(rows, unitFor(d.highestBitRate())).rows {
+			for _, row := range d.tableOf(rows, layout.UnitFor(d.highestBitRate())).Rows {
 				for _, cell := range row {
 					if cell != "-" && !seen[cell] {
 						t.Errorf("%s: the page lacks %q", name, cell)
@@ -191,7 +192,7 @@ func TestPartialDropRatesAreNamedInCharts(t *testing.T) {
 	row := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "rates", Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000}, Latency: &v1alpha1.LatencySummary{MinNs: 1000, AvgNs: 2000, MaxNs: 3000}}
 	partial := row
 	partial.LossRatioPPM = 5000
-	unit := unitFor(1)
+	unit := layout.UnitFor(1)
 	for want, rows := range map[string][]v1alpha1.ResultRow{
 		"Throughput by frame size: 64 B":                                      {row},
 		"Throughput and partial drop rate by frame size: 64 B, 64 B PDR 0.5%": {row, partial},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -14,11 +15,11 @@ import (
 // line for each port, and for each class of streams where there are several, in at most
 // so many lines. Lost frames are those since the beginning of the trial.
 func IntervalTable(i trials.Interval, lines int) []string {
-	unit := unitFor(highestBits(i))
-	g := &grid{columns: []column{
-		{name: "port", left: true}, {heading: "offered", name: "frames/s"}, {heading: "offered", name: unit.name},
-		{heading: "received", name: "frames/s"}, {heading: "received", name: unit.name}, {name: "lost"},
-		{heading: "latency (us)", name: "avg"}, {heading: "latency (us)", name: "p99"},
+	unit := layout.UnitFor(highestBits(i))
+	g := &layout.Grid{Columns: []layout.Column{
+		{Name: "port", Left: true}, {Heading: "offered", Name: "frames/s"}, {Heading: "offered", Name: unit.Name},
+		{Heading: "received", Name: "frames/s"}, {Heading: "received", Name: unit.Name}, {Name: "lost"},
+		{Heading: "latency (us)", Name: "avg"}, {Heading: "latency (us)", Name: "p99"},
 	}}
 	shown := i.Ports
 	if most := max(2, lines-2); len(shown) > most {
@@ -26,18 +27,18 @@ func IntervalTable(i trials.Interval, lines int) []string {
 	}
 	several := slices.ContainsFunc(i.Ports, func(p trials.PortInterval) bool { return p.Class != i.Ports[0].Class })
 	for _, p := range shown {
-		g.rows = append(g.rows, portCells(i, p, several, unit))
+		g.Rows = append(g.Rows, portCells(i, p, several, unit))
 	}
 	text := strings.Split(strings.TrimRight(g.String(), "\n"), "\n")
 	if more := len(i.Ports) - len(shown); more > 0 {
-		text = append(text, fmt.Sprintf("%sand %d more", gap, more))
+		text = append(text, fmt.Sprintf("%sand %d more", layout.Gap, more))
 	}
 	return text
 }
 
 // portCells is the line of a port. What the port does not do, or what is not known of it,
 // has no number.
-func portCells(i trials.Interval, p trials.PortInterval, withClass bool, unit bitUnit) []string {
+func portCells(i trials.Interval, p trials.PortInterval, withClass bool, unit layout.BitUnit) []string {
 	cells := []string{p.Port, "", "", "", "", "", "", ""}
 	if withClass {
 		cells[0] += " " + p.Class
@@ -52,7 +53,7 @@ func portCells(i trials.Interval, p trials.PortInterval, withClass bool, unit bi
 		}
 	}
 	if l := p.Rx.Latency; l.Count > 0 {
-		cells[6], cells[7] = micros(int64(l.AvgNs())), micros(int64(l.PercentileNs(990)))
+		cells[6], cells[7] = layout.Micros(int64(l.AvgNs())), layout.Micros(int64(l.PercentileNs(990)))
 	}
 	return cells
 }
@@ -66,16 +67,16 @@ func IntervalLine(i trials.Interval) string {
 		received, lost = received+p.Rx.Received, lost+p.RxTotal.Lost
 		latency.Add(p.Rx.Latency)
 	}
-	unit := unitFor(perSecond(8*bytes, i.Length))
+	unit := layout.UnitFor(perSecond(8*bytes, i.Length))
 	parts := []string{
-		fmt.Sprintf("offered %s frames/s, %s %s", rateCell(sent, i.Length), bitsCell(bytes, i.Length, unit), unit.name),
+		fmt.Sprintf("offered %s frames/s, %s %s", rateCell(sent, i.Length), bitsCell(bytes, i.Length, unit), unit.Name),
 		fmt.Sprintf("received %s frames/s", rateCell(received, i.Length)),
 	}
 	if i.Gaps {
 		parts = append(parts, traffic.Grouped(lost)+" lost")
 	}
 	if latency.Count > 0 {
-		parts = append(parts, fmt.Sprintf("latency %s us on average, %s us p99", micros(int64(latency.AvgNs())), micros(int64(latency.PercentileNs(990)))))
+		parts = append(parts, fmt.Sprintf("latency %s us on average, %s us p99", layout.Micros(int64(latency.AvgNs())), layout.Micros(int64(latency.PercentileNs(990)))))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -88,10 +89,10 @@ func highestBits(i trials.Interval) (highest int64) {
 	return highest
 }
 
-func rateCell(frames uint64, d time.Duration) string { return group(perSecond(frames, d)) }
+func rateCell(frames uint64, d time.Duration) string { return layout.Group(perSecond(frames, d)) }
 
-func bitsCell(bytes uint64, d time.Duration, unit bitUnit) string {
-	return fixed(perSecond(8*bytes, d), unit.bits, 3)
+func bitsCell(bytes uint64, d time.Duration, unit layout.BitUnit) string {
+	return layout.Fixed(perSecond(8*bytes, d), unit.Bits, 3)
 }
 
 // perSecond is a number over a time, per second; 0 over none.

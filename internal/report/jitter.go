@@ -5,13 +5,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // jitterTable is jitter by frame size and load, in the form in which test houses
 // print it.
 type jitterTable struct {
 	title string
-	grid  *grid
+	grid  *layout.Grid
 	// caption explains NA; empty when no cell has it.
 	caption string
 }
@@ -40,9 +41,9 @@ func (d *Document) jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 }
 
 func (d *Document) jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
-	t := jitterTable{title: what + " jitter by load", grid: &grid{columns: []column{d.sizeColumn()}}}
+	t := jitterTable{title: what + " jitter by load", grid: &layout.Grid{Columns: []layout.Column{d.sizeColumn()}}}
 	for _, load := range loads {
-		t.grid.columns = append(t.grid.columns, column{"at load, us", string(load), false})
+		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "at load, us", Name: string(load), Left: false})
 	}
 	at := map[string][]string{}
 	for _, row := range rows {
@@ -52,7 +53,7 @@ func (d *Document) jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1al
 			cells = slices.Repeat([]string{"-"}, len(loads)+1)
 			cells[0] = size
 			at[size] = cells
-			t.grid.rows = append(t.grid.rows, cells)
+			t.grid.Rows = append(t.grid.Rows, cells)
 		}
 		i := 1 + slices.Index(loads, row.Load)
 		switch {
@@ -71,7 +72,7 @@ func jitterCell(ns *int64) string {
 	if ns == nil {
 		return "-"
 	}
-	return micros(*ns)
+	return layout.Micros(*ns)
 }
 
 // percentilesTitle is above the table of percentiles.
@@ -79,7 +80,7 @@ const percentilesTitle = "Percentiles of latency"
 
 // percentilesOf are the percentiles of the latency of the rows in a table; nil where the
 // engine counted no frames by their latency, or the method reports no latency.
-func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *grid {
+func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *layout.Grid {
 	own, _ := method.Describe(rows[0].Method)
 	counted := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.P50Ns > 0 }
 	if len(own.Columns) > 0 || !slices.ContainsFunc(rows, counted) {
@@ -87,15 +88,15 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *grid {
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	withGoal := withPartialDrop(rows)
-	g := &grid{columns: []column{d.sizeColumn()}}
+	g := &layout.Grid{Columns: []layout.Column{d.sizeColumn()}}
 	if withLoad {
-		g.columns = append(g.columns, intendedColumn(rows))
+		g.Columns = append(g.Columns, intendedColumn(rows))
 	}
 	if withGoal {
-		g.columns = append(g.columns, column{"", "goal", true})
+		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
 	}
 	for _, name := range []string{"min", "p50", "p90", "p99", "p99.9", "max"} {
-		g.columns = append(g.columns, column{d.latencyHeading(), name, false})
+		g.Columns = append(g.Columns, layout.Column{Heading: d.latencyHeading(), Name: name, Left: false})
 	}
 	for _, row := range rows {
 		cells := []string{sizeCell(row.FrameSize, row.FrameMix)}
@@ -106,11 +107,11 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *grid {
 			cells = append(cells, goalName(row))
 		}
 		if l := row.Latency; counted(row) {
-			cells = append(cells, micros(l.MinNs), micros(l.P50Ns), micros(l.P90Ns), micros(l.P99Ns), micros(l.P999Ns), micros(l.MaxNs))
+			cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.P50Ns), layout.Micros(l.P90Ns), layout.Micros(l.P99Ns), layout.Micros(l.P999Ns), layout.Micros(l.MaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-", "-")
 		}
-		g.rows = append(g.rows, cells)
+		g.Rows = append(g.Rows, cells)
 	}
 	return g
 }

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // ratesHeading is above the load that left the tester, and receiversHeading above that of
@@ -38,31 +39,31 @@ func loadHeading(rows []v1alpha1.ResultRow) string {
 }
 
 // ofFullLoadColumn is the column of loads that are shares of the full load.
-var ofFullLoadColumn = column{"intended", "of full load", true}
+var ofFullLoadColumn = layout.Column{Heading: "intended", Name: "of full load", Left: true}
 
 // intendedColumn returns the column of the intended load of a test.
-func intendedColumn(rows []v1alpha1.ResultRow) column {
+func intendedColumn(rows []v1alpha1.ResultRow) layout.Column {
 	percent := func(row v1alpha1.ResultRow) bool { return trials.OfFullLoad(&row) && !row.Load.IsRate() }
 	if slices.ContainsFunc(rows, percent) {
 		return ofFullLoadColumn
 	}
-	return column{"intended", "load", true}
+	return layout.Column{Heading: "intended", Name: "load", Left: true}
 }
 
 // searchedColumn returns the column of the intended load for a test that searches it.
-func searchedColumn(rows []v1alpha1.ResultRow) column {
+func searchedColumn(rows []v1alpha1.ResultRow) layout.Column {
 	if ofFullLoad(rows) {
-		return column{"intended, %", "of full load", false}
+		return layout.Column{Heading: "intended, %", Name: "of full load", Left: false}
 	}
-	return column{"intended", "%", false}
+	return layout.Column{Heading: "intended", Name: "%", Left: false}
 }
 
 // shareColumn returns the column of the offered load as a share of line rate.
-func shareColumn(rows []v1alpha1.ResultRow) column {
+func shareColumn(rows []v1alpha1.ResultRow) layout.Column {
 	if ofFullLoad(rows) {
-		return column{loadHeading(rows), shareBySender, false}
+		return layout.Column{Heading: loadHeading(rows), Name: shareBySender, Left: false}
 	}
-	return column{loadHeading(rows), shareOfLine, false}
+	return layout.Column{Heading: loadHeading(rows), Name: shareOfLine, Left: false}
 }
 
 // shareCell is the share of line rate that the ports offered in a row.
@@ -73,9 +74,9 @@ func shareCell(row *v1alpha1.ResultRow) string {
 // rangeOf writes parts per million as percent, as a range where they differ.
 func rangeOf(lowest, highest int64) string {
 	if lowest == highest {
-		return fixed(lowest, 10_000, 4)
+		return layout.Fixed(lowest, 10_000, 4)
 	}
-	return fixed(lowest, 10_000, 4) + "-" + fixed(highest, 10_000, 4)
+	return layout.Fixed(lowest, 10_000, 4) + "-" + layout.Fixed(highest, 10_000, 4)
 }
 
 // shareInWords is the share of line rate that the ports offered in a row: "80.0000% of line

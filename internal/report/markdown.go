@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"strings"
 )
 
@@ -19,10 +20,10 @@ func (d *Document) markdown() ([]byte, error) {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
 	}
 	b.WriteString(d.gatesMarkdown())
-	unit := unitFor(d.highestBitRate())
+	unit := layout.UnitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
-		b.WriteString(d.tableOf(rows, unit).markdown())
+		b.WriteString(gridMarkdown(d.tableOf(rows, unit)))
 		for i, n := range tableNotes(rows) {
 			if i == 0 {
 				b.WriteString("\n")
@@ -30,13 +31,13 @@ func (d *Document) markdown() ([]byte, error) {
 			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 		}
 		for _, t := range d.furtherTablesOf(rows) {
-			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
+			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, gridMarkdown(t.grid))
 		}
 		if g := d.percentilesOf(rows); g != nil {
-			fmt.Fprintf(&b, "\n### %s\n\n%s", percentilesTitle, g.markdown())
+			fmt.Fprintf(&b, "\n### %s\n\n%s", percentilesTitle, gridMarkdown(g))
 		}
 		for _, t := range d.jitterByLoad(rows) {
-			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, t.grid.markdown())
+			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, gridMarkdown(t.grid))
 			if t.caption != "" {
 				fmt.Fprintf(&b, "\n%s\n", t.caption)
 			}
@@ -46,7 +47,7 @@ func (d *Document) markdown() ([]byte, error) {
 		b.WriteString("\nNo row was measured.\n")
 	}
 	if len(d.Differences) > 0 {
-		b.WriteString(d.differencesText("## ", (*grid).markdown, func(n note) string { return fmt.Sprintf("- %s: %s\n", n.rows, plainMarkdown(n.text)) }))
+		b.WriteString(d.differencesText("## ", gridMarkdown, func(n note) string { return fmt.Sprintf("- %s: %s\n", n.rows, plainMarkdown(n.text)) }))
 		b.WriteString("\n" + readingDifferences + "\n")
 	}
 	b.WriteString("\n## Validity\n\n")
@@ -64,20 +65,20 @@ func (d *Document) markdown() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// markdown writes a grid with one line of headings.
-func (g *grid) markdown() string {
+// gridMarkdown writes a grid with one line of headings.
+func gridMarkdown(g *layout.Grid) string {
 	var b strings.Builder
 	var names, rules []string
-	for i, c := range g.columns {
-		names = append(names, cellMarkdown(g.columnName(i)))
+	for i, c := range g.Columns {
+		names = append(names, cellMarkdown(markdownName(g, i)))
 		rule := "---:"
-		if c.left {
+		if c.Left {
 			rule = "---"
 		}
 		rules = append(rules, rule)
 	}
 	fmt.Fprintf(&b, "| %s |\n| %s |\n", strings.Join(names, " | "), strings.Join(rules, " | "))
-	for _, row := range g.rows {
+	for _, row := range g.Rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = cellMarkdown(cell)
@@ -87,19 +88,19 @@ func (g *grid) markdown() string {
 	return b.String()
 }
 
-// columnName joins heading and name: "latency min, us".
-func (g *grid) columnName(i int) string {
-	c := g.columns[i]
-	switch c.heading {
+// markdownName joins heading and name: "latency min, us".
+func markdownName(g *layout.Grid, i int) string {
+	c := g.Columns[i]
+	switch c.Heading {
 	case "":
-		return c.name
+		return c.Name
 	case ratesHeading, receiversHeading:
-		return strings.TrimSuffix(c.heading, ", all ports") + " " + strings.Replace(c.name, shareOfLine, shareOfLineRate, 1)
+		return strings.TrimSuffix(c.Heading, ", all ports") + " " + strings.Replace(c.Name, shareOfLine, shareOfLineRate, 1)
 	}
-	if subject, unit, ok := strings.Cut(c.heading, ", "); ok {
-		return fmt.Sprintf("%s %s, %s", subject, c.name, unit)
+	if subject, unit, ok := strings.Cut(c.Heading, ", "); ok {
+		return fmt.Sprintf("%s %s, %s", subject, c.Name, unit)
 	}
-	return strings.TrimSpace(c.heading + " " + c.name)
+	return strings.TrimSpace(c.Heading + " " + c.Name)
 }
 
 var markdownEscapes = strings.NewReplacer(

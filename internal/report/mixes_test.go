@@ -88,7 +88,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 	rows := d.byTest()[1]
 	for _, table := range (&Document{}).jitterByLoad(rows) {
 		var sizes []string
-		for _, cells := range table.grid.rows {
+		for _, cells := range table.grid.Rows {
 			sizes = append(sizes, cells[0])
 		}
 		if want := []string{"64", "9216", "imix-simple", "genome-of-core"}; !slices.Equal(sizes, want) {

@@ -6,19 +6,20 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // partsTable has a line for each row and each of what it has several of: the flows of the
 // profile, the traffic classes of its pattern, or the kinds of events in its trials.
 type partsTable struct {
 	title string
-	grid  *grid
+	grid  *layout.Grid
 	// rows contains the row of each line.
 	rows []v1alpha1.ResultRow
 }
 
 // rowColumn names the row that a line is about.
-var rowColumn = column{"", "row", true}
+var rowColumn = layout.Column{Heading: "", Name: "row", Left: true}
 
 // partsOfRow are the parts of which the traffic of a row was; none where it was of one kind.
 func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
@@ -30,7 +31,7 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 
 // partsOf is the table of the parts of rows; nil where the traffic was of one kind.
 func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
-	t := &partsTable{title: "Flows", grid: &grid{}}
+	t := &partsTable{title: "Flows", grid: &layout.Grid{}}
 	name, copied, timed, percentiles := "flow", false, false, false
 	for _, row := range rows {
 		if row.Classes != nil {
@@ -43,24 +44,24 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 		}
 	}
 	own := d.sizesOfFlows()
-	add := func(columns ...column) { t.grid.columns = append(t.grid.columns, columns...) }
-	add(column{"", name, true}, rowColumn)
+	add := func(columns ...layout.Column) { t.grid.Columns = append(t.grid.Columns, columns...) }
+	add(layout.Column{Heading: "", Name: name, Left: true}, rowColumn)
 	if own != nil {
-		add(column{"frame", "bytes", false})
+		add(layout.Column{Heading: "frame", Name: "bytes", Left: false})
 	}
-	add(column{"offered", "frames/s", false}, column{"offered", shareBySender, false})
+	add(layout.Column{Heading: "offered", Name: "frames/s", Left: false}, layout.Column{Heading: "offered", Name: shareBySender, Left: false})
 	if copied {
-		add(column{"received", "frames/s", false})
+		add(layout.Column{Heading: "received", Name: "frames/s", Left: false})
 	}
-	add(column{"frames", "lost", false})
+	add(layout.Column{Heading: "frames", Name: "lost", Left: false})
 	if timed {
-		add(column{d.latencyHeading(), "avg", false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "avg", Left: false})
 	}
 	if percentiles {
-		add(column{d.latencyHeading(), "p50", false}, column{d.latencyHeading(), "p99", false}, column{d.latencyHeading(), "p99.9", false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "p50", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "p99", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "p99.9", Left: false})
 	}
 	if timed {
-		add(column{d.latencyHeading(), "max", false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "max", Left: false})
 	}
 	for _, row := range rows {
 		for _, p := range partsOfRow(row) {
@@ -70,10 +71,10 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 			}
 			cells = append(cells, offeredOfPart(row, p)...)
 			if copied {
-				cells = append(cells, group(p.ReceivedFramesPerSecond))
+				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond))
 			}
-			cells = append(cells, group(p.Lost))
-			t.grid.rows = append(t.grid.rows, append(cells, latencyOfPart(p, timed, percentiles)...))
+			cells = append(cells, layout.Group(p.Lost))
+			t.grid.Rows = append(t.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
 			t.rows = append(t.rows, row)
 		}
 	}
@@ -90,9 +91,9 @@ func offeredOfPart(row v1alpha1.ResultRow, p v1alpha1.FlowSummary) []string {
 		return []string{"-", "-"}
 	}
 	if p.PortLoad == nil {
-		return []string{group(p.OfferedFramesPerSecond), "-"}
+		return []string{layout.Group(p.OfferedFramesPerSecond), "-"}
 	}
-	return []string{group(p.OfferedFramesPerSecond), rangeOf(p.PortLoad.LowestPPM, p.PortLoad.HighestPPM)}
+	return []string{layout.Group(p.OfferedFramesPerSecond), rangeOf(p.PortLoad.LowestPPM, p.PortLoad.HighestPPM)}
 }
 
 func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
@@ -102,7 +103,7 @@ func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
 			cells = append(cells, "-")
 			return
 		}
-		cells = append(cells, micros(ns(p.Latency)))
+		cells = append(cells, layout.Micros(ns(p.Latency)))
 	}
 	if timed {
 		add(func(l *v1alpha1.FlowLatency) int64 { return l.AvgNs })
@@ -138,16 +139,16 @@ func (d *Document) sizesOfFlows() func(flow string, row v1alpha1.ResultRow) stri
 
 // sizeColumn is the column of the frame size of rows. Where some flows have sizes of their
 // own, it names the flow whose frames have the size.
-func (d *Document) sizeColumn() column {
+func (d *Document) sizeColumn() layout.Column {
 	const longest = 12
 	if d.sizesOfFlows() == nil || d.Profile.OwnSizes() {
-		return column{"frame", "bytes", false}
+		return layout.Column{Heading: "frame", Name: "bytes", Left: false}
 	}
 	following := slices.DeleteFunc(slices.Clone(d.Profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
 	if len(following) > 1 || len(following[0].Name) > longest {
-		return column{"some flows", "bytes", false}
+		return layout.Column{Heading: "some flows", Name: "bytes", Left: false}
 	}
-	return column{following[0].Name, "bytes", false}
+	return layout.Column{Heading: following[0].Name, Name: "bytes", Left: false}
 }
 
 // eventsOf is the table of the events in the trials of rows; nil where the method has none.
@@ -156,14 +157,14 @@ func (d *Document) eventsOf(rows []v1alpha1.ResultRow) *partsTable {
 	if own.Events == nil {
 		return nil
 	}
-	t := &partsTable{title: "Events", grid: &grid{columns: []column{{"", "event", true}, rowColumn, {"", "times", false}}}}
+	t := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Heading: "", Name: "event", Left: true}, rowColumn, {Heading: "", Name: "times", Left: false}}}}
 	kinds, columns := own.EventColumns()
 	for _, c := range columns[kinds[0]] {
 		if c.Unit == trials.LongNanoseconds {
-			t.grid.columns = append(t.grid.columns, column{"took, ms", c.Name, false})
+			t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name, Left: false})
 			continue
 		}
-		t.grid.columns = append(t.grid.columns, column{"", c.Heading, false})
+		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "", Name: c.Heading, Left: false})
 	}
 	for _, row := range rows {
 		times, ok := own.Events(&row)
@@ -171,11 +172,11 @@ func (d *Document) eventsOf(rows []v1alpha1.ResultRow) *partsTable {
 			continue
 		}
 		for _, kind := range kinds {
-			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, rows), group(times)}
+			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, rows), layout.Group(times)}
 			for _, c := range columns[kind] {
 				cells = append(cells, cell(c, &row))
 			}
-			t.grid.rows = append(t.grid.rows, cells)
+			t.grid.Rows = append(t.grid.Rows, cells)
 			t.rows = append(t.rows, row)
 		}
 	}

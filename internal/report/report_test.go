@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 var update = flag.Bool("update", false, "write the golden files and docs/result-schema.*")
@@ -225,8 +226,8 @@ func TestPublishedDigits(t *testing.T) {
 	}
 	for _, test := range tests {
 		bits := test.fps * test.size * 8
-		if got := fixed(bits, unitFor(bits).bits, 3); got != test.tbit || unitFor(bits).name != "Tbit/s" {
-			t.Errorf("%d B: %s %s, want %s Tbit/s", test.size, got, unitFor(bits).name, test.tbit)
+		if got := layout.Fixed(bits, layout.UnitFor(bits).Bits, 3); got != test.tbit || layout.UnitFor(bits).Name != "Tbit/s" {
+			t.Errorf("%d B: %s %s, want %s Tbit/s", test.size, got, layout.UnitFor(bits).Name, test.tbit)
 		}
 	}
 }
@@ -235,7 +236,7 @@ func TestUnitFor(t *testing.T) {
 	for highest, want := range map[int64]string{
 		0: "Mbit/s", 999_999_999: "Mbit/s", 1_000_000_000: "Gbit/s", 999_999_999_999: "Gbit/s", 1_000_000_000_000: "Tbit/s",
 	} {
-		if got := unitFor(highest).name; got != want {
+		if got := layout.UnitFor(highest).Name; got != want {
 			t.Errorf("unitFor(%d) = %s, want %s", highest, got, want)
 		}
 	}
@@ -253,7 +254,7 @@ func TestFixed(t *testing.T) {
 		{696875, 10_000, 4, "69.6875"}, {1_000_000, 10_000, 4, "100.0000"}, {1, 10_000, 4, "0.0001"},
 	}
 	for _, test := range tests {
-		if got := fixed(test.n, test.unit, test.decimals); got != test.want {
+		if got := layout.Fixed(test.n, test.unit, test.decimals); got != test.want {
 			t.Errorf("fixed(%d, %d, %d) = %s, want %s", test.n, test.unit, test.decimals, got, test.want)
 		}
 	}
@@ -261,7 +262,7 @@ func TestFixed(t *testing.T) {
 
 func TestGroup(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 26547619822: "26,547,619,822", -1234: "-1,234", 100000: "100,000"} {
-		if got := group(n); got != want {
+		if got := layout.Group(n); got != want {
 			t.Errorf("group(%d) = %s, want %s", n, got, want)
 		}
 	}
@@ -275,7 +276,7 @@ func TestShareNeverHidesALoss(t *testing.T) {
 		{0, 10, "0%"}, {1, 4, "25%"}, {1, 3, "33.3333%"}, {1, 88_800_000, "0.000001%"}, {10, 10, "100%"}, {1, 0, "0%"},
 	}
 	for _, test := range tests {
-		if got := share(test.part, test.whole); got != test.want {
+		if got := layout.Share(test.part, test.whole); got != test.want {
 			t.Errorf("share(%d, %d) = %s, want %s", test.part, test.whole, got, test.want)
 		}
 	}
@@ -286,7 +287,7 @@ func TestSpan(t *testing.T) {
 		100 * time.Millisecond: "100ms", 10 * time.Second: "10s", time.Minute: "1m", time.Hour: "1h",
 		254*time.Second + 400*time.Millisecond: "4m14s", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 0: "0s",
 	} {
-		if got := span(d); got != want {
+		if got := layout.Span(d); got != want {
 			t.Errorf("span(%d ns) = %s, want %s", d, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 func TestScaleTicks(t *testing.T) {
@@ -22,15 +23,15 @@ func TestScaleTicks(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := scaleFor(test.low, test.high, 100, 0)
+			s := layout.ScaleFor(test.low, test.high, 100, 0)
 			var got []string
-			for _, tick := range s.ticks {
-				got = append(got, tickLabel(tick))
+			for _, tick := range s.Ticks {
+				got = append(got, layout.TickLabel(tick))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" || s.log != test.log {
-				t.Errorf("log %t\n%s", s.log, diff)
+			if diff := cmp.Diff(test.want, got); diff != "" || s.Log != test.log {
+				t.Errorf("log %t\n%s", s.Log, diff)
 			}
-			if from, to := s.at(s.ticks[0]), s.at(s.ticks[len(s.ticks)-1]); from != 100 || to > 1e-9 || to < -1e-9 {
+			if from, to := s.At(s.Ticks[0]), s.At(s.Ticks[len(s.Ticks)-1]); from != 100 || to > 1e-9 || to < -1e-9 {
 				t.Errorf("the axis reaches from %g to %g", from, to)
 			}
 		})
@@ -48,7 +49,7 @@ func TestPlaceMovesLabelsApart(t *testing.T) {
 		"none":         {nil, []float64{}},
 	}
 	for name, test := range tests {
-		if diff := cmp.Diff(test.want, place(test.positions, 15, 0, 100)); diff != "" {
+		if diff := cmp.Diff(test.want, layout.Place(test.positions, 15, 0, 100)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}

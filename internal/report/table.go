@@ -6,6 +6,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // latencyHeading is above latency, with what the engines time: from the first bit of a
@@ -18,45 +19,45 @@ func (d *Document) latencyHeading() string {
 }
 
 // tableOf is the table of a test, in the columns of published reports.
-func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
+func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit layout.BitUnit) *layout.Grid {
 	// Tests that send no test frames have neither sizes nor rates.
 	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
-	g := &grid{}
+	g := &layout.Grid{}
 	if withFrames {
-		g.columns = append(g.columns, d.sizeColumn())
+		g.Columns = append(g.Columns, d.sizeColumn())
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	withIntended := withFrames && !withLoad && (ofFullLoad(rows) || slices.ContainsFunc(rows, showsIntended))
 	own, _ := method.Describe(rows[0].Method)
 	measuresItself := len(own.Columns) > 0
 	if withLoad {
-		g.columns = append(g.columns, intendedColumn(rows))
+		g.Columns = append(g.Columns, intendedColumn(rows))
 	}
 	withLoss := withPartialDrop(rows)
 	if withLoss {
-		g.columns = append(g.columns, column{"", "goal", true})
+		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
 	}
 	if withIntended {
-		g.columns = append(g.columns, searchedColumn(rows))
+		g.Columns = append(g.Columns, searchedColumn(rows))
 	}
 	if withFrames {
-		g.columns = append(g.columns,
-			column{loadHeading(rows), "frames/s", false}, column{loadHeading(rows), unit.name, false}, shareColumn(rows))
+		g.Columns = append(g.Columns,
+			layout.Column{Heading: loadHeading(rows), Name: "frames/s", Left: false}, layout.Column{Heading: loadHeading(rows), Name: unit.Name, Left: false}, shareColumn(rows))
 	}
 	switch {
 	case measuresItself:
 		for _, c := range own.RowColumns() {
-			g.columns = append(g.columns, column{c.Heading, c.Name, false})
+			g.Columns = append(g.Columns, layout.Column{Heading: c.Heading, Name: c.Name, Left: false})
 		}
 	case withFrames:
-		g.columns = append(g.columns,
-			column{d.latencyHeading(), "min", false}, column{d.latencyHeading(), "avg", false}, column{d.latencyHeading(), "max", false},
-			column{"jitter, us", "avg", false}, column{"jitter, us", "max", false})
+		g.Columns = append(g.Columns,
+			layout.Column{Heading: d.latencyHeading(), Name: "min", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "avg", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "max", Left: false},
+			layout.Column{Heading: "jitter, us", Name: "avg", Left: false}, layout.Column{Heading: "jitter, us", Name: "max", Left: false})
 	}
 	if withFrames {
-		g.columns = append(g.columns, column{"frames", "lost", false})
+		g.Columns = append(g.Columns, layout.Column{Heading: "frames", Name: "lost", Left: false})
 	}
-	g.columns = append(g.columns, column{"", "validity", true})
+	g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "validity", Left: true})
 	for _, row := range rows {
 		var cells []string
 		if withFrames {
@@ -71,13 +72,13 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 		known := row.Frames != nil && !unmeasured(&row)
 		switch {
 		case withIntended && known:
-			cells = append(cells, fixed(row.Frames.LineRatePPM, 10_000, 4))
+			cells = append(cells, layout.Fixed(row.Frames.LineRatePPM, 10_000, 4))
 		case withIntended:
 			cells = append(cells, "-")
 		}
 		switch offered := trials.Offered(&row); {
 		case withFrames && known:
-			cells = append(cells, group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), shareCell(&row))
+			cells = append(cells, layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, unit.Bits, 3), shareCell(&row))
 		case withFrames:
 			cells = append(cells, "-", "-", "-")
 		}
@@ -87,14 +88,14 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit bitUnit) *grid {
 				cells = append(cells, cell(c, &row))
 			}
 		case l != nil && withFrames:
-			cells = append(cells, micros(l.MinNs), micros(l.AvgNs), micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
+			cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.AvgNs), layout.Micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
 		case withFrames:
 			cells = append(cells, "-", "-", "-", "-", "-")
 		}
 		if withFrames {
 			cells = append(cells, lostCell(&row))
 		}
-		g.rows = append(g.rows, append(cells, string(row.Validity)))
+		g.Rows = append(g.Rows, append(cells, string(row.Validity)))
 	}
 	return g
 }
@@ -118,7 +119,7 @@ func lostCell(row *v1alpha1.ResultRow) string {
 	if row.Frames == nil || unmeasured(row) || row.GroupDelay != nil {
 		return "-"
 	}
-	return group(row.Frames.Lost)
+	return layout.Group(row.Frames.Lost)
 }
 
 // cell writes the number of a method's own column.
@@ -134,13 +135,13 @@ func cell(c trials.Column, row *v1alpha1.ResultRow) string {
 func inUnit(unit trials.Unit) func(int64) string {
 	switch unit {
 	case trials.PPM:
-		return func(n int64) string { return fixed(n, 10_000, 4) }
+		return func(n int64) string { return layout.Fixed(n, 10_000, 4) }
 	case trials.Nanoseconds:
-		return micros
+		return layout.Micros
 	case trials.YesNo:
 		return func(n int64) string { return map[int64]string{0: "no", 1: "yes"}[n] }
 	case trials.LongNanoseconds:
-		return func(n int64) string { return fixed(n, 1_000_000, 3) }
+		return func(n int64) string { return layout.Fixed(n, 1_000_000, 3) }
 	}
-	return group
+	return layout.Group
 }

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // Text is the result for people: what it is, a table per test, and with what it
@@ -22,22 +23,22 @@ func (d *Document) Text() string {
 		b.WriteString(frameText(simulatedBanner))
 	}
 	if d.Message != "" {
-		b.WriteString(wrap(d.Message, gap))
+		b.WriteString(wrap(d.Message, layout.Gap))
 	}
 	for _, note := range d.furtherNotes() {
-		b.WriteString(wrap("Note: "+note, gap))
+		b.WriteString(wrap("Note: "+note, layout.Gap))
 	}
 	b.WriteString(d.gatesText())
-	unit := unitFor(d.highestBitRate())
+	unit := layout.UnitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
 		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
 		b.WriteString(d.tableOf(rows, unit).String())
 		for _, t := range d.furtherTablesOf(rows) {
-			b.WriteString("\n" + gap + t.title + "\n\n" + t.grid.String())
+			b.WriteString("\n" + layout.Gap + t.title + "\n\n" + t.grid.String())
 		}
 		if g := d.percentilesOf(rows); g != nil {
-			b.WriteString("\n" + gap + percentilesTitle + "\n\n" + g.String())
+			b.WriteString("\n" + layout.Gap + percentilesTitle + "\n\n" + g.String())
 		}
 		b.WriteString(notesOf(rows))
 	}
@@ -45,7 +46,7 @@ func (d *Document) Text() string {
 		b.WriteString("\n  No row was measured.\n")
 	}
 	if len(d.Differences) > 0 {
-		b.WriteString(d.differencesText("", (*grid).String, func(n note) string { return wrap(n.rows+": "+n.text, gap) }))
+		b.WriteString(d.differencesText("", (*layout.Grid).String, func(n note) string { return wrap(n.rows+": "+n.text, layout.Gap) }))
 		b.WriteString("\n" + wrap(readingDifferences, ""))
 	}
 	b.WriteString("\n" + d.appendix().String())
@@ -110,7 +111,7 @@ func notesOf(rows []v1alpha1.ResultRow) string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(n.rows+": "+n.text, gap))
+		b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
 	}
 	return b.String()
 }
@@ -175,17 +176,17 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	}
 	notes = append(notes, row.ValidityReasons...)
 	if l := row.Latency; l != nil && l.TimedFrames != nil {
-		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", group(*l.TimedFrames), group(frames.Received)))
+		notes = append(notes, fmt.Sprintf("latency is of %s of %s received frames", layout.Group(*l.TimedFrames), layout.Group(frames.Received)))
 	}
 	if l := row.RFC2544Latency; l != nil {
 		notes = append(notes, latencyDefinitions[l.Definition])
 	}
 	if s := row.Series; s != nil {
 		notes = append(notes, fmt.Sprintf("receive rate of %s to %s frames/s in %s sampling intervals, %s on average",
-			group(s.MinReceivedFramesPerSecond), group(s.MaxReceivedFramesPerSecond), group(int64(s.Samples)), group(s.AvgReceivedFramesPerSecond)))
+			layout.Group(s.MinReceivedFramesPerSecond), layout.Group(s.MaxReceivedFramesPerSecond), layout.Group(int64(s.Samples)), layout.Group(s.AvgReceivedFramesPerSecond)))
 	}
 	if c := row.Capture; c != nil {
-		notes = append(notes, fmt.Sprintf("%s captured in %s", quantity(c.Frames, "frame"), c.File))
+		notes = append(notes, fmt.Sprintf("%s captured in %s", layout.Quantity(c.Frames, "frame"), c.File))
 	}
 	// At a load of the test's own, equal groups get what they were sent.
 	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
@@ -203,7 +204,7 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	// method measures loss or order, its columns do.
 	if frames.Lost > 0 && frames.LossPPM == nil && row.Reset == nil && !strings.Contains(row.Message, "lost") {
 		expected := frames.Received + frames.Lost // More than were sent, where a frame has many receivers.
-		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", group(frames.Lost), group(expected), share(frames.Lost, expected)))
+		notes = append(notes, fmt.Sprintf("lost %s of %s frames (%s)", layout.Group(frames.Lost), layout.Group(expected), layout.Share(frames.Lost, expected)))
 	}
 	return append(notes, orderNotes(row)...)
 }
@@ -227,12 +228,12 @@ func orderNotes(row v1alpha1.ResultRow) []string {
 	}
 	var notes []string
 	if *frames.Duplicate > 0 {
-		notes = append(notes, group(*frames.Duplicate)+" duplicate frames")
+		notes = append(notes, layout.Group(*frames.Duplicate)+" duplicate frames")
 	}
 	if *frames.Reordered > 0 && row.Ordering == nil {
-		note := fmt.Sprintf("%s of %s frames reordered (%s)", group(*frames.Reordered), group(frames.Received), share(*frames.Reordered, frames.Received))
+		note := fmt.Sprintf("%s of %s frames reordered (%s)", layout.Group(*frames.Reordered), layout.Group(frames.Received), layout.Share(*frames.Reordered, frames.Received))
 		if n := frames.OutOfSequence; n != nil && *n > 0 {
-			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", group(*n), share(*n, frames.Received))
+			note += fmt.Sprintf(", %s out of sequence in the older count (%s)", layout.Group(*n), layout.Share(*n, frames.Received))
 		}
 		notes = append(notes, note)
 	}
@@ -241,15 +242,15 @@ func orderNotes(row v1alpha1.ResultRow) []string {
 
 // groupRates describes the rate that each of several multicast groups received.
 func groupRates(m *v1alpha1.MulticastSummary) string {
-	rate := group(m.MinFramesPerSecond)
+	rate := layout.Group(m.MinFramesPerSecond)
 	if m.MaxFramesPerSecond > m.MinFramesPerSecond {
-		rate += " to " + group(m.MaxFramesPerSecond)
+		rate += " to " + layout.Group(m.MaxFramesPerSecond)
 	}
 	where := ""
 	if m.Receivers > 1 {
-		where = fmt.Sprintf(" at its %s receivers together", group(int64(m.Receivers)))
+		where = fmt.Sprintf(" at its %s receivers together", layout.Group(int64(m.Receivers)))
 	}
-	return fmt.Sprintf("each of %s groups received %s frames/s%s", group(int64(m.Groups)), rate, where)
+	return fmt.Sprintf("each of %s groups received %s frames/s%s", layout.Group(int64(m.Groups)), rate, where)
 }
 
 // maxDelaysListed is the maximum number of ports that a note lists; the JSON contains more.
@@ -279,10 +280,10 @@ func portLatencies(ports []v1alpha1.PortLatency) []string {
 		parts = append(parts, portTime(p.Port, p.AvgNs))
 		lowest, highest = min(lowest, p.AvgNs), max(highest, p.AvgNs)
 	}
-	return []string{fmt.Sprintf("multicast latency, average by port: %s; max/min %s us", listPorts(parts, len(parts)), micros(highest-lowest))}
+	return []string{fmt.Sprintf("multicast latency, average by port: %s; max/min %s us", listPorts(parts, len(parts)), layout.Micros(highest-lowest))}
 }
 
-func portTime(port string, ns int64) string { return fmt.Sprintf("%s %s us", port, micros(ns)) }
+func portTime(port string, ns int64) string { return fmt.Sprintf("%s %s us", port, layout.Micros(ns)) }
 
 // listPorts lists the first of some ports, and says how many more there are.
 func listPorts(parts []string, all int) string {
@@ -298,8 +299,8 @@ const lineWidth = 110
 
 // frameText is a sentence that cannot be overlooked, between two lines.
 func frameText(text string) string {
-	rule := gap + strings.Repeat("=", len(text)) + "\n"
-	return rule + gap + text + "\n" + rule
+	rule := layout.Gap + strings.Repeat("=", len(text)) + "\n"
+	return rule + layout.Gap + text + "\n" + rule
 }
 
 // wrap breaks a sentence into lines; those after the first are indented deeper.
@@ -309,7 +310,7 @@ func wrap(text, indent string) string {
 	for i, word := range strings.Fields(text) {
 		if i > 0 && len(current)+1+len(word) > lineWidth {
 			b.WriteString(current + "\n")
-			current = indent + gap + word
+			current = indent + layout.Gap + word
 			continue
 		}
 		if i > 0 {
@@ -340,23 +341,23 @@ func RowLine(row v1alpha1.ResultRow) string {
 	var parts []string
 	if row.Frames != nil {
 		offered := trials.Offered(&row)
-		unit := unitFor(offered.BitsPerSecond)
+		unit := layout.UnitFor(offered.BitsPerSecond)
 		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s",
-			group(offered.FramesPerSecond), fixed(offered.BitsPerSecond, unit.bits, 3), unit.name, shareInWords(&row)))
+			layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, unit.Bits, 3), unit.Name, shareInWords(&row)))
 		if trials.OfferedOther(&row) {
-			parts[0] += fmt.Sprintf(" (of an intended %s%%)", fixed(frames.LineRatePPM, 10_000, 4))
+			parts[0] += fmt.Sprintf(" (of an intended %s%%)", layout.Fixed(frames.LineRatePPM, 10_000, 4))
 		}
 		if trials.OfFullLoad(&row) && row.Load == "" {
-			parts[0] += fmt.Sprintf(", %s%% of full load", fixed(frames.LineRatePPM, 10_000, 4))
+			parts[0] += fmt.Sprintf(", %s%% of full load", layout.Fixed(frames.LineRatePPM, 10_000, 4))
 		}
 	}
 	if own, _ := method.Describe(row.Method); len(own.Columns) > 0 {
 		parts = append(parts, numbersOf(own, &row)...)
 	} else if l := row.Latency; l != nil {
-		parts = append(parts, fmt.Sprintf("latency %s us on average", micros(l.AvgNs)))
+		parts = append(parts, fmt.Sprintf("latency %s us on average", layout.Micros(l.AvgNs)))
 	}
 	if frames.Lost > 0 {
-		parts = append(parts, group(frames.Lost)+" frames lost")
+		parts = append(parts, layout.Group(frames.Lost)+" frames lost")
 	}
 	parts = append(parts, string(row.Validity))
 	if frames.Received == 0 && row.Message != "" {

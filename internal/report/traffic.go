@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -151,7 +152,7 @@ func groupsText(n int32, first netip.Addr) string {
 	if n == 1 {
 		return "group " + first.String()
 	}
-	return fmt.Sprintf("%s groups from %s up", group(int64(n)), first)
+	return fmt.Sprintf("%s groups from %s up", layout.Group(int64(n)), first)
 }
 
 func sidesText(p v1alpha1.PartialMeshPattern) string {

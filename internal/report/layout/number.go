@@ -1,4 +1,4 @@
-package report
+package layout
 
 import (
 	"fmt"
@@ -10,25 +10,25 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// group writes a number with a comma between thousands.
-func group(n int64) string {
+// Group writes a number with a comma between thousands.
+func Group(n int64) string {
 	if n < 0 {
 		return "-" + traffic.Grouped(uint64(-n))
 	}
 	return traffic.Grouped(n)
 }
 
-// quantity writes how many there are of something whose plural ends in s.
-func quantity(n int64, one string) string {
+// Quantity writes how many there are of something whose plural ends in s.
+func Quantity(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return group(n) + " " + one + "s"
+	return Group(n) + " " + one + "s"
 }
 
-// fixed writes n/unit with a fixed number of decimals, rounded half up. n is at
+// Fixed writes n/unit with a fixed number of decimals, rounded half up. n is at
 // least 0; unit is at most 10^12 and decimals at most 4, so that nothing overflows.
-func fixed(n, unit int64, decimals int) string {
+func Fixed(n, unit int64, decimals int) string {
 	scale := int64(1)
 	for range decimals {
 		scale *= 10
@@ -37,15 +37,15 @@ func fixed(n, unit int64, decimals int) string {
 	if part == scale {
 		whole, part = whole+1, 0
 	}
-	return fmt.Sprintf("%s.%0*d", group(whole), decimals, part)
+	return fmt.Sprintf("%s.%0*d", Group(whole), decimals, part)
 }
 
-// micros writes nanoseconds as microseconds.
-func micros(ns int64) string { return fixed(ns, 1000, 3) }
+// Micros writes nanoseconds as microseconds.
+func Micros(ns int64) string { return Fixed(ns, 1000, 3) }
 
-// share writes part of whole as a percentage. Small shares keep two digits that
+// Share writes part of whole as a percentage. Small shares keep two digits that
 // are not zero, so that a loss is never printed as 0%.
-func share(part, whole int64) string {
+func Share(part, whole int64) string {
 	if whole <= 0 || part <= 0 {
 		return "0%"
 	}
@@ -59,27 +59,27 @@ func share(part, whole int64) string {
 	return strconv.FormatFloat(percent, 'g', 2, 64) + "%"
 }
 
-// bitUnit is the unit of a column of bit rates.
-type bitUnit struct {
-	name string
-	bits int64
+// BitUnit is the unit of a column of bit rates.
+type BitUnit struct {
+	Name string
+	Bits int64
 }
 
-// unitFor chooses the unit for the highest rate of a report: Tbit/s from 1 Tbit/s
+// UnitFor chooses the unit for the highest rate of a report: Tbit/s from 1 Tbit/s
 // up, Mbit/s below 1 Gbit/s, and Gbit/s between.
-func unitFor(highest int64) bitUnit {
+func UnitFor(highest int64) BitUnit {
 	const mega, giga, tera = 1_000_000, 1_000_000_000, 1_000_000_000_000
 	switch {
 	case highest >= tera:
-		return bitUnit{"Tbit/s", tera}
+		return BitUnit{"Tbit/s", tera}
 	case highest >= giga:
-		return bitUnit{"Gbit/s", giga}
+		return BitUnit{"Gbit/s", giga}
 	}
-	return bitUnit{"Mbit/s", mega}
+	return BitUnit{"Mbit/s", mega}
 }
 
-// span writes a duration as people do: 1h2m3s without parts that are zero.
-func span(d time.Duration) string {
+// Span writes a duration as people do: 1h2m3s without parts that are zero.
+func Span(d time.Duration) string {
 	if d >= time.Minute {
 		return human.Duration(d.Round(time.Second))
 	}

@@ -1,4 +1,4 @@
-package report
+package layout
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// chart is a drawing, ready to be written as SVG: all positions are given in
+// Chart is a drawing, ready to be written as SVG: all positions are given in
 // units of its view box.
-type chart struct {
+type Chart struct {
 	ID string
 	// Title and Description are its accessible name and text; the description has
 	// every number that the drawing shows.
@@ -23,14 +23,14 @@ type chart struct {
 	Left, Top, Right, Bottom float64
 	XTitle, YTitle           string
 	XTicks, YTicks           []chartTick
-	Series                   []chartSeries
-	Bars                     []chartBar
-	Events                   []chartEvent
+	Series                   []ChartSeries
+	Bars                     []ChartBar
+	Events                   []ChartEvent
 }
 
-// chartEvent is a vertical line at a time, with a label along it; without one where it would
+// ChartEvent is a vertical line at a time, with a label along it; without one where it would
 // cover that of the event before.
-type chartEvent struct {
+type ChartEvent struct {
 	At, Label, LabelX string
 }
 
@@ -39,31 +39,31 @@ type chartTick struct {
 	Label string
 }
 
-// chartSeries is a line with its marks. It differs from the others by color, by the shape of
+// ChartSeries is a line with its marks. It differs from the others by color, by the shape of
 // its marks and by the dashes of its line.
-type chartSeries struct {
+type ChartSeries struct {
 	Color template.CSS
 	Dash  string
 	Path  string
-	Marks []chartMark
+	Marks []ChartMark
 	// Leader joins the last mark with the label.
 	Leader         string
 	Key            string
 	Label          string
 	LabelX, LabelY string
-	// endX and endY are the last mark that is joined, and shape is that of the marks.
-	endX, endY float64
-	shape      int
+	// EndX and EndY are the last mark that is joined, and shape is that of the marks.
+	EndX, EndY float64
+	Shape      int
 }
 
-type chartMark struct {
+type ChartMark struct {
 	Path  string
 	Open  bool
 	Title string
 }
 
-// chartBar is a row of a chart by frame size.
-type chartBar struct {
+// ChartBar is a row of a chart by frame size.
+type ChartBar struct {
 	Label, Value     string
 	Y                string
 	BarX, BarY       string
@@ -77,12 +77,12 @@ type chartBar struct {
 }
 
 const (
-	chartWidth = 440
-	barPitch   = 24
+	ChartWidth = 440
+	BarPitch   = 24
 )
 
-// coordinate writes a position with one decimal, which is enough for any screen.
-func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+// Coordinate writes a position with one decimal, which is enough for any screen.
+func Coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 // The colors of series range from the smallest frames to the largest ones along three stops,
 // darker and darker on white paper, so that they remain distinguishable in gray.
@@ -91,7 +91,7 @@ var (
 	darkStops  = [3][3]float64{{0x35, 0x9c, 0x8f}, {0x6a, 0xae, 0xee}, {0xe2, 0xd6, 0xff}}
 )
 
-func seriesColor(i, n int) template.CSS {
+func SeriesColor(i, n int) template.CSS {
 	share := 0.0
 	if n > 1 {
 		share = float64(i) / float64(n-1)
@@ -112,16 +112,16 @@ func mix(stops [3][3]float64, share float64) string {
 	return text
 }
 
-var dashes = []string{"", "7 3", "2 2.5", "9 3 2 3"}
+var Dashes = []string{"", "7 3", "2 2.5", "9 3 2 3"}
 
-// marker is a shape around a point.
-func marker(kind int, x, y float64) string {
+// Marker is a shape around a point.
+func Marker(kind int, x, y float64) string {
 	const r = 3.4
 	polygon := func(corners ...[2]float64) string {
 		var b strings.Builder
 		for i, c := range corners {
 			b.WriteString(map[bool]string{true: "M", false: "L"}[i == 0])
-			b.WriteString(coordinate(x+c[0]*r) + " " + coordinate(y+c[1]*r))
+			b.WriteString(Coordinate(x+c[0]*r) + " " + Coordinate(y+c[1]*r))
 		}
 		return b.String() + "Z"
 	}
@@ -135,48 +135,48 @@ func marker(kind int, x, y float64) string {
 	case 4:
 		return polygon([2]float64{0, 1.2}, [2]float64{1.15, -.85}, [2]float64{-1.15, -.85})
 	}
-	return fmt.Sprintf("M%s %sa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 -%.1f 0Z", coordinate(x-r), coordinate(y), r, r, 2*r, r, r, 2*r)
+	return fmt.Sprintf("M%s %sa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 -%.1f 0Z", Coordinate(x-r), Coordinate(y), r, r, 2*r, r, r, 2*r)
 }
 
-func (c *chart) axes(x, y *scale) {
+func (c *Chart) Axes(x, y *Scale) {
 	if x != nil {
-		for _, v := range x.ticks {
-			c.XTicks = append(c.XTicks, chartTick{coordinate(x.at(v)), tickLabel(v)})
+		for _, v := range x.Ticks {
+			c.XTicks = append(c.XTicks, chartTick{Coordinate(x.At(v)), TickLabel(v)})
 		}
 	}
 	if y != nil {
-		for _, v := range y.ticks {
-			c.YTicks = append(c.YTicks, chartTick{coordinate(y.at(v)), tickLabel(v)})
+		for _, v := range y.Ticks {
+			c.YTicks = append(c.YTicks, chartTick{Coordinate(y.At(v)), TickLabel(v)})
 		}
 	}
 }
 
-// scale maps values of an axis to positions in a drawing.
-type scale struct {
-	low, high float64
-	from, to  float64
-	log       bool
-	ticks     []float64
+// Scale maps values of an axis to positions in a drawing.
+type Scale struct {
+	Low, High float64
+	From, To  float64
+	Log       bool
+	Ticks     []float64
 }
 
-// at is the position of a value. On a logarithmic axis values are above 0.
-func (s scale) at(v float64) float64 {
+// At is the position of a value. On a logarithmic axis values are above 0.
+func (s Scale) At(v float64) float64 {
 	share := 0.0
-	if s.log {
-		share = (math.Log(v) - math.Log(s.low)) / (math.Log(s.high) - math.Log(s.low))
+	if s.Log {
+		share = (math.Log(v) - math.Log(s.Low)) / (math.Log(s.High) - math.Log(s.Low))
 	} else {
-		share = (v - s.low) / (s.high - s.low)
+		share = (v - s.Low) / (s.High - s.Low)
 	}
-	return s.from + share*(s.to-s.from)
+	return s.From + share*(s.To-s.From)
 }
 
 // logarithmic ranges demand it when the highest value is this many times the lowest.
 const logFrom = 20
 
-// scaleFor makes an axis for values of at least 0 from lowest to highest: from 0
+// ScaleFor makes an axis for values of at least 0 from lowest to highest: from 0
 // when it is linear, from the next of 1, 2, 5 and their powers of ten when it is
 // logarithmic.
-func scaleFor(lowest, highest, from, to float64) scale {
+func ScaleFor(lowest, highest, from, to float64) Scale {
 	if lowest > 0 && highest/lowest >= logFrom {
 		return logScale(lowest, highest, from, to)
 	}
@@ -184,15 +184,15 @@ func scaleFor(lowest, highest, from, to float64) scale {
 		highest = 1
 	}
 	step := niceStep(highest / 4)
-	s := scale{low: 0, high: math.Ceil(highest/step-1e-9) * step, from: from, to: to}
-	for i := 0; float64(i)*step <= s.high+step/2; i++ {
-		s.ticks = append(s.ticks, float64(i)*step)
+	s := Scale{Low: 0, High: math.Ceil(highest/step-1e-9) * step, From: from, To: to}
+	for i := 0; float64(i)*step <= s.High+step/2; i++ {
+		s.Ticks = append(s.Ticks, float64(i)*step)
 	}
 	return s
 }
 
-func logScale(lowest, highest, from, to float64) scale {
-	s := scale{log: true, from: from, to: to}
+func logScale(lowest, highest, from, to float64) Scale {
+	s := Scale{Log: true, From: from, To: to}
 	first, last := int(math.Floor(math.Log10(lowest))), int(math.Ceil(math.Log10(highest)))
 	mantissas := []float64{1, 2, 5}
 	if last-first > 3 {
@@ -202,16 +202,16 @@ func logScale(lowest, highest, from, to float64) scale {
 		for _, m := range mantissas {
 			tick := m * math.Pow10(exponent)
 			if tick <= lowest*(1+1e-9) {
-				s.ticks = s.ticks[:0]
+				s.Ticks = s.Ticks[:0]
 			}
-			s.ticks = append(s.ticks, tick)
+			s.Ticks = append(s.Ticks, tick)
 			if tick >= highest*(1-1e-9) {
-				s.low, s.high = s.ticks[0], tick
+				s.Low, s.High = s.Ticks[0], tick
 				return s
 			}
 		}
 	}
-	s.low, s.high = s.ticks[0], s.ticks[len(s.ticks)-1]
+	s.Low, s.High = s.Ticks[0], s.Ticks[len(s.Ticks)-1]
 	return s
 }
 
@@ -226,18 +226,18 @@ func niceStep(v float64) float64 {
 	return 10 * power
 }
 
-// tickLabel writes an axis value without digits that say nothing.
-func tickLabel(v float64) string {
+// TickLabel writes an axis value without digits that say nothing.
+func TickLabel(v float64) string {
 	if v >= 1000 {
-		return group(int64(math.Round(v)))
+		return Group(int64(math.Round(v)))
 	}
 	return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64)
 }
 
-// place moves positions apart, in their order, until they are at least gap from
+// Place moves positions apart, in their order, until they are at least gap from
 // each other and within low and high where there is room for that. The positions
 // are sorted upwards.
-func place(positions []float64, gap, low, high float64) []float64 {
+func Place(positions []float64, gap, low, high float64) []float64 {
 	placed := make([]float64, len(positions))
 	for i, p := range positions {
 		placed[i] = max(p, low)
