@@ -29,6 +29,7 @@ type Client struct {
 	Overrides *clientcmd.ConfigOverrides
 }
 
+// NewClient returns a client that a command configures by its flags.
 func NewClient(cmd *cobra.Command) *Client {
 	k := &Client{rules: clientcmd.NewDefaultClientConfigLoadingRules(), Overrides: &clientcmd.ConfigOverrides{}}
 	cmd.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")

@@ -30,6 +30,7 @@ type Source struct {
 // Argument describes the argument that names a result.
 const Argument = "NAME|FILE|URL"
 
+// Help describes how a result is named, and Examples shows it.
 const (
 	Help = `A result is given by the name of its benchmark in the cluster, by the URL of its
 document in an archive (file:///DIRECTORY/... or s3://BUCKET/...), or by the name of a
@@ -43,6 +44,7 @@ need no cluster. A benchmark that still runs has the rows that are finished.`
 // HistoryArgument describes the argument that names the results of a history.
 const HistoryArgument = "NAME|FOLDER|FILE|URL"
 
+// HistoryHelp describes how the results of a history are named, and HistoryExamples shows it.
 const (
 	HistoryHelp = `Results are given by the name of a benchmark in the cluster, whose archive has all runs of
 that name; by the URL of a folder or of a document in an archive (file:///DIRECTORY/... or

@@ -16,6 +16,7 @@ import (
 // Argument describes the argument that names a result.
 const Argument = "FILE"
 
+// Help describes how a result is named, and Examples shows it.
 const (
 	Help = `A result is given by the name of a file that -o json or -o yaml has written,
 compressed with zstd or not.`
@@ -25,6 +26,7 @@ compressed with zstd or not.`
 // HistoryArgument describes the argument that names the results of a history.
 const HistoryArgument = "DIRECTORY|FILE"
 
+// HistoryHelp describes how the results of a history are named, and HistoryExamples shows it.
 const (
 	HistoryHelp     = "Results are given by directories, or by files that -o json or -o yaml has written."
 	HistoryExamples = ""

@@ -43,9 +43,9 @@ var broadcastMAC = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // addresses runs the iterations of a search about addresses that the device learns.
 type addresses struct {
-	tester   *trials.Tester
-	step  plan.Step
-	aging time.Duration
+	tester *trials.Tester
+	step   plan.Step
+	aging  time.Duration
 	// iterations that count, and how many were begun.
 	iterations []v1alpha1.AddressIteration
 	begun      int

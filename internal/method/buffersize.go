@@ -112,7 +112,7 @@ func wholeFrames(d time.Duration, rate *big.Rat, ppm int64) int64 {
 
 // fanIn runs the trials of a search.
 type fanIn struct {
-	tester     *trials.Tester
+	tester  *trials.Tester
 	step    plan.Step
 	overPPM int64
 }

@@ -134,7 +134,7 @@ func groupCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 
 // groupSearch is a search in hand.
 type groupSearch struct {
-	tester    *trials.Tester
+	tester *trials.Tester
 	step   plan.Step
 	ppm    int64
 	loads  map[uint16]traffic.Load

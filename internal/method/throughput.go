@@ -100,7 +100,7 @@ func partialDropRate(ctx context.Context, tester *trials.Tester, step plan.Step)
 // those of full length, those at the lowest load, and those in which the tester
 // was the limit.
 type searchTrials struct {
-	tester     *trials.Tester
+	tester  *trials.Tester
 	step    plan.Step
 	bracket search.Bracket
 	n       int

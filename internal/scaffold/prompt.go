@@ -15,6 +15,7 @@ type Prompt struct {
 	out io.Writer
 }
 
+// NewPrompt returns a prompt that asks on out and reads answers from in.
 func NewPrompt(in io.Reader, out io.Writer) *Prompt { return &Prompt{bufio.NewReader(in), out} }
 
 func (p *Prompt) say(text string) { fmt.Fprintln(p.out, text) }

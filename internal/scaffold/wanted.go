@@ -21,6 +21,7 @@ const (
 	deviceVirtualRouter = "virtual-router"
 )
 
+// DeviceKinds are the kinds of devices that init knows.
 var DeviceKinds = []string{deviceSwitch, deviceRouter, deviceVirtualSwitch, deviceVirtualRouter}
 
 // Wanted contains the device and the interfaces that the user wants to measure.

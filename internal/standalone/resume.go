@@ -165,6 +165,7 @@ func CloseRows(kept *runner.Kept, outcome v1alpha1.BenchmarkPhase, stderr io.Wri
 	}
 }
 
+// DescribeMoment returns a time for a person, in UTC.
 func DescribeMoment(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 func rowsCount(n int) string {
@@ -174,6 +175,7 @@ func rowsCount(n int) string {
 	return fmt.Sprintf("%d finished rows", n)
 }
 
+// DescribeRows returns how many finished rows there are, with the verb: "1 finished row is".
 func DescribeRows(n int) string {
 	if n == 1 {
 		return "1 finished row is"

@@ -33,6 +33,7 @@ type agentOptions struct {
 	ready func(net.Addr)
 }
 
+// NewAgentCommand returns the command of the agent, which drives the ports of a node.
 func NewAgentCommand() *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/device"
 )
 
+// NewDeviceCommand returns the command that starts and stops a virtual device.
 func NewDeviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "device",

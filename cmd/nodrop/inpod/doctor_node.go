@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 )
 
+// NewDoctorNodeCommand returns the command that looks at a node for doctor.
 func NewDoctorNodeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor-node",

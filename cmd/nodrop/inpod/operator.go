@@ -28,6 +28,7 @@ const (
 	maxTimeToLive = 315_360_000
 )
 
+// NewOperatorCommand returns the command of the operator.
 func NewOperatorCommand() *cobra.Command {
 	cfg := operator.Config{Deadlines: controllers.DefaultDeadlines()}
 	var pullPolicy, policyFile, kueueRequired string

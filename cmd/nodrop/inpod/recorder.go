@@ -38,6 +38,7 @@ type recorderOptions struct {
 	ready func(net.Addr)
 }
 
+// NewRecorderCommand returns the command that writes the metrics of all runs to a database.
 func NewRecorderCommand() *cobra.Command {
 	o := recorderOptions{sink: sink.Config{API: sink.V2}}
 	cmd := &cobra.Command{

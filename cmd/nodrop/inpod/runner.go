@@ -40,6 +40,7 @@ type runnerOptions struct {
 // errToldToEnd is the reason for the end of a runner's context.
 var errToldToEnd = errors.New("the runner's pod is being stopped")
 
+// NewRunnerCommand returns the command of the runner, which measures a benchmark.
 func NewRunnerCommand() *cobra.Command {
 	var o runnerOptions
 	cmd := &cobra.Command{

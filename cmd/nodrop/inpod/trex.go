@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
+// NewTRexCommand returns the command that starts a TRex server.
 func NewTRexCommand() *cobra.Command {
 	trex := &cobra.Command{
 		Use:   "trex",

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeBGPRestart returns the definition of bgpRestart.
 func DescribeBGPRestart() trials.Definition {
 	restarts := trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart })
 	of := func(times func(*v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread) func(*v1alpha1.ResultRow) *v1alpha1.TimeSpread {

@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeConvergence returns the definition of convergence.
 func DescribeConvergence() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeRouteCapacity returns the definition of routeCapacity.
 func DescribeRouteCapacity() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeRouteFlap returns the definition of routeFlap.
 func DescribeRouteFlap() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{

@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeRouteRefresh returns the definition of routeRefresh.
 func DescribeRouteRefresh() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{

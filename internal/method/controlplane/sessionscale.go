@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// DescribeSessionScale returns the definition of sessionScale.
 func DescribeSessionScale() trials.Definition {
 	held := trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
 	heldIf := trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })

@@ -81,6 +81,7 @@ func (l *Tester) Memberships(groups []MulticastGroup) []traffic.Membership {
 	return all
 }
 
+// Join joins the receivers to groups, and returns the time of each report.
 func (l *Tester) Join(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
 	if len(groups) == 0 {
 		return nil, nil
@@ -92,6 +93,7 @@ func (l *Tester) Join(ctx context.Context, groups []MulticastGroup) (traffic.Mom
 	return at, nil
 }
 
+// Leave ends memberships, and returns the time of each report.
 func (l *Tester) Leave(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
 	if len(groups) == 0 {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// outage is the time during which the device did not forward in a trial.
-type outage struct {
+// Outage is the time during which the device did not forward in a trial.
+type Outage struct {
 	// ByLoss is the number of lost frames divided by the rate, for the stream that lost
 	// most. ByStamps is the longest time between two frames of a stream; 0 if all frames
 	// were sent and none was lost.
@@ -24,10 +24,11 @@ type outage struct {
 }
 
 // Happened reports whether the device was seen not to forward.
-func (o outage) Happened(byTime bool) bool { return o.ByLoss > 0 || byTime && o.ByStamps > 0 }
+func (o Outage) Happened(byTime bool) bool { return o.ByLoss > 0 || byTime && o.ByStamps > 0 }
 
-func OutageOf(t *Trial, loads map[uint16]traffic.Load) outage {
-	o := outage{Unsent: t.Disturbed()}
+// OutageOf returns the outage of a trial, whose streams had these loads.
+func OutageOf(t *Trial, loads map[uint16]traffic.Load) Outage {
+	o := Outage{Unsent: t.Disturbed()}
 	interrupted := t.Lost > 0 || o.Unsent
 	for _, s := range t.Streams {
 		sent, rate := t.Measurement.Tx[s.ID].Sent, loads[s.ID].Rate

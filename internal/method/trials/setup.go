@@ -81,6 +81,7 @@ type Session struct {
 	Lateness time.Duration
 }
 
+// Found identifies a load that a test found: its test and the frame size.
 type Found struct {
 	Test string
 	Size plan.Size

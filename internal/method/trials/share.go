@@ -32,8 +32,10 @@ func per(unit time.Duration, n int64, d time.Duration) int64 {
 	return frame.Round(rate.Mul(rate, big.NewRat(int64(unit), 1)))
 }
 
+// PerSecond returns the rate per second of n events in a time, rounded half up.
 func PerSecond(n int64, d time.Duration) int64 { return per(time.Second, n, d) }
 
+// PerHour returns the rate per hour of n events in a time, rounded half up.
 func PerHour(n int64, d time.Duration) int64 { return per(time.Hour, n, d) }
 
 // Spread is the average and the extremes of whole numbers.
@@ -42,6 +44,7 @@ type Spread struct {
 	sum             big.Int
 }
 
+// Add adds a value.
 func (s *Spread) Add(n int64) {
 	if s.Count == 0 || n < s.Min {
 		s.Min = n
@@ -120,6 +123,7 @@ func OptionalNumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(
 	}
 }
 
+// Pointed returns the value of a pointer, and whether there is one.
 func Pointed(n *int64) (int64, bool) {
 	if n == nil {
 		return 0, false

@@ -56,6 +56,7 @@ type ChartSeries struct {
 	Shape      int
 }
 
+// ChartMark is a point of a series.
 type ChartMark struct {
 	Path  string
 	Open  bool
@@ -77,6 +78,7 @@ type ChartBar struct {
 }
 
 const (
+	// ChartWidth is the width of a chart, and BarPitch the distance of bars, in pixels.
 	ChartWidth = 440
 	BarPitch   = 24
 )
@@ -91,6 +93,7 @@ var (
 	darkStops  = [3][3]float64{{0x35, 0x9c, 0x8f}, {0x6a, 0xae, 0xee}, {0xe2, 0xd6, 0xff}}
 )
 
+// SeriesColor returns the color of series i of n.
 func SeriesColor(i, n int) template.CSS {
 	share := 0.0
 	if n > 1 {
@@ -112,6 +115,7 @@ func mix(stops [3][3]float64, share float64) string {
 	return text
 }
 
+// Dashes are the patterns by which lines of series differ, in turn.
 var Dashes = []string{"", "7 3", "2 2.5", "9 3 2 3"}
 
 // Marker is a shape around a point.
@@ -138,6 +142,7 @@ func Marker(kind int, x, y float64) string {
 	return fmt.Sprintf("M%s %sa%.1f %.1f 0 1 0 %.1f 0a%.1f %.1f 0 1 0 -%.1f 0Z", Coordinate(x-r), Coordinate(y), r, r, 2*r, r, r, 2*r)
 }
 
+// Axes draws both axes with their ticks.
 func (c *Chart) Axes(x, y *Scale) {
 	if x != nil {
 		for _, v := range x.Ticks {

@@ -15,6 +15,7 @@ type Grid struct {
 	Rows    [][]string
 }
 
+// Gap separates the columns of a table.
 const Gap = "  "
 
 func (g *Grid) String() string {
@@ -69,6 +70,7 @@ func (g *Grid) width(widths []int, i int) int {
 	return width - len(Gap)
 }
 
+// Pad fills a text with spaces up to a width. The text stands at the left or at the right.
 func Pad(text string, width int, left bool) string {
 	fill := strings.Repeat(" ", max(0, width-len(text)))
 	if left {
