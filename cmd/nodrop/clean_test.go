@@ -1,11 +1,12 @@
 package main
 
 import (
-	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // deaths are moments at which a run is killed.

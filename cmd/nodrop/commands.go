@@ -4,6 +4,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
 	"nodrop.dev/nodrop/cmd/nodrop/inpod"
 )
 

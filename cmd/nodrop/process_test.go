@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // asProgram makes the test binary behave as nodrop, so that tests run the whole

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+
 	"nodrop.dev/nodrop/internal/exit"
 )
 

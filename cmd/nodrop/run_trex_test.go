@@ -1,10 +1,11 @@
 package main
 
 import (
-	"nodrop.dev/nodrop/internal/exit"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // asTRex makes a bed of the engine xdp one of TRex in software mode.

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"nodrop.dev/nodrop/internal/exit"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // A benchmark with variants is refused with what to do where they cannot be had.

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"nodrop.dev/nodrop/internal/exit"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/exit"
 )
 
 // The binary that is built with the tag standalone exists to be there soon after

@@ -78,9 +78,10 @@ type ChartBar struct {
 }
 
 const (
-	// ChartWidth is the width of a chart, and BarPitch the distance of bars, in pixels.
+	// ChartWidth is the width of a chart in pixels.
 	ChartWidth = 440
-	BarPitch   = 24
+	// BarPitch is the distance of bars in pixels.
+	BarPitch = 24
 )
 
 // Coordinate writes a position with one decimal, which is enough for any screen.
