@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
-	"nodrop.dev/nodrop/internal/report/layout"
 	"strings"
+
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 const readingComparison = "Differences are from the baseline. Equal ranks (=) are ties; throughputs tie when they are closer than " +

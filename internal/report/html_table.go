@@ -1,10 +1,11 @@
 package report
 
 import (
-	"nodrop.dev/nodrop/internal/report/layout"
 	"regexp"
 	"slices"
 	"strings"
+
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // htmlTable is a grid for the template: headings over columns, and cells that

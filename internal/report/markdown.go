@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
-	"nodrop.dev/nodrop/internal/report/layout"
 	"strings"
+
+	"nodrop.dev/nodrop/internal/report/layout"
 )
 
 // markdown is the report for wikis and pull requests: GitHub's tables.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"nodrop.dev/nodrop/internal/report/layout"
 )
 
