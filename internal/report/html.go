@@ -12,7 +12,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/report/layout"
 	"nodrop.dev/nodrop/internal/result"
 )
@@ -266,88 +265,12 @@ func (d *Document) subtitle() string {
 	return sentence(strings.Join(parts, " · "))
 }
 
-// facts are the few figures that a reader looks for first.
-func (d *Document) facts() []fact {
-	if len(d.Rows) == 0 {
-		return nil
-	}
-	var throughput []v1alpha1.ResultRow
-	var number int64
-	for _, row := range d.Rows {
-		number += int64(row.Trials)
-		if method.IsThroughput(&row) {
-			throughput = append(throughput, row)
-		}
-	}
-	var facts []fact
-	all := len(throughput)
-	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
-	switch {
-	case all > 0 && len(throughput) == 0:
-		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(all), "row"))})
-	case all > 0:
-		unit, doubt := layout.UnitFor(d.highestBitRate()), ""
-		if count := all - len(throughput); count > 0 {
-			doubt = fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(count), "row"))
-		}
-		facts = append(facts,
-			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
-			shareOfFact(throughput, doubt))
-		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
-			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
-		}
-	}
-	judged := 0
-	for _, row := range d.Rows {
-		if result.Trusted(row.Validity) && !unmeasured(&row) {
-			judged++
-		}
-	}
-	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + layout.Quantity(number, "trial")})
-}
-
-// atReceivers returns an addition to the heading if the rates of the rows count a frame at
-// each of its receivers.
-func atReceivers(rows []v1alpha1.ResultRow) string {
-	if loadHeading(rows) == receiversHeading {
-		return ", to all receivers"
-	}
-	return ""
-}
-
-// shareOfFact is the range of the shares of line rate that ports offered in some rows.
-func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
-	f := fact{"Share of line rate", "", "%" + doubt}
-	if ofFullLoad(rows) {
-		f.Unit = "% by sender" + doubt
-	}
-	lowest, highest := trials.OfferedByPort(&rows[0])
-	for _, row := range rows {
-		low, high := trials.OfferedByPort(&row)
-		lowest, highest = min(lowest, low), max(highest, high)
-	}
-	f.Value = strings.Replace(rangeOf(lowest, highest), "-", " – ", 1)
-	return f
-}
-
 // device returns the device of the bed; empty if the document has no bed.
 func (d *Document) device() v1alpha1.Device {
 	if d.Bed == nil {
 		return v1alpha1.Device{}
 	}
 	return d.Bed.Device
-}
-
-// between is the range of a value over some rows.
-func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1alpha1.ResultRow) int64) string {
-	low, high := value(rows[0]), value(rows[0])
-	for _, row := range rows {
-		low, high = min(low, value(row)), max(high, value(row))
-	}
-	if low == high {
-		return layout.Fixed(low, unit, decimals)
-	}
-	return layout.Fixed(low, unit, decimals) + " – " + layout.Fixed(high, unit, decimals)
 }
 
 // manifests returns the YAML manifests that repeat the benchmark.

@@ -210,3 +210,24 @@ func TestPartialDropRatesAreNamedInCharts(t *testing.T) {
 		t.Errorf("%q", c.Title)
 	}
 }
+
+// A report of a test other than a throughput test begins with its figures, not only with the
+// number of rows.
+func TestFactsOfOtherTests(t *testing.T) {
+	t.Parallel()
+	d := flapped()
+	other := d.Rows[0]
+	other.FrameSize, other.RouteFlap = 256, new(*other.RouteFlap)
+	other.RouteFlap.FlappedLost = 1500
+	doubtful := other
+	doubtful.FrameSize, doubtful.Validity = 512, v1alpha1.ValidityInvalid
+	d.Rows = []v1alpha1.ResultRow{d.Rows[0], other, doubtful}
+	facts := d.facts()
+	if want := (fact{"Flap", "7 frames lost to flapping routes – 1,500 frames lost to flapping routes", "2 rows, without 1 row in doubt"}); len(facts) != 2 || facts[0] != want {
+		t.Errorf("the report begins with %+v, want %+v", facts, want)
+	}
+	d.Rows = d.Rows[2:]
+	if want := (fact{"Flap", "Not known", "1 row in doubt"}); d.facts()[0] != want {
+		t.Errorf("the report begins with %+v, want %+v", d.facts(), want)
+	}
+}

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method"
+	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/report/layout"
+	"nodrop.dev/nodrop/internal/result"
+)
+
+// facts are the few figures that a reader looks for first.
+func (d *Document) facts() []fact {
+	if len(d.Rows) == 0 {
+		return nil
+	}
+	var throughput []v1alpha1.ResultRow
+	var number int64
+	for _, row := range d.Rows {
+		number += int64(row.Trials)
+		if method.IsThroughput(&row) {
+			throughput = append(throughput, row)
+		}
+	}
+	var facts []fact
+	all := len(throughput)
+	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
+	switch {
+	case all > 0 && len(throughput) == 0:
+		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(all), "row"))})
+	case all > 0:
+		unit, doubt := layout.UnitFor(d.highestBitRate()), ""
+		if count := all - len(throughput); count > 0 {
+			doubt = fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(count), "row"))
+		}
+		facts = append(facts,
+			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
+			shareOfFact(throughput, doubt))
+		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
+			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
+		}
+	}
+	if all == 0 {
+		facts = d.headlines()
+	}
+	judged := 0
+	for _, row := range d.Rows {
+		if result.Trusted(row.Validity) && !unmeasured(&row) {
+			judged++
+		}
+	}
+	return append(facts, fact{"Rows that can be judged by", fmt.Sprintf("%d of %d", judged, len(d.Rows)), "in " + layout.Quantity(number, "trial")})
+}
+
+// atReceivers returns an addition to the heading if the rates of the rows count a frame at
+// each of its receivers.
+func atReceivers(rows []v1alpha1.ResultRow) string {
+	if loadHeading(rows) == receiversHeading {
+		return ", to all receivers"
+	}
+	return ""
+}
+
+// shareOfFact is the range of the shares of line rate that ports offered in some rows.
+func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
+	f := fact{"Share of line rate", "", "%" + doubt}
+	if ofFullLoad(rows) {
+		f.Unit = "% by sender" + doubt
+	}
+	lowest, highest := trials.OfferedByPort(&rows[0])
+	for _, row := range rows {
+		low, high := trials.OfferedByPort(&row)
+		lowest, highest = min(lowest, low), max(highest, high)
+	}
+	f.Value = strings.Replace(rangeOf(lowest, highest), "-", " – ", 1)
+	return f
+}
+
+// between is the range of a value over some rows.
+func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1alpha1.ResultRow) int64) string {
+	low, high := value(rows[0]), value(rows[0])
+	for _, row := range rows {
+		low, high = min(low, value(row)), max(high, value(row))
+	}
+	if low == high {
+		return layout.Fixed(low, unit, decimals)
+	}
+	return layout.Fixed(low, unit, decimals) + " – " + layout.Fixed(high, unit, decimals)
+}
+
+// maxHeadlines is the maximum number of tests whose figures stand at the top of a report.
+const maxHeadlines = 4
+
+// headlines returns a fact for each of the first tests: the most telling figures of its rows, from
+// the lowest to the highest.
+func (d *Document) headlines() []fact {
+	var facts []fact
+	for _, rows := range d.rowsByTest() {
+		if len(facts) == maxHeadlines {
+			break
+		}
+		facts = append(facts, headline(d.device(), rows))
+	}
+	return facts
+}
+
+// rowsByTest returns the rows of each test and variant, in the order of their first rows.
+func (d *Document) rowsByTest() [][]v1alpha1.ResultRow {
+	var all [][]v1alpha1.ResultRow
+	at := map[string]int{}
+	for _, row := range d.Rows {
+		name := testName(row.Test, row.Variant)
+		i, known := at[name]
+		if !known {
+			i = len(all)
+			at[name], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], row)
+	}
+	return all
+}
+
+// headline returns the fact of the rows of a test.
+func headline(device v1alpha1.Device, rows []v1alpha1.ResultRow) fact {
+	f := fact{sentence(testName(rows[0].Test, rows[0].Variant)), "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(len(rows)), "row"))}
+	var figures []trials.Figure
+	for _, row := range rows {
+		if !result.Conclusive(device, &row) {
+			continue
+		}
+		if figure, ok := method.FigureOf(&row); ok {
+			figures = append(figures, figure)
+		}
+	}
+	if len(figures) == 0 {
+		return f
+	}
+	byNumber := func(a, b trials.Figure) int { return cmp.Compare(a.Number, b.Number) }
+	lowest, highest := slices.MinFunc(figures, byNumber), slices.MaxFunc(figures, byNumber)
+	f.Value, f.Unit = lowest.Text, layout.Quantity(int64(len(figures)), "row")
+	if highest.Number != lowest.Number {
+		f.Value += " – " + highest.Text
+	}
+	if doubts := len(rows) - len(figures); doubts > 0 {
+		f.Unit += fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(doubts), "row"))
+	}
+	return f
+}
