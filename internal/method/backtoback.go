@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/human"
@@ -24,6 +26,13 @@ func describeBackToBack() trials.Definition {
 				longest := test.BackToBack.MaxBurstDuration.Duration
 				trials := burstTrials(test.BackToBack.Repetitions)
 				return []plan.Step{{TrialDuration: longest, Trials: trials, Duration: 2 * longest}}
+			},
+			Fits: func(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+				var senders []int
+				for _, s := range in.Streams {
+					senders = append(senders, s.Tx)
+				}
+				return startTogether(test, in, senders, path)
 			},
 		},
 		Run:     backToBack,

@@ -38,6 +38,12 @@ func describeBufferSize() trials.Definition {
 				trials := burstTrials(t.Repetitions)
 				return []plan.Step{{TrialDuration: t.MaxDuration.Duration, Trials: trials, Duration: 2 * t.MaxDuration.Duration}}
 			},
+			Fits: func(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+				if len(in.Ports) < 3 {
+					return nil // refused by the topology
+				}
+				return startTogether(test, in, []int{fanInFlows[0][0], fanInFlows[1][0]}, path)
+			},
 		},
 		Run:     bufferSize,
 		Purpose: "frames that a port holds when it is sent more than line rate (RFC 8239 sections 3 and 4)",

@@ -2,8 +2,13 @@ package method
 
 import (
 	"context"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/search"
 )
 
@@ -93,6 +98,20 @@ func limitOf(bursts []burst) *trials.Trial {
 	for _, b := range bursts {
 		if t := b.limit(); t != nil {
 			return t
+		}
+	}
+	return nil
+}
+
+// startTogether refuses bursts of senders on different nodes, which do not begin at the same time:
+// each node has a clock of its own, and is told to send by a call of its own. 1,000 frames of 64
+// bytes take 67 us at 10 Gbit/s.
+func startTogether(test v1alpha1.Test, in plan.Setting, senders []int, path *field.Path) field.ErrorList {
+	for _, i := range senders {
+		if first, other := in.Ports[senders[0]], in.Ports[i]; first.Node != other.Node {
+			return field.ErrorList{field.Invalid(path, test.Name, fmt.Sprintf(
+				"bursts of %s on node %s and of %s on node %s do not begin at the same time, as nodes have clocks of their own: choose a pattern or a bed whose senders are on one node, or leave this test out",
+				first.Name, first.Node, other.Name, other.Node))}
 		}
 	}
 	return nil
