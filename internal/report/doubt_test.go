@@ -95,3 +95,38 @@ func TestComparisonSaysWhatIsSimulated(t *testing.T) {
 		}
 	}
 }
+
+// A load without loss that was found with an exceed ratio is not called the throughput of RFC 2544
+// without a word about it.
+func TestAnExceedRatioIsShown(t *testing.T) {
+	t.Parallel()
+	row := v1alpha1.ResultRow{
+		RowID:  v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64},
+		Frames: &v1alpha1.FrameSection{LineRatePPM: 900_000, Sent: 100, Received: 100}, Validity: v1alpha1.ValidityValid,
+	}
+	d := &Document{Rows: []v1alpha1.ResultRow{row}}
+	d.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{MLRSearch: &v1alpha1.MLRsearchGoal{}}}}
+	const want = "Trials with more loss may take 50% of the duration sum of a load"
+	texts := func() []string {
+		markdown, err := d.markdown()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := d.html()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{d.Text(), string(markdown), string(page)}
+	}
+	for _, text := range texts() {
+		if strings.Contains(text, "duration sum") {
+			t.Errorf("an exceed ratio without one:\n%s", text)
+		}
+	}
+	d.Spec.Tests[0].Throughput.MLRSearch.ExceedRatio = "50%"
+	for _, text := range texts() {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

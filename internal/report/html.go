@@ -157,7 +157,7 @@ func render(name string, data any) ([]byte, error) {
 }
 
 func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit layout.BitUnit) section {
-	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(purpose(rows)), Table: gridHTML(d.tableOf(rows, unit), "Results of test "+rows[0].Test+variantOf(rows[0].Variant))}
+	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(d.purpose(rows)), Table: gridHTML(d.tableOf(rows, unit), "Results of test "+rows[0].Test+variantOf(rows[0].Variant))}
 	for _, row := range rows {
 		if c := row.Capture; c != nil {
 			s.Captures = append(s.Captures, htmlCapture{labelsOf([]v1alpha1.ResultRow{row}, rows), c.File, layout.Quantity(c.Frames, "frame")})

@@ -23,7 +23,7 @@ func (d *Document) markdown() ([]byte, error) {
 	b.WriteString(d.gatesMarkdown())
 	unit := layout.UnitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
-		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
+		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), d.purpose(rows))
 		b.WriteString(gridMarkdown(d.tableOf(rows, unit)))
 		for i, n := range tableNotes(rows) {
 			if i == 0 {

@@ -32,7 +32,7 @@ func (d *Document) Text() string {
 	unit := layout.UnitFor(d.highestBitRate())
 	for _, rows := range d.byTest() {
 		b.WriteString("\n")
-		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), purpose(rows))
+		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), d.purpose(rows))
 		b.WriteString(d.tableOf(rows, unit).String())
 		for _, t := range d.furtherTablesOf(rows) {
 			b.WriteString("\n" + layout.Gap + t.title + "\n\n" + t.grid.String())
@@ -73,7 +73,30 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-// purpose describes the rows of a test.
+// purpose describes the rows of a test. A load at which some trials may have loss is not the
+// throughput of RFC 2544.
+func (d *Document) purpose(rows []v1alpha1.ResultRow) string {
+	text := purpose(rows)
+	if share := d.exceedRatio(&rows[0]); share != "" {
+		text += fmt.Sprintf(". Trials with more loss may take %s of the duration sum of a load (exceedRatio of MLRsearch): RFC 2544 allows none", share)
+	}
+	return text
+}
+
+// exceedRatio returns the goal exceed ratio of the search without loss that a row is of; empty if
+// no trial may have loss.
+func (d *Document) exceedRatio(row *v1alpha1.ResultRow) v1alpha1.LossRatio {
+	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
+	if i < 0 || d.Spec.Tests[i].Throughput == nil {
+		return ""
+	}
+	ratio := d.Spec.Tests[i].Throughput.Goal("0%").ExceedRatio
+	if ppm, err := ratio.PPM(); err != nil || ppm == 0 {
+		return ""
+	}
+	return ratio
+}
+
 func purpose(rows []v1alpha1.ResultRow) string {
 	d, ok := method.Describe(rows[0].Method)
 	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
