@@ -86,7 +86,7 @@ func (a *allocator) boundaryAfter() time.Duration {
 }
 
 func (a *allocator) computeCalendar(in reservation.Span) {
-	lab := reservation.Lab{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: a.namespaces, Namespace: a.Lab.Namespace}
+	lab := reservation.CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: a.namespaces, Namespace: a.Lab.Namespace}
 	for name, view := range a.beds {
 		lab.Beds[name] = view.bed
 	}

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
-var _ opmetrics.Lab = (*allocator)(nil)
+var _ opmetrics.StateReader = (*allocator)(nil)
 
 // count counts a benchmark whose phase has changed, once that is stored.
 func (r *base) count(s *scope) {

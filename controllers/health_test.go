@@ -237,7 +237,7 @@ func known(o client.Object) {
 func reservedAt(now time.Time, bed string) *v1alpha1.Reservation {
 	r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "r", Generation: 1}}
 	r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{bed}, From: metav1.NewTime(noon), Until: metav1.NewTime(noon.Add(2 * time.Hour))}
-	lab := reservation.Lab{
+	lab := reservation.CalendarInput{
 		Reservations: []*v1alpha1.Reservation{r}, Namespace: "nodrop-lab",
 		Beds:       map[string]*v1alpha1.TestBed{"bed": {ObjectMeta: metav1.ObjectMeta{Name: "bed"}, Spec: v1alpha1.TestBedSpec{Access: []v1alpha1.AccessGrant{{Names: []string{"team"}, MaxDuration: metav1.Duration{Duration: 12 * time.Hour}}}}}},
 		Namespaces: map[string]*corev1.Namespace{"team": {ObjectMeta: metav1.ObjectMeta{Name: "team"}}},

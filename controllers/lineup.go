@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/controllers/share"
 )
 
-// Lab is everything that places in the queue depend on, as listed at one time.
-type Lab struct {
+// LineupInput is everything that places in the queue depend on, as listed at one time.
+type LineupInput struct {
 	Benchmarks []v1alpha1.Benchmark
 	Beds       []v1alpha1.TestBed
 	Profiles   []v1alpha1.TrafficProfile
@@ -45,13 +45,13 @@ type Place struct {
 
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
 // those that are not accepted come last. It is the allocator's own computation.
-func Lineup(in Lab) []Place {
+func Lineup(in LineupInput) []Place {
 	_, places := lineUp(in)
 	return places
 }
 
 // lineUp returns the places, and the allocator that computed them.
-func lineUp(in Lab) (*allocator, []Place) {
+func lineUp(in LineupInput) (*allocator, []Place) {
 	options := Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}
 	a := newAllocator(base{Options: options.withDefaults()}, nil)
 	ch := newChanges()
@@ -110,7 +110,7 @@ func lineUp(in Lab) (*allocator, []Place) {
 
 // Order returns the benchmarks that wait for a bed, in the order of the queue. Benchmarks of
 // Lineup come first, then benchmarks that are not in the queue yet.
-func Order(in Lab) []*v1alpha1.Benchmark {
+func Order(in LineupInput) []*v1alpha1.Benchmark {
 	var waiting []*v1alpha1.Benchmark
 	queued := map[*v1alpha1.Benchmark]bool{}
 	a, places := lineUp(in)

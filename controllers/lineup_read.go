@@ -14,11 +14,11 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// ReadLab returns a lab of these beds and benchmarks with the other objects that places in the
-// queue depend on. It leaves out objects that the reader is not allowed to see: access by
+// ReadLineupInput returns these beds and benchmarks with the other objects that places in the queue
+// depend on. It leaves out objects that the reader is not allowed to see: access by
 // labels of a namespace, for example, is then not known. The caller sets Now.
-func ReadLab(ctx context.Context, c client.Reader, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) (Lab, error) {
-	lab := Lab{Beds: beds, Benchmarks: benchmarks}
+func ReadLineupInput(ctx context.Context, c client.Reader, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) (LineupInput, error) {
+	lab := LineupInput{Beds: beds, Benchmarks: benchmarks}
 	policy := &v1alpha1.LabPolicy{}
 	switch err := c.Get(ctx, client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy); {
 	case err == nil:
@@ -92,9 +92,9 @@ func readProfiles(ctx context.Context, c client.Reader, namespaces []string) ([]
 
 // OrderFrom returns a function that orders waiting benchmarks as Order does. It has the other
 // objects of the lab from the reader, and DefaultPolicy and Deadlines from set.
-func OrderFrom(c client.Reader, set Lab, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
+func OrderFrom(c client.Reader, set LineupInput, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
 	return func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
-		lab, err := ReadLab(ctx, c, beds, benchmarks)
+		lab, err := ReadLineupInput(ctx, c, beds, benchmarks)
 		if err != nil {
 			return nil, err
 		}

@@ -111,7 +111,7 @@ func (r *reservationReconciler) calendar(ctx context.Context, list *v1alpha1.Res
 	if len(list.Items) == 0 {
 		return bookings{}, nil
 	}
-	lab := reservation.Lab{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: r.Lab.Namespace}
+	lab := reservation.CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: r.Lab.Namespace}
 	var namespaces corev1.NamespaceList
 	if err := r.List(ctx, &namespaces); err != nil {
 		return bookings{}, fmt.Errorf("listing namespaces: %w", err)

@@ -169,7 +169,7 @@ func ordersAlike(w *world) {
 	var benchmarks v1alpha1.BenchmarkList
 	w.Expect(w.c.List(w.t.Context(), &beds)).To(Succeed())
 	w.Expect(w.c.List(w.t.Context(), &benchmarks)).To(Succeed())
-	lab, err := controllers.ReadLab(w.t.Context(), w.c, beds.Items, benchmarks.Items)
+	lab, err := controllers.ReadLineupInput(w.t.Context(), w.c, beds.Items, benchmarks.Items)
 	w.Expect(err).NotTo(HaveOccurred())
 	lab.Now = now()
 	var lineup []string
@@ -184,7 +184,7 @@ func ordersAlike(w *world) {
 		return authorizer.DecisionAllow, "", nil
 	})}
 	page := labpage.New(labpage.Options{
-		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, controllers.Lab{}, now), Log: logr.Discard(),
+		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, controllers.LineupInput{}, now), Log: logr.Discard(),
 	})
 	answer := httptest.NewRecorder()
 	page.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "/benchmarks?view=waiting", nil))

@@ -80,7 +80,7 @@ need the archive, and are on the page of the operator only.`,
 		}
 		page := labpage.New(labpage.Options{
 			Reader: caches, Results: c, Access: access, Base: labpage.NewSecretBase(), LabNamespace: labNamespace, Now: time.Now, Log: log,
-			Order: controllers.OrderFrom(c, controllers.Lab{}, time.Now),
+			Order: controllers.OrderFrom(c, controllers.LineupInput{}, time.Now),
 		})
 		return servePage(ctx, cmd, page, port)
 	}

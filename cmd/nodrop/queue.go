@@ -74,7 +74,7 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 
 // listLab lists what places depend on. It is partial, and has the benchmarks of one
 // namespace, where the person may list no others.
-func listLab(ctx context.Context, c client.Client, namespace string) (lab controllers.Lab, partial bool, _ error) {
+func listLab(ctx context.Context, c client.Client, namespace string) (lab controllers.LineupInput, partial bool, _ error) {
 	var beds v1alpha1.TestBedList
 	if err := c.List(ctx, &beds); err != nil {
 		return lab, false, cluster.Unreachable(err)
@@ -88,7 +88,7 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 	if err != nil {
 		return lab, partial, cluster.Unreachable(err)
 	}
-	lab, err = controllers.ReadLab(ctx, c, beds.Items, benchmarks.Items)
+	lab, err = controllers.ReadLineupInput(ctx, c, beds.Items, benchmarks.Items)
 	if err != nil {
 		return lab, partial, cluster.Unreachable(err)
 	}

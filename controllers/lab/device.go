@@ -91,7 +91,7 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 
 // addSessions adds the sessions of a bed, if it has some, to the secret of its device.
 func addSessions(sec *corev1.Secret, bed *v1alpha1.TestBed, passwords Passwords) error {
-	sessions := router.NewLab(bed, passwords)
+	sessions := router.NewBedSessions(bed, passwords)
 	if sessions == nil {
 		return nil
 	}

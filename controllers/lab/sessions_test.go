@@ -75,7 +75,7 @@ func TestAgentsPasswordsAreBounded(t *testing.T) {
 func TestDeviceHasItsSessions(t *testing.T) {
 	bed, passwords := peered()
 	sec := must(DeviceSecret(settings(), aRun(), bed, aTopology(), passwords))
-	var sessions device.Lab
+	var sessions device.BedSessions
 	if err := json.Unmarshal(must(runner.Decompress(sec.Data[sessionsFile])), &sessions); err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 
 // beyond returns an error if the team would have more beds reserved than it may. Of several
 // reservations that are made at once, a few more can pass.
-func (v *Reservations) beyond(ctx context.Context, lab reservation.Lab, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
+func (v *Reservations) beyond(ctx context.Context, lab reservation.CalendarInput, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
 	policy, err := labpolicy.Read(ctx, v.Live)
 	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
 		return nil, err
@@ -150,8 +150,8 @@ func inTime(before, r *v1alpha1.Reservation, now time.Time) field.ErrorList {
 }
 
 // lab reads what a calendar depends on, without the reservation that is judged.
-func (v *Reservations) lab(ctx context.Context, r *v1alpha1.Reservation) (reservation.Lab, error) {
-	lab := reservation.Lab{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: v.LabNamespace}
+func (v *Reservations) lab(ctx context.Context, r *v1alpha1.Reservation) (reservation.CalendarInput, error) {
+	lab := reservation.CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: v.LabNamespace}
 	var list v1alpha1.ReservationList
 	if err := v.Live.List(ctx, &list); err != nil {
 		return lab, fmt.Errorf("listing reservations: %w", err)
@@ -179,7 +179,7 @@ func (v *Reservations) lab(ctx context.Context, r *v1alpha1.Reservation) (reserv
 }
 
 // takesFromOthers compares the times that a change adds with those of other reservations.
-func takesFromOthers(others reservation.Lab, before, after *v1alpha1.Reservation, claim *reservation.Claim, in reservation.Span) field.ErrorList {
+func takesFromOthers(others reservation.CalendarInput, before, after *v1alpha1.Reservation, claim *reservation.Claim, in reservation.Span) field.ErrorList {
 	had, err := reservation.Between(&before.Spec, in)
 	if err != nil {
 		return nil

@@ -70,7 +70,7 @@ type realKueue struct {
 	t        *testing.T
 	client   client.WithWatch
 	admitted <-chan queue.Key
-	lab      *lab
+	lab      *simulation
 	// holding are the benchmarks that have beds.
 	holding map[queue.Key]bool
 }

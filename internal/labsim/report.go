@@ -41,7 +41,7 @@ func Simulate(p Policy, c Config) Report {
 }
 
 // report returns the results of a policy, once every benchmark has ended.
-func (l *lab) report(p Policy) Report {
+func (l *simulation) report(p Policy) Report {
 	r := Report{Policy: p, Benchmarks: len(l.trace.jobs), Length: l.now}
 	var waits []time.Duration
 	var used, lastStart time.Duration
@@ -83,7 +83,7 @@ func (l *lab) report(p Policy) Report {
 }
 
 // overFair is the longest wait over its fair wait.
-func (l *lab) overFair() float64 {
+func (l *simulation) overFair() float64 {
 	worst := 0.0
 	byTeam := map[string][]*job{}
 	for _, j := range l.trace.jobs {

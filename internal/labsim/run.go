@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/controllers/share"
 )
 
-// lab is a simulation in progress.
-type lab struct {
+// simulation contains the state of a simulated lab.
+type simulation struct {
 	trace   *trace
 	queue   *queue.Queue
 	decider decider
@@ -27,8 +27,8 @@ type lab struct {
 }
 
 // newLab is a lab at the begin of a trace.
-func newLab(c Config, t *trace, d decider) *lab {
-	l := &lab{
+func newLab(c Config, t *trace, d decider) *simulation {
+	l := &simulation{
 		trace: t, queue: queue.New(), decider: d, watch: newWatch(c, t),
 		jobs: map[queue.Key]*job{}, running: map[string]*job{}, waiting: map[queue.Key]*job{},
 	}
@@ -39,7 +39,7 @@ func newLab(c Config, t *trace, d decider) *lab {
 }
 
 // run simulates a policy on the trace of a configuration.
-func run(p Policy, c Config) *lab {
+func run(p Policy, c Config) *simulation {
 	t := newTrace(c)
 	l := newLab(c, t, newDecider(p, c, t.weights))
 	l.run()
@@ -47,7 +47,7 @@ func run(p Policy, c Config) *lab {
 }
 
 // run lets time pass until every benchmark has ended.
-func (l *lab) run() {
+func (l *simulation) run() {
 	boundaries := l.trace.boundaries()
 	arrivals := l.trace.jobs
 	for len(arrivals) > 0 || l.queue.Len() > 0 || len(l.running) > 0 {
@@ -84,7 +84,7 @@ func next(arrivals []*job, running ends, boundaries []time.Duration) time.Durati
 	return at
 }
 
-func (l *lab) snapshot() queue.Snapshot {
+func (l *simulation) snapshot() queue.Snapshot {
 	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(l.trace.beds)), Now: begin.Add(l.now)}
 	for name, b := range l.trace.beds {
 		for len(b.Reserved) > 0 && !b.Reserved[0].Until.After(s.Now) {
@@ -97,7 +97,7 @@ func (l *lab) snapshot() queue.Snapshot {
 	return s
 }
 
-func (l *lab) runs() []queue.Run {
+func (l *simulation) runs() []queue.Run {
 	runs := make([]queue.Run, 0, len(l.running))
 	for _, j := range l.running {
 		runs = append(runs, queue.Run{Account: share.Account{Team: j.Team}, Since: begin.Add(j.start), Expected: j.Expected})
@@ -108,7 +108,7 @@ func (l *lab) runs() []queue.Run {
 // recount is the interval between computations of the teams' shares while no bed is free.
 const recount = time.Minute
 
-func (l *lab) decide() {
+func (l *simulation) decide() {
 	if len(l.running) == len(l.trace.beds) && l.now-l.decided < recount {
 		l.watch.see(l, nil)
 		return

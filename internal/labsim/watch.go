@@ -47,7 +47,7 @@ func newWatch(c Config, t *trace) *watch {
 
 // see adds up what has held until now, and takes over what holds from now on. What teams are
 // due is computed again once a minute; without a snapshot it stays as it is.
-func (w *watch) see(l *lab, s *queue.Snapshot) {
+func (w *watch) see(l *simulation, s *queue.Snapshot) {
 	w.addUp(l.now)
 	running := map[share.Account]int{}
 	for _, j := range l.running {
@@ -81,7 +81,7 @@ func (w *watch) addUp(now time.Duration) {
 }
 
 // count computes what teams are due, and which benchmarks reservations keep from their beds.
-func (w *watch) count(l *lab, s queue.Snapshot, running map[share.Account]int) {
+func (w *watch) count(l *simulation, s queue.Snapshot, running map[share.Account]int) {
 	w.counted = l.now
 	w.keeps = w.keeps[:0]
 	for _, j := range l.waiting {

@@ -79,8 +79,8 @@ type State struct {
 	Archive *Archive
 }
 
-// Lab knows its state.
-type Lab interface {
+// StateReader reads the state of a lab.
+type StateReader interface {
 	// State answers at once, or fails when the context ends.
 	State(ctx context.Context) (State, error)
 }
@@ -91,13 +91,13 @@ const patience = 5 * time.Second
 // state collects the state of the lab.
 type state struct {
 	mu  sync.Mutex
-	lab Lab
+	lab StateReader
 	// expires returns the expiration time of the webhook certificate; nil without webhooks.
 	expires func() (time.Time, error)
 }
 
 // Lead exports the state of a lab from now on; nil exports none.
-func (o *Operator) Lead(l Lab) {
+func (o *Operator) Lead(l StateReader) {
 	if o == nil {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 	"nodrop.dev/nodrop/internal/preflight"
 )
 
-// Lab is everything that a calendar depends on. Objects are only read.
-type Lab struct {
+// CalendarInput is everything that a calendar depends on. Objects are only read.
+type CalendarInput struct {
 	Reservations []*v1alpha1.Reservation
 	Beds         map[string]*v1alpha1.TestBed
 	Namespaces   map[string]*corev1.Namespace
@@ -79,7 +79,7 @@ func Compare(a, b *v1alpha1.Reservation) int {
 }
 
 // NewCalendar computes the calendar of a span.
-func NewCalendar(l Lab, in Span) Calendar {
+func NewCalendar(l CalendarInput, in Span) Calendar {
 	c := Calendar{Of: map[string][]Slice{}, Claims: map[types.NamespacedName]*Claim{}}
 	ordered := slices.SortedFunc(slices.Values(l.Reservations), Compare)
 	shared := Sharing(l.Beds)
@@ -182,7 +182,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // claim returns the beds that a reservation can have.
-func (l Lab) claim(r *v1alpha1.Reservation) *Claim {
+func (l CalendarInput) claim(r *v1alpha1.Reservation) *Claim {
 	claim := &Claim{}
 	ns := l.Namespaces[r.Namespace]
 	if ns == nil {

@@ -35,15 +35,15 @@ func booked(namespace, name string, created, from, until int, beds ...string) *v
 	}
 }
 
-func labOf(beds ...*v1alpha1.TestBed) Lab {
-	l := Lab{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: "lab"}
+func labOf(beds ...*v1alpha1.TestBed) CalendarInput {
+	l := CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: "lab"}
 	for _, b := range beds {
 		l.Beds[b.Name] = b
 	}
 	return l
 }
 
-func (l Lab) with(all ...*v1alpha1.Reservation) Lab {
+func (l CalendarInput) with(all ...*v1alpha1.Reservation) CalendarInput {
 	l.Reservations = all
 	return l
 }
@@ -69,7 +69,7 @@ var day = Span{From: at(0), Until: at(1440)}
 func TestCalendar(t *testing.T) {
 	x, y := bed("x", []string{"e1"}, "a", "b"), bed("y", []string{"e1", "e2"}, "a", "b")
 	for name, tc := range map[string]struct {
-		lab  Lab
+		lab  CalendarInput
 		x, y string
 		// lost of the last reservation, and its problem.
 		lost    int
@@ -166,7 +166,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func randomLab(rng *rand.Rand) Lab {
+func randomLab(rng *rand.Rand) CalendarInput {
 	var beds []*v1alpha1.TestBed
 	for i := range 1 + rng.IntN(4) {
 		beds = append(beds, bed(fmt.Sprintf("bed-%d", i), []string{fmt.Sprint("e", rng.IntN(4)), fmt.Sprint("e", rng.IntN(4))}, "a", "b"))
@@ -188,7 +188,7 @@ func randomLab(rng *rand.Rand) Lab {
 // ownerOf returns the reservation that has a bed at a minute, and whether it reserves this
 // bed. Of all reservations of the bed, or of a bed that shares an interface with it, that is
 // the one that was created first.
-func ownerOf(l Lab, name string, minute int) string {
+func ownerOf(l CalendarInput, name string, minute int) string {
 	interfaces := func(b *v1alpha1.TestBed) (all []string) {
 		for _, p := range b.Spec.Ports {
 			all = append(all, p.Attachment.HostDevice.Interface)

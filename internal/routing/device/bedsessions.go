@@ -9,21 +9,21 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// Lab contains what the pod that starts a virtual device needs to know of the sessions of its
+// BedSessions contains what the pod that starts a virtual device needs to know of the sessions of its
 // bed.
-type Lab struct {
+type BedSessions struct {
 	// Bed has the ports and the sessions.
 	Bed v1alpha1.TestBed `json:"bed"`
 	// Passwords of TCP MD5 by session.
 	Passwords map[string]routing.Secret `json:"passwords,omitempty"`
 }
 
-// NewLab returns the Lab of a bed; nil for a bed without sessions.
-func NewLab(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *Lab {
+// NewBedSessions returns the sessions of a bed; nil for a bed without sessions.
+func NewBedSessions(bed *v1alpha1.TestBed, passwords map[string]routing.Secret) *BedSessions {
 	if bed.Spec.Routing == nil {
 		return nil
 	}
-	l := &Lab{Passwords: passwords}
+	l := &BedSessions{Passwords: passwords}
 	l.Bed.Name = bed.Name
 	l.Bed.Spec.Ports, l.Bed.Spec.Routing = bed.Spec.Ports, bed.Spec.Routing
 	l.Bed.Spec.Engine.Kind = bed.Spec.Engine.Kind
@@ -37,7 +37,7 @@ func FileOf(kind string) string { return "device." + kind + ".conf" }
 // kinds FRR and BIRD that a topology mentions. interfaces contains the interfaces of the
 // device by the interface of the host at their other end, which ports name as their host
 // device.
-func (l *Lab) Files(topology string, interfaces map[string]string) (map[string][]byte, error) {
+func (l *BedSessions) Files(topology string, interfaces map[string]string) (map[string][]byte, error) {
 	names := map[string]string{}
 	for _, p := range l.Bed.Spec.Ports {
 		if p.Attachment != nil && p.Attachment.HostDevice != nil {

@@ -30,7 +30,7 @@ func labBed() *v1alpha1.TestBed {
 func TestFilesOfAVirtualDevice(t *testing.T) {
 	t.Parallel()
 	passwords := map[string]routing.Secret{"peer-p1": "one", "peer-p2": "two"}
-	l := NewLab(labBed(), passwords)
+	l := NewBedSessions(labBed(), passwords)
 	files, err := l.Files("binds: [device.frr.conf:/etc/frr/frr.conf:ro]", map[string]string{"nd-p1": "eth7", "nd-p2": "eth3"})
 	if err != nil {
 		t.Fatal(err)
@@ -56,17 +56,17 @@ func TestFilesOfAVirtualDevice(t *testing.T) {
 	}
 	bed := labBed()
 	bed.Spec.Routing = &v1alpha1.BedRouting{PIM: &v1alpha1.PIMRouting{}}
-	files, err = NewLab(bed, nil).Files("device.frr.conf", map[string]string{"nd-p1": "eth7", "nd-p2": "eth3"})
+	files, err = NewBedSessions(bed, nil).Files("device.frr.conf", map[string]string{"nd-p1": "eth7", "nd-p2": "eth3"})
 	for _, want := range []string{"interface eth7\n description port p1 of the tester\n ip address 198.18.1.1/24\n ip pim\n ip igmp\n", "ip pim rp 198.18.1.1 224.0.0.0/4\n"} {
 		if text := string(files["device.frr.conf"]); err != nil || !strings.Contains(text, want) || strings.Contains(text, "router bgp") {
 			t.Errorf("multicast routing: %v, want %q in\n%s", err, want, text)
 		}
 	}
-	if _, err := NewLab(bed, nil).Files("device.bird.conf", nil); err == nil || !strings.Contains(err.Error(), "pim: BIRD does not route multicast") {
+	if _, err := NewBedSessions(bed, nil).Files("device.bird.conf", nil); err == nil || !strings.Contains(err.Error(), "pim: BIRD does not route multicast") {
 		t.Errorf("multicast routing of BIRD: %v", err)
 	}
 	bed.Spec.Routing = nil
-	if l := NewLab(bed, nil); l != nil {
+	if l := NewBedSessions(bed, nil); l != nil {
 		t.Errorf("a bed without sessions: %+v", l)
 	}
 }
