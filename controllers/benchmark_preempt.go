@@ -108,7 +108,7 @@ func (s *scope) preemptedBy() string { return preemptedBy(s.Benchmark) }
 func preemptedBy(b *v1alpha1.Benchmark) string {
 	text := "the benchmark was preempted"
 	if n := len(b.Status.EarlierRuns); n > 0 {
-		text += " in favour of " + b.Status.EarlierRuns[n-1].By
+		text += " in favor of " + b.Status.EarlierRuns[n-1].By
 	}
 	from := b.Status.Resumption
 	switch {

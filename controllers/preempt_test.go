@@ -140,7 +140,7 @@ func preemptedWithRows(w *world) {
 	w.Expect(b.Status.TestBedName).To(BeEmpty())
 	w.Expect(b.Status.Preemption).To(BeNil())
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(Equal(
-		"the benchmark was preempted in favour of team-routing/urgent; 1 finished row is kept, and it resumes on bed frr; waits for bed frr, which team-routing/urgent has; comes next"))
+		"the benchmark was preempted in favor of team-routing/urgent; 1 finished row is kept, and it resumes on bed frr; waits for bed frr, which team-routing/urgent has; comes next"))
 	w.Expect(w.pod("b", "runner")).To(BeNil())
 	w.urgentEnds()
 	began := b.Status.StartTime
@@ -361,7 +361,7 @@ func bedDoesNotFit(w *world) {
 		return w.c.Update(w.t.Context(), bed)
 	}).Should(Succeed())
 	w.Expect(w.says("b", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted).Message).To(HavePrefix(
-		"bed aaa does not fit the benchmark any more, or is gone, and the benchmark was preempted in favour of team-routing/urgent; 1 finished row is kept"))
+		"bed aaa does not fit the benchmark any more, or is gone, and the benchmark was preempted in favor of team-routing/urgent; 1 finished row is kept"))
 	w.abort("b")
 	w.Expect(w.stored(w.reaches("b", v1alpha1.PhaseAborted)).Rows).To(HaveLen(1))
 }

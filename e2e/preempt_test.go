@@ -33,7 +33,7 @@ func TestPreemption(t *testing.T) {
 	l.inPhase(t, urgent, v1alpha1.PhaseRunning, 0)
 	b := l.benchmark(g, key)
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseQueued), b.Status.Message)
-	g.Expect(b.Status.Message).To(And(ContainSubstring("was preempted in favour of "+urgent.String()), ContainSubstring("it resumes on bed "+bedName)))
+	g.Expect(b.Status.Message).To(And(ContainSubstring("was preempted in favor of "+urgent.String()), ContainSubstring("it resumes on bed "+bedName)))
 	g.Expect(b.Status.EarlierRuns).To(HaveLen(1))
 	rows := l.rows(t, b)
 	g.Expect(rows).To(HaveLen(int(b.Status.Resumption.Rows)))

@@ -24,7 +24,7 @@ func newCompareCommand() *cobra.Command {
 		Long: `Rank the results of several benchmarks: of devices, dates, or configurations of
 one device. LABEL=ARGUMENT gives a result another name in the tables. The first one is
 the baseline of all differences. The exit code is 0 when there is something to compare,
-whoever wins.
+whichever result is better.
 
 ` + documents.Help,
 		Example: `  nodrop compare before.json after.json

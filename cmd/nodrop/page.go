@@ -38,7 +38,7 @@ schedules and results. It is read with your own kubeconfig, and shows what you m
 operator need not serve the page. All namespaces are shown that you may list something in,
 where you may list namespaces, and otherwise that of the context and those of --namespaces.
 
-The page listens on 127.0.0.1 only, and its address has a secret: give it to nobody. Histories
+The page listens on 127.0.0.1 only, and its address contains a secret: do not pass it on. Histories
 need the archive, and are on the page of the operator only.`,
 		Example: `  kubectl nodrop page
   kubectl nodrop page --namespaces team-routing,team-switching`,

@@ -1,4 +1,4 @@
-// Command terms checks the language of comments and pages: docs/contributing.md has its rules.
+// Command terms checks the language of comments, messages and pages: docs/contributing.md has its rules.
 // It prints each place that breaks one, as FILE:LINE, and ends with 1 if there is any.
 //
 //	terms FOLDER...
@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ var beginnings = []rule{
 	{regexp.MustCompile(`^[A-Za-z_]\w*(, \w+)*( and \w+)? (is that|are those) of\b`), "repeat the noun"},
 }
 
-// words are rules for comments and for pages.
+// words are rules for comments, messages and pages.
 var words = []rule{
 	{regexp.MustCompile(`(?i)\b(gravest|mended|hush|whoever|somebody|nobody)\b`), "name the person, the role or the component"},
 	{regexp.MustCompile(`\b(as may be|which is which|of none\b|stands? in for)`), "say it directly"},
@@ -98,7 +99,7 @@ func checkFolder(folder string) ([]problem, error) {
 	return problems, err
 }
 
-// checkGo checks the comments of a Go file.
+// checkGo checks the comments of a Go file, and its messages unless it is a test.
 func checkGo(path string) ([]problem, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -110,6 +111,9 @@ func checkGo(path string) ([]problem, error) {
 	}
 	documents, names := docs(file), identifiers(file)
 	var problems []problem
+	if !strings.HasSuffix(path, "_test.go") {
+		problems = messages(set, file)
+	}
 	for _, group := range file.Comments {
 		text := strings.Join(strings.Fields(group.Text()), " ")
 		place := set.Position(group.Pos()).String()
@@ -124,6 +128,26 @@ func checkGo(path string) ([]problem, error) {
 		}
 	}
 	return problems, nil
+}
+
+// messages checks the texts of a file that people read: its literals of several words.
+func messages(set *token.FileSet, file *ast.File) []problem {
+	var problems []problem
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			return n.Tag == nil // The tag is no text, and has no children.
+		case *ast.BasicLit:
+			text, err := strconv.Unquote(n.Value)
+			if n.Kind == token.STRING && err == nil && strings.Contains(text, " ") && !strings.Contains(text, `\b`) {
+				problems = append(problems, breaks(append(words, spelling), set.Position(n.Pos()).String(), text)...)
+			}
+		}
+		return true
+	})
+	return problems
 }
 
 // identifiers returns the names in the code of a file, and the words in its tags, in lower case.

@@ -143,7 +143,7 @@ func permanentNeighbours(index int) ([]netlink.Neigh, error) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		neighbours, err := netlink.NeighList(index, family)
 		if err != nil {
-			return nil, fmt.Errorf("listing the neighbours: %w", err)
+			return nil, fmt.Errorf("listing the neighbors: %w", err)
 		}
 		for _, n := range neighbours {
 			if n.State&netlink.NUD_PERMANENT != 0 {

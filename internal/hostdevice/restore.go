@@ -164,7 +164,7 @@ func (r *restoration) all() error {
 		{"setting its flags", r.flags, false},
 		{"removing the addresses of the run", r.removeAdded, false},
 		{"giving it its addresses", r.addresses, false},
-		{"giving it its neighbours", r.neighbours, false},
+		{"giving it its neighbors", r.neighbours, false},
 		{"giving it its routes", r.routes, false},
 	} {
 		err := step.do()

@@ -74,7 +74,7 @@ func Delegated(rc *rest.Config, c *http.Client) (Access, error) {
 }
 
 var (
-	errUnknown     = errors.New("nobody is known by this request")
+	errUnknown     = errors.New("the request does not identify a user")
 	errUnavailable = errors.New("the API server cannot be asked")
 )
 

@@ -282,8 +282,8 @@ func TestPreemption(t *testing.T) {
 		b.Status.EarlierRuns = []v1alpha1.EarlierRun{{TestBedName: "b1", From: at(-120), Until: at(-100), Rows: 3, By: "a/mine"}}
 	}))
 	for path, want := range map[string]string{
-		"/": "makes room for another team", "/beds/b1": "in favour of another team", "/beds/b2": "in favour of a/mine", "/timeline": "a/again had it from 10:00 until 10:20: preempted",
-		"/benchmarks/a/again": "on b1, in favour of a/mine, with 3 rows",
+		"/": "makes room for another team", "/beds/b1": "in favor of another team", "/beds/b2": "in favor of a/mine", "/timeline": "a/again had it from 10:00 until 10:20: preempted",
+		"/benchmarks/a/again": "on b1, in favor of a/mine, with 3 rows",
 	} {
 		_, text, _ := get(t, p, path)
 		checkHTML(t, path, text)

@@ -143,7 +143,7 @@ func TestDelaysThatDoNotEnd(t *testing.T) {
 	tester := open(t, simulate(t, ideal, p, sim.WithBehaviour(minute)), p, nil)
 	for i, seconds := range []string{"11s", "11s", "15s"} {
 		out := mustRun(t, tester, p.Steps[i])
-		if out.Fill != nil || out.Message != "no test frame came back on p2, p3, p4 in "+seconds+"; every neighbour answered: check the device's routes and filters, and that its MTU takes the frame" {
+		if out.Fill != nil || out.Message != "no test frame came back on p2, p3, p4 in "+seconds+"; every neighbor answered: check the device's routes and filters, and that its MTU takes the frame" {
 			t.Errorf("%s: %q, %q", p.Steps[i].Name(), out.Message, out.Invalid)
 		}
 	}

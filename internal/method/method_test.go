@@ -122,12 +122,12 @@ func TestADeviceThatForwardsNothingIsExplained(t *testing.T) {
 	p := testPlan(t)
 	dead := header + "\n64,0,1,2,3\n"
 	out := mustRun(t, open(t, simulate(t, dead, p, sim.WithMuteNeighbours()), p, nil), p.Steps[0])
-	want := "no test frame came back on p1, p2, p3 and 1 more ports in 10s; ARP for 198.18.0.1 was not answered on p1; ARP for 198.18.128.1 was not answered on p2; 2 more neighbours did not answer"
+	want := "no test frame came back on p1, p2, p3 and 1 more ports in 10s; ARP for 198.18.0.1 was not answered on p1; ARP for 198.18.128.1 was not answered on p2; 2 more neighbors did not answer"
 	if out.LoadPPM != 0 || out.Trials != 2 || out.Message != want {
 		t.Errorf("%d ppm after %d trials: %q, want %q", out.LoadPPM, out.Trials, out.Message, want)
 	}
 	out = mustRun(t, open(t, simulate(t, dead, p), p, nil), p.Steps[0])
-	if !strings.Contains(out.Message, "every neighbour answered") {
+	if !strings.Contains(out.Message, "every neighbor answered") {
 		t.Errorf("message %q", out.Message)
 	}
 	tagged := p
@@ -140,7 +140,7 @@ func TestADeviceThatForwardsNothingIsExplained(t *testing.T) {
 		message string
 	}{
 		{[]sim.Option{sim.WithMuteNeighbours()}, "ARP for 198.18.0.1 in VLAN 100 was not answered on p1; ARP for 198.18.128.1 in VLAN 101 was not answered on p2"},
-		{nil, "every neighbour answered: check the device's routes and filters, that its port at p1 is in VLAN 100, and that its MTU takes the frame"},
+		{nil, "every neighbor answered: check the device's routes and filters, that its port at p1 is in VLAN 100, and that its MTU takes the frame"},
 	} {
 		if out := mustRun(t, open(t, simulate(t, dead, tagged, c.device...), tagged, nil), p.Steps[0]); !strings.Contains(out.Message, c.message) {
 			t.Errorf("message %q, want %q", out.Message, c.message)

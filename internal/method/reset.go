@@ -46,7 +46,7 @@ func describeReset() trials.Definition {
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Reset
 			lead, d := resetTimes(t)
-			who := "by somebody outside"
+			who := "from outside"
 			if t.Trigger == v1alpha1.ResetByDevice {
 				who = "by the lab"
 			}

@@ -97,7 +97,7 @@ func TestLossBelowTheCapacity(t *testing.T) {
 func TestASizeThatTheModelDoesNotHave(t *testing.T) {
 	cfg := small(header + "\n64,40,1,2,3,0,0\n256,80,1,2,3,0,0\n")
 	state := runSim(t, cfg)
-	if row := state.Rows[1]; !strings.Contains(row.Message, "128 B is not in the device model: its behaviour was interpolated between 64 B and 256 B") {
+	if row := state.Rows[1]; !strings.Contains(row.Message, "128 B is not in the device model: its behavior was interpolated between 64 B and 256 B") {
 		t.Errorf("row %+v does not say so", row)
 	}
 }

@@ -58,7 +58,7 @@ the host on processors of its own, where there are two or more.`, func(ctx conte
 		return nil
 	})
 	cmd.Flags().StringVar(&sessions, "sessions", "", "file with the sessions of the bed; empty for a bed without")
-	cmd.Flags().StringVar(&placement, "placement", "", "file that gets, as JSON, which processors the device has of its own, or why it has none; without it the device works in the time of whoever sends to it")
+	cmd.Flags().StringVar(&placement, "placement", "", "file that gets, as JSON, which processors the device has of its own, or why it has none; without it the device works in the processor time of its senders")
 	return cmd
 }
 

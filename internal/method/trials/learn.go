@@ -152,13 +152,13 @@ func (l *Tester) Silence(t *Trial) string {
 	unresolved := l.Hops.Unresolved
 	for i, u := range unresolved {
 		if i == 2 {
-			fmt.Fprintf(&b, "; %d more neighbours did not answer", len(unresolved)-i)
+			fmt.Fprintf(&b, "; %d more neighbors did not answer", len(unresolved)-i)
 			break
 		}
 		b.WriteString("; " + u.Unanswered())
 	}
 	if len(unresolved) == 0 {
-		fmt.Fprintf(&b, "; every neighbour answered: check the device's routes and filters%s, and that its MTU takes the frame", l.carries(t.Silent))
+		fmt.Fprintf(&b, "; every neighbor answered: check the device's routes and filters%s, and that its MTU takes the frame", l.carries(t.Silent))
 	}
 	return b.String()
 }

@@ -75,7 +75,7 @@ func (c Config) Check() error {
 			return fmt.Errorf("API %s needs a database", c.API)
 		}
 		if c.Org != "" || c.Bucket != "" {
-			return fmt.Errorf("API %s has a database, and no bucket or organisation", c.API)
+			return fmt.Errorf("API %s has a database, and no bucket or organization", c.API)
 		}
 	case V2:
 		if c.Bucket == "" {

@@ -91,7 +91,7 @@ func (e *Engine) measureFor(d time.Duration) traffic.Measurement {
 	for _, size := range slices.Sorted(maps.Keys(e.rows)) {
 		if between := e.rows[size].between; between != "" {
 			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteModel,
-				Text: fmt.Sprintf("%d B is not in the device model: its behaviour was interpolated between %s", size, between)})
+				Text: fmt.Sprintf("%d B is not in the device model: its behavior was interpolated between %s", size, between)})
 		}
 	}
 	return m

@@ -46,7 +46,7 @@ const oneCore = "one core of TRex receives the timed frames of all streams, and 
 const badChecksum = "TRex writes number and time into the payload of timed IPv6 frames, so that their UDP checksum is wrong: a device that only forwards does not check it, one that ends or inspects UDP may drop them"
 
 // unsolicited is a note for every NIC.
-const unsolicited = "TRex answers ARP for one address of the port and no neighbour discovery: instead the engine announces each address to the gateways five times a second (more than 20 addresses together 100 times a second, each of more than 200 every other second); a device that ignores unsolicited answers needs static neighbour entries"
+const unsolicited = "TRex answers ARP for one address of the port and no neighbor discovery: instead the engine announces each address to the gateways five times a second (more than 20 addresses together 100 times a second, each of more than 200 every other second); a device that ignores unsolicited answers needs static neighbor entries"
 
 // notes on what a port cannot do.
 func (p *port) notes(timed bool) []string {

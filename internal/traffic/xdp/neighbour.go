@@ -58,7 +58,7 @@ func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr)
 	done, events := make(chan struct{}), make(chan netlink.NeighUpdate, 64)
 	defer unsubscribe(done, events)
 	if err := netlink.NeighSubscribeWithOptions(events, done, netlink.NeighSubscribeOptions{ListExisting: true}); err != nil {
-		return traffic.MAC{}, fmt.Errorf("watching the neighbour table: %w", err)
+		return traffic.MAC{}, fmt.Errorf("watching the neighbor table: %w", err)
 	}
 	if err := p.solicit(nl, addr); err != nil {
 		return traffic.MAC{}, fmt.Errorf("asking for %v on %s (%s): %w", addr, p.Name, p.Interface, err)
@@ -69,7 +69,7 @@ func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr)
 			return traffic.MAC{}, &traffic.UnresolvedError{Port: p.Name, Addr: addr}
 		case u, ok := <-events:
 			if !ok {
-				return traffic.MAC{}, fmt.Errorf("watching the neighbour table: the kernel ended it")
+				return traffic.MAC{}, fmt.Errorf("watching the neighbor table: the kernel ended it")
 			}
 			if got, _ := netip.AddrFromSlice(u.IP); u.LinkIndex != p.index || got.Unmap() != addr {
 				continue
