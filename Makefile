@@ -81,7 +81,7 @@ test-tools: cluster-build
 	@hack/vm/prepare $(OLD_KERNELS)
 
 .PHONY: lint
-lint: test-tools ## golangci-lint over every module of ours, and the terms of comments and pages
+lint: test-tools ## golangci-lint over every module of ours, and the terms of comments, messages and pages
 	@cd hack && go build -o $(TOOLS)/terms ./terms
 	@$(TOOLS)/terms api cmd config controllers docs e2e hack internal README.md
 	$(TOOLS)/golangci-lint run --build-tags e2e ./...
