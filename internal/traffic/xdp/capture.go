@@ -15,13 +15,7 @@ const (
 	MaxCaptureFrames = 1000
 	// MaxCaptureBytes is CAPTURE_MAX, the most bytes that it keeps of a frame.
 	MaxCaptureBytes = 2048
-	// flowsFollowed is of how many streams a port keeps the last frame, for
-	// each processor. The neighbors of gaps are kept of those.
-	flowsFollowed = 256
 )
-
-// kinds of captured frames, in the order of enum capture_kind.
-var captureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
 
 // damageOf contains the damage for each verdict of the receive program.
 var damageOf = map[uint16]string{2: "truncated", 3: "corrupted", 4: "fragmented"}

@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"bufio"
 	"fmt"
 	"math/bits"
 	"os"
@@ -189,4 +190,17 @@ func threadTime() time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
+}
+
+// eachLine calls f with the lines of a file until f returns false.
+func eachLine(name string, f func(line string) bool) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() && f(lines.Text()) {
+	}
+	return lines.Err()
 }

@@ -1,7 +1,6 @@
 package xdp
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
@@ -153,17 +152,4 @@ func memoryLimit(dir string) uint64 {
 		}
 	}
 	return math.MaxUint64
-}
-
-// eachLine calls f with the lines of a file until f returns false.
-func eachLine(name string, f func(line string) bool) error {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() && f(lines.Text()) {
-	}
-	return lines.Err()
 }

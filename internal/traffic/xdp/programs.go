@@ -73,6 +73,13 @@ func (p *programs) forget() {
 // numbers that fit.
 type room struct{ ports, streams, flows, blocks int }
 
+// flowsFollowed is the number of streams of which a port keeps the last frame, for each processor.
+// The neighbors of gaps are kept of those.
+const flowsFollowed = 256
+
+// captureKinds are the kinds of captured frames, in the order of enum capture_kind.
+var captureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
+
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
 const leastBlocks = 1 << 18
 
