@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
 
 const (
@@ -22,13 +24,13 @@ const (
 )
 
 // newAFXDPSender makes a sender on an open socket.
-func newAFXDPSender(l *lane, socket *xsk) userSender {
+func newAFXDPSender(l *lane, socket *xsk.Xsk) userSender {
 	l.makeBodies()
-	socket.reset()
-	if socket.zeroCopy {
-		return &zeroCopySender{lane: l, socket: socket, flown: *socket.transmit.producer}
+	socket.Reset()
+	if socket.ZeroCopy {
+		return &zeroCopySender{lane: l, socket: socket, flown: *socket.Transmit.Producer}
 	}
-	s := &copySender{lane: l, socket: socket, places: make([]int, xskFrames)}
+	s := &copySender{lane: l, socket: socket, places: make([]int, xsk.XskFrames)}
 	for i := range s.places {
 		s.places[i] = -1
 	}
@@ -36,10 +38,10 @@ func newAFXDPSender(l *lane, socket *xsk) userSender {
 }
 
 // put writes a frame into a free chunk and the chunk into the ring.
-func (l *lane) put(socket *xsk, position uint32, f portTxFrame) (chunk uint64) {
-	chunk = socket.allocate()
-	n := l.writeFrame(f, socket.bytes(chunk))
-	*socket.transmit.at(position) = unix.XDPDesc{Addr: chunk, Len: uint32(n)}
+func (l *lane) put(socket *xsk.Xsk, position uint32, f kernel.PortTxFrame) (chunk uint64) {
+	chunk = socket.Allocate()
+	n := l.writeFrame(f, socket.Bytes(chunk))
+	*socket.Transmit.At(position) = unix.XDPDesc{Addr: chunk, Len: uint32(n)}
 	return chunk
 }
 
@@ -48,7 +50,7 @@ func (l *lane) put(socket *xsk, position uint32, f portTxFrame) (chunk uint64) {
 func (l *lane) submit(frames int) { atomic.AddUint64(&l.tx.Sent, uint64(frames)) }
 
 // recordAll records when frames left that left together.
-func (l *lane) recordAll(frames []portTxFrame, now uint64) {
+func (l *lane) recordAll(frames []kernel.PortTxFrame, now uint64) {
 	l.tx.Clump = max(l.tx.Clump, uint64(len(frames)))
 	for _, f := range frames {
 		l.record(f.Due, now)
@@ -56,8 +58,8 @@ func (l *lane) recordAll(frames []portTxFrame, now uint64) {
 }
 
 // giveBack takes the number of a frame back that was in the ring and did not leave.
-func (l *lane) giveBack(f portTxFrame) {
-	l.streams[f.Slot].takeBack(f)
+func (l *lane) giveBack(f kernel.PortTxFrame) {
+	l.streams[f.Slot].TakeBack(f)
 	l.tx.Left++
 	atomic.AddUint64(&l.tx.Sent, ^uint64(0))
 }
@@ -67,41 +69,41 @@ func (l *lane) giveBack(f portTxFrame) {
 // that have no number yet. The device reports frames that it has sent in the same order.
 type zeroCopySender struct {
 	lane   *lane
-	socket *xsk
+	socket *xsk.Xsk
 	// flying are the frames in the ring or the device by their position, from flown to the
 	// producer of the ring.
-	flying [xskFrames]portTxFrame
+	flying [xsk.XskFrames]kernel.PortTxFrame
 	flown  uint32
 }
 
 func (s *zeroCopySender) quantum() time.Duration { return afxdpQuantum }
 
 func (s *zeroCopySender) room() (int, error) {
-	s.socket.reap(func(uint64) { s.flown++ })
-	if len(s.socket.free) == 0 {
-		return 0, s.wake()
+	s.socket.Reap(func(uint64) { s.flown++ })
+	if len(s.socket.Free) == 0 {
+		return 0, s.Wake()
 	}
-	return len(s.socket.free), nil
+	return len(s.socket.Free), nil
 }
 
-func (s *zeroCopySender) send(frames []portTxFrame) error {
-	ring := &s.socket.transmit
-	at := *ring.producer
+func (s *zeroCopySender) send(frames []kernel.PortTxFrame) error {
+	ring := &s.socket.Transmit
+	at := *ring.Producer
 	for _, f := range frames {
 		s.lane.put(s.socket, at, f)
-		s.flying[at%xskFrames] = f
+		s.flying[at%xsk.XskFrames] = f
 		at++
 	}
 	s.lane.submit(len(frames))
-	atomic.StoreUint32(ring.producer, at)
-	err := s.wake()
+	atomic.StoreUint32(ring.Producer, at)
+	err := s.Wake()
 	s.lane.recordAll(frames, uint64(monotonic()-s.lane.begin))
 	return err
 }
 
-// wake ignores errors of a busy device: the sender tries again.
-func (s *zeroCopySender) wake() error {
-	err := s.socket.wake()
+// Wake ignores errors of a busy device: the sender tries again.
+func (s *zeroCopySender) Wake() error {
+	err := s.socket.Wake()
 	if err == nil || busy(err) {
 		return nil
 	}
@@ -113,20 +115,20 @@ func (s *zeroCopySender) wake() error {
 func (s *zeroCopySender) finish() error {
 	var err error
 	for end := time.Now().Add(completionWait); err == nil; time.Sleep(fullPause) {
-		s.socket.reap(func(uint64) { s.flown++ })
-		if len(s.socket.free) == xskFrames || time.Now().After(end) {
+		s.socket.Reap(func(uint64) { s.flown++ })
+		if len(s.socket.Free) == xsk.XskFrames || time.Now().After(end) {
 			break
 		}
-		err = s.wake()
+		err = s.Wake()
 	}
-	for at := *s.socket.transmit.producer; at != s.flown; at-- {
-		s.lane.giveBack(s.flying[(at-1)%xskFrames])
+	for at := *s.socket.Transmit.Producer; at != s.flown; at-- {
+		s.lane.giveBack(s.flying[(at-1)%xsk.XskFrames])
 	}
 	return err
 }
 
-// close leaves the socket to the port.
-func (s *zeroCopySender) close() error { return nil }
+// Close leaves the socket to the port.
+func (s *zeroCopySender) Close() error { return nil }
 
 // copySender sends through a socket whose frames the kernel copies and gives to the
 // device one by one, in the system call. So a frame leaves in that call, or waits in the
@@ -137,9 +139,9 @@ func (s *zeroCopySender) close() error { return nil }
 // and chunks behind it are not returned.
 type copySender struct {
 	lane   *lane
-	socket *xsk
+	socket *xsk.Xsk
 	// waiting are the frames in the ring from the position first on, with their chunks.
-	waiting []portTxFrame
+	waiting []kernel.PortTxFrame
 	chunks  []uint64
 	first   uint32
 	// places has the place in waiting of each chunk there, by its number, or -1.
@@ -155,36 +157,36 @@ func (s *copySender) room() (int, error) {
 			return 0, err
 		}
 	}
-	s.reap()
-	return min(copyBatch, len(s.socket.free)), nil
+	s.Reap()
+	return min(copyBatch, len(s.socket.Free)), nil
 }
 
-func (s *copySender) send(frames []portTxFrame) error {
-	s.first = *s.socket.transmit.producer
+func (s *copySender) send(frames []kernel.PortTxFrame) error {
+	s.first = *s.socket.Transmit.Producer
 	for i, f := range frames {
 		chunk := s.lane.put(s.socket, s.first+uint32(i), f)
-		s.places[s.socket.number(chunk)] = i
+		s.places[s.socket.Number(chunk)] = i
 		s.waiting, s.chunks = append(s.waiting, f), append(s.chunks, chunk)
 	}
 	s.lane.submit(len(frames))
-	atomic.StoreUint32(s.socket.transmit.producer, s.first+uint32(len(frames)))
+	atomic.StoreUint32(s.socket.Transmit.Producer, s.first+uint32(len(frames)))
 	return s.push()
 }
 
-// reap takes back chunks. It returns how many of the waiting frames have certainly been
+// Reap takes back chunks. It returns how many of the waiting frames have certainly been
 // taken by the kernel.
-func (s *copySender) reap() (taken int) {
-	s.socket.reap(func(chunk uint64) { taken = max(taken, s.places[s.socket.number(chunk)]+1) })
+func (s *copySender) Reap() (taken int) {
+	s.socket.Reap(func(chunk uint64) { taken = max(taken, s.places[s.socket.Number(chunk)]+1) })
 	return taken
 }
 
 // push lets the kernel send what is waiting.
 func (s *copySender) push() error {
-	err := s.socket.wake()
+	err := s.socket.Wake()
 	if err != nil && !busy(err) {
 		return fmt.Errorf("sending through an AF_XDP socket: %w", err)
 	}
-	taken := max(s.reap(), int(int32(atomic.LoadUint32(s.socket.transmit.consumer)-s.first)))
+	taken := max(s.Reap(), int(int32(atomic.LoadUint32(s.socket.Transmit.Consumer)-s.first)))
 	if !errors.Is(err, unix.EBUSY) {
 		s.leave(taken)
 		return nil
@@ -201,12 +203,12 @@ func (s *copySender) push() error {
 func (s *copySender) leave(n int) {
 	s.lane.recordAll(s.waiting[:n], uint64(monotonic()-s.lane.begin))
 	for _, chunk := range s.chunks[:n] {
-		s.places[s.socket.number(chunk)] = -1
+		s.places[s.socket.Number(chunk)] = -1
 	}
 	s.waiting, s.chunks = append(s.waiting[:0], s.waiting[n:]...), append(s.chunks[:0], s.chunks[n:]...)
 	s.first += uint32(n)
 	for i, chunk := range s.chunks {
-		s.places[s.socket.number(chunk)] = i
+		s.places[s.socket.Number(chunk)] = i
 	}
 }
 
@@ -216,17 +218,17 @@ func (s *copySender) repeat() {
 	s.lane.tx.Refused++
 	s.lane.streams[s.waiting[0].Slot].Refused++
 	refused := s.chunks[0]
-	chunk := s.socket.allocate() // there is one: that of the refused frame
+	chunk := s.socket.Allocate() // there is one: that of the refused frame
 	if chunk != refused {
-		copy(s.socket.bytes(chunk), s.socket.bytes(refused))
+		copy(s.socket.Bytes(chunk), s.socket.Bytes(refused))
 	}
-	s.places[s.socket.number(refused)] = -1
-	s.chunks[0], s.places[s.socket.number(chunk)] = chunk, 0
+	s.places[s.socket.Number(refused)] = -1
+	s.chunks[0], s.places[s.socket.Number(chunk)] = chunk, 0
 	s.first++
 	for i, chunk := range s.chunks {
-		*s.socket.transmit.at(s.first + uint32(i)) = unix.XDPDesc{Addr: chunk, Len: uint32(s.lane.streams[s.waiting[i].Slot].Len)}
+		*s.socket.Transmit.At(s.first + uint32(i)) = unix.XDPDesc{Addr: chunk, Len: uint32(s.lane.streams[s.waiting[i].Slot].Len)}
 	}
-	atomic.StoreUint32(s.socket.transmit.producer, s.first+uint32(len(s.chunks)))
+	atomic.StoreUint32(s.socket.Transmit.Producer, s.first+uint32(len(s.chunks)))
 }
 
 // finish withdraws what is waiting: it makes its entries in the ring invalid. The kernel
@@ -235,24 +237,24 @@ func (s *copySender) finish() error {
 	if len(s.waiting) == 0 {
 		return nil
 	}
-	before, err := s.socket.invalid()
+	before, err := s.socket.Invalid()
 	if err != nil {
 		return err
 	}
-	ring := &s.socket.transmit
+	ring := &s.socket.Transmit
 	for i := range s.waiting {
-		ring.at(s.first + uint32(i)).Len = uint32(s.socket.chunk) + 1
+		ring.At(s.first + uint32(i)).Len = uint32(s.socket.Chunk) + 1
 	}
 	for range 2*len(s.waiting) + 2 { // some kernels skip one in each call
-		if err = s.socket.wake(); err != nil && !busy(err) {
+		if err = s.socket.Wake(); err != nil && !busy(err) {
 			err = fmt.Errorf("withdrawing frames from an AF_XDP socket: %w", err)
 			break
 		}
 		err = nil
 	}
-	taken := s.reap()
-	if atomic.LoadUint32(ring.consumer) == *ring.producer {
-		after, invalidErr := s.socket.invalid()
+	taken := s.Reap()
+	if atomic.LoadUint32(ring.Consumer) == *ring.Producer {
+		after, invalidErr := s.socket.Invalid()
 		if invalidErr != nil {
 			return errors.Join(err, invalidErr)
 		}
@@ -261,13 +263,13 @@ func (s *copySender) finish() error {
 	s.leave(taken)
 	for i, f := range s.waiting {
 		s.lane.giveBack(f)
-		s.socket.release(s.chunks[i]) // some kernels return it in the ring
+		s.socket.Release(s.chunks[i]) // some kernels return it in the ring
 	}
 	return err
 }
 
-// close leaves the socket to the port.
-func (s *copySender) close() error { return nil }
+// Close leaves the socket to the port.
+func (s *copySender) Close() error { return nil }
 
 // busy reports whether an error means that the device or the kernel takes no more frames at
 // the moment.

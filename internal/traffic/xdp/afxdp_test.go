@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
+	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
 
 // A trial that is stopped while the ring of the device is full has sent exactly what the
@@ -54,10 +55,10 @@ func TestStopAFXDPWithFullRing(t *testing.T) {
 		if got := d.faults().Frames - before.Frames; got != m.Tx[1].Sent {
 			t.Errorf("run %d: sent %d, the device got %d", run, m.Tx[1].Sent, got)
 		}
-		for begin := time.Now(); !l.port.sockets[0].idle() && time.Since(begin) < patience; runtime.Gosched() {
+		for begin := time.Now(); !l.port.sockets[0].Idle() && time.Since(begin) < patience; runtime.Gosched() {
 		}
-		if !l.port.sockets[0].idle() {
-			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.sockets[0].free), xskFrames)
+		if !l.port.sockets[0].Idle() {
+			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.sockets[0].Free), xsk.XskFrames)
 		}
 		refused += l.tx.Refused
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 const (
@@ -32,9 +33,9 @@ func checkCapture(c traffic.Capture) error {
 }
 
 // forgetCaptured makes room for the frames of another trial.
-func (p *programs) forgetCaptured() {
-	for kind := range p.captures.Seen {
-		atomic.StoreUint32(&p.captures.Seen[kind], 0)
+func forgetCaptured(p *kernel.Programs) {
+	for kind := range p.Captures.Seen {
+		atomic.StoreUint32(&p.Captures.Seen[kind], 0)
 	}
 }
 
@@ -52,9 +53,9 @@ func (p *port) readCaptured(m *traffic.Measurement) {
 	}
 	known := map[identity]int{}
 	var all []traffic.CapturedFrame
-	for kind, name := range captureKinds {
-		n := min(int(atomic.LoadUint32(&p.programs.captures.Seen[kind])), most)
-		for _, c := range p.programs.captured[kind*most:][:n] {
+	for kind, name := range kernel.CaptureKinds {
+		n := min(int(atomic.LoadUint32(&p.programs.Captures.Seen[kind])), most)
+		for _, c := range p.programs.Captured[kind*most:][:n] {
 			f := traffic.CapturedFrame{
 				Port: p.Name, Time: begin.Add(time.Duration(c.Time)), Kinds: []traffic.CaptureKind{name},
 				Stream: c.Stream, Sequence: c.Sequence, Damage: damageOf[c.Verdict],
@@ -62,7 +63,7 @@ func (p *port) readCaptured(m *traffic.Measurement) {
 			}
 			if name == traffic.CaptureAfterGap {
 				f.Missing = c.Sequence - c.Expected
-				f.Missing -= p.engine.holes.below(c.Stream, c.Sequence) - p.engine.holes.below(c.Stream, c.Expected)
+				f.Missing -= p.engine.holes.Below(c.Stream, c.Sequence) - p.engine.holes.Below(c.Stream, c.Expected)
 			}
 			// The program reads the clock for each reason anew.
 			id := identity{sequence: c.Sequence, stream: c.Stream}

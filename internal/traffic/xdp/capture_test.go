@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/capture"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // openCapturing opens an engine that keeps frames.
@@ -64,7 +65,7 @@ func TestCapture(t *testing.T) {
 				of[kind] = append(of[kind], f)
 			}
 		}
-		for _, kind := range captureKinds {
+		for _, kind := range kernel.CaptureKinds {
 			if len(of[kind]) != 3 {
 				t.Errorf("trial %d: %d frames %s, want 3", n, len(of[kind]), kind)
 			}
@@ -131,11 +132,11 @@ func readBack(t *testing.T, frames []traffic.CapturedFrame) {
 func TestCaptureIsLeftOutOfPrograms(t *testing.T) {
 	newBed(t)
 	instructions := func(c traffic.Capture) (n int, verified uint32) {
-		p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), true, c, nil)
+		p, err := kernel.Load(1, 1, kernel.Room{Ports: 2}.Rounded(), true, c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.close()
+		defer p.Close()
 		info, err := p.Port.Info()
 		if err != nil {
 			t.Fatal(err)

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 func TestClockNotes(t *testing.T) {
 	const day = 24 * time.Hour
-	begin := clocks{wall: 20_000 * day, boot: 3 * time.Hour, within: 200}
+	begin := machine.Clocks{Wall: 20_000 * day, Boot: 3 * time.Hour, Within: 200}
 	tests := map[string]struct {
 		wall, boot, within time.Duration
 		notes              []string
@@ -25,8 +26,8 @@ func TestClockNotes(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			end := clocks{wall: begin.wall + tc.wall, boot: begin.boot + tc.boot, within: tc.within}
-			notes := begin.notes(end, "lab-1")
+			end := machine.Clocks{Wall: begin.Wall + tc.wall, Boot: begin.Boot + tc.boot, Within: tc.within}
+			notes := begin.Notes(end, "lab-1")
 			if len(notes) != len(tc.notes) {
 				t.Fatalf("%+v, want %q", notes, tc.notes)
 			}
@@ -41,16 +42,16 @@ func TestClockNotes(t *testing.T) {
 
 // Two readings of the real clocks agree, however long lies between them.
 func TestRealClocksStandStill(t *testing.T) {
-	begin, err := readClocks()
+	begin, err := machine.ReadClocks()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		end, err := readClocks()
+		end, err := machine.ReadClocks()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if notes := begin.notes(end, "here"); len(notes) != 0 {
+		if notes := begin.Notes(end, "here"); len(notes) != 0 {
 			t.Fatalf("%+v from %+v to %+v", notes, begin, end)
 		}
 	}

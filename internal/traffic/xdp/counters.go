@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )
 
 const (
@@ -36,10 +37,10 @@ type cardReader interface {
 // counterValues are the values of a card's counters, by the names of the driver's table.
 type counterValues map[string]uint64
 
-// countsOf reads the counters of a table.
-func (t counterTable) countsOf(card, link map[string]uint64) counterValues {
+// cardCountsOf reads the counters of a table.
+func cardCountsOf(t cardcount.CounterTable, card, link map[string]uint64) counterValues {
 	c := counterValues{}
-	for _, pattern := range t.names() {
+	for _, pattern := range t.Names() {
 		if name, ok := strings.CutPrefix(pattern, "link."); ok {
 			if n, has := link[name]; has {
 				c[pattern] = n
@@ -51,7 +52,7 @@ func (t counterTable) countsOf(card, link map[string]uint64) counterValues {
 			continue
 		}
 		for name, n := range card {
-			if matches(pattern, name) {
+			if cardcount.Matches(pattern, name) {
 				c[pattern] += n
 			}
 		}
@@ -75,9 +76,9 @@ type cardChange struct {
 	backward []string
 }
 
-// change compares two readings. The driver counted refused frames as dropped, and the engine
+// changeOfCounts compares two readings. The driver counted refused frames as dropped, and the engine
 // sent them again.
-func (t counterTable) change(before, now counterValues, refused uint64) cardChange {
+func changeOfCounts(t cardcount.CounterTable, before, now counterValues, refused uint64) cardChange {
 	var c cardChange
 	rose := func(name string) uint64 {
 		n, is := now[name]
@@ -104,12 +105,12 @@ func (t counterTable) change(before, now counterValues, refused uint64) cardChan
 		r.text = strings.Join(texts, ", ")
 		return r
 	}
-	c.missed, c.damaged, c.unsent = sum(t.missed, 0), sum(t.damaged, 0), sum(t.unsent, refused)
-	if other := sum(t.notMissed, 0); other.frames > 0 {
+	c.missed, c.damaged, c.unsent = sum(t.Missed, 0), sum(t.Damaged, 0), sum(t.Unsent, refused)
+	if other := sum(t.NotMissed, 0); other.frames > 0 {
 		c.missed.frames -= min(c.missed.frames, other.frames)
 		c.missed.text += fmt.Sprintf(" (without %s)", other.text)
 	}
-	for _, name := range t.sent {
+	for _, name := range t.Sent {
 		if _, has := now[name]; has {
 			c.sent, c.reports = c.sent+rose(name), true
 		}
@@ -120,14 +121,14 @@ func (t counterTable) change(before, now counterValues, refused uint64) cardChan
 // cardCounts reads the counters of the port's card and link.
 func (p *port) cardCounts(card cardReader, l netlink.Link) (counterValues, error) {
 	var all map[string]uint64
-	if _, known := tableOf(p.driver); known {
+	if _, known := cardcount.TableOf(p.driver); known {
 		var err error
 		if all, err = card.Stats(p.Interface); err != nil {
 			return nil, fmt.Errorf("reading the card's counters of %s (ethtool -S): %w", p.Interface, err)
 		}
 	}
-	table, _ := tableOf(p.driver)
-	return table.countsOf(all, linkCounts(l.Attrs().Statistics)), nil
+	table, _ := cardcount.TableOf(p.driver)
+	return cardCountsOf(table, all, linkCounts(l.Attrs().Statistics)), nil
 }
 
 // linkCounts returns the kernel's counters of a link by their names.
@@ -149,8 +150,8 @@ func linkCounts(s *netlink.LinkStatistics) map[string]uint64 {
 func (e *Engine) settled(ctx context.Context, since int64, complete func(port int, now losses) bool) ([]losses, error) {
 	late, cards := time.Duration(0), false
 	for _, p := range e.ports {
-		if t, known := tableOf(p.driver); known && len(p.tx)+len(p.rx) > 0 {
-			late, cards = max(late, t.late), true
+		if t, known := cardcount.TableOf(p.driver); known && len(p.tx)+len(p.rx) > 0 {
+			late, cards = max(late, t.Late), true
 		}
 	}
 	ready := since + int64(late)
@@ -185,8 +186,8 @@ func (e *Engine) settled(ctx context.Context, since int64, complete func(port in
 // countsAll reports whether a port's card counts at least the frames that the engine sent
 // since an earlier reading, or does not count what it sends.
 func (p *port) countsAll(m *traffic.Measurement, before, now counterValues) bool {
-	table, _ := tableOf(p.driver)
-	c := table.change(before, now, 0)
+	table, _ := cardcount.TableOf(p.driver)
+	c := changeOfCounts(table, before, now, 0)
 	return !c.reports || c.sent >= p.sentIn(m)
 }
 
@@ -200,8 +201,8 @@ func (p *port) sentIn(m *traffic.Measurement) (sent uint64) {
 
 // addCard adds what the port's card counted in the trial to a measurement.
 func (p *port) addCard(m *traffic.Measurement, before, now counterValues, refused uint64) {
-	table, known := tableOf(p.driver)
-	c := table.change(before, now, refused)
+	table, known := cardcount.TableOf(p.driver)
+	c := changeOfCounts(table, before, now, refused)
 	note := func(kind traffic.NoteKind, format string, args ...any) {
 		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf("%s (%s): ", p.Name, p.Interface) + fmt.Sprintf(format, args...)})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )
 
 // cabledCards opens an engine on the two ends of a cable between network cards, which
@@ -67,12 +68,12 @@ func cardTrial(t *testing.T, e *Engine, size int, load traffic.Load) (traffic.Me
 		return arrived(m) || len(m.Dropped)+len(m.WireErrors) > 0 && time.Since(start) > 5*time.Second
 	})
 	var changes [2]cardChange
-	if err := e.netns.do(func() error {
+	if err := e.netns.Do(func() error {
 		now, err := e.settled(t.Context(), e.trial.end(), func(int, losses) bool { return true })
 		for i, p := range e.ports {
 			if err == nil {
-				table, _ := tableOf(p.driver)
-				changes[i] = table.change(e.trial.losses[i].card, now[i].card, e.trial.rejected(p))
+				table, _ := cardcount.TableOf(p.driver)
+				changes[i] = changeOfCounts(table, e.trial.losses[i].card, now[i].card, e.trial.rejected(p))
 			}
 		}
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )
 
 // recorded reads what `ethtool -S` and `ip -s link` printed, from a file of testdata. Lines
@@ -109,7 +110,7 @@ func TestCardCounters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			card, link := recorded(t, tc.driver)
-			table, known := tableOf(tc.driver)
+			table, known := cardcount.TableOf(tc.driver)
 			for _, pattern := range slices.Sorted(maps.Keys(tc.card)) {
 				if _, has := card[pattern]; known && !has {
 					t.Errorf("the recorded counters of %s have no %s", tc.driver, pattern)
@@ -117,7 +118,7 @@ func TestCardCounters(t *testing.T) {
 			}
 			p := &port{Port: Port{Name: "p1", Interface: "eth1"}, driver: tc.driver, tx: []traffic.Stream{{ID: 1}}}
 			m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Sent: sent}}}
-			p.addCard(&m, table.countsOf(card, link), table.countsOf(with(card, tc.card), with(link, tc.link)), 0)
+			p.addCard(&m, cardCountsOf(table, card, link), cardCountsOf(table, with(card, tc.card), with(link, tc.link)), 0)
 			var kinds []traffic.NoteKind
 			text := ""
 			for _, n := range m.Notes {
@@ -132,12 +133,12 @@ func TestCardCounters(t *testing.T) {
 
 // Frames that the driver rejected, and the kernel counted as dropped, were sent again.
 func TestRejectedFramesAreNotUnsent(t *testing.T) {
-	table, _ := tableOf("e1000e")
+	table, _ := cardcount.TableOf("e1000e")
 	before, now := counterValues{"link.tx_dropped": 3, "tx_packets": 10}, counterValues{"link.tx_dropped": 8, "tx_packets": 1010}
-	if c := table.change(before, now, 5); c.unsent.frames != 0 {
+	if c := changeOfCounts(table, before, now, 5); c.unsent.frames != 0 {
 		t.Errorf("%+v: want no unsent frames, since all 5 were rejected", c.unsent)
 	}
-	if c := table.change(before, now, 2); c.unsent.frames != 3 {
+	if c := changeOfCounts(table, before, now, 2); c.unsent.frames != 3 {
 		t.Errorf("%+v: want 3 unsent frames", c.unsent)
 	}
 }
@@ -172,7 +173,7 @@ func TestCountersAreReadUntilTheySettle(t *testing.T) {
 			p.driver, p.tx = driver, []traffic.Stream{{ID: 1}}
 			e.card = &fakeCard{counters: tc.early, late: tc.late, after: tc.after}
 			var now []losses
-			err := e.netns.do(func() (err error) {
+			err := e.netns.Do(func() (err error) {
 				now, err = e.settled(t.Context(), monotonic(), func(i int, l losses) bool {
 					return e.ports[i] != p || p.countsAll(&m, counterValues{}, l.card)
 				})
@@ -193,16 +194,16 @@ func TestCountersAreReadUntilTheySettle(t *testing.T) {
 // Tables name each counter once, and only the kernel's link counters that are read.
 func TestCounterTables(t *testing.T) {
 	links := linkCounts(&netlink.LinkStatistics{})
-	for driver, table := range counterTables {
+	for driver, table := range cardcount.CounterTables {
 		seen := map[string]bool{}
-		for _, name := range table.names() {
+		for _, name := range table.Names() {
 			link, is := strings.CutPrefix(name, "link.")
 			if _, known := links[link]; seen[name] || is && !known {
 				t.Errorf("%s: %s is there twice or is not read", driver, name)
 			}
 			seen[name] = true
 		}
-		if table.source == "" || len(table.missed) == 0 {
+		if table.Source == "" || len(table.Missed) == 0 {
 			t.Errorf("%s: no source, or no counter of missed frames", driver)
 		}
 	}
@@ -211,7 +212,7 @@ func TestCounterTables(t *testing.T) {
 		"rx_dropped":       {"rx_dropped": true, "rx_dropped.nic": false},
 	} {
 		for name, want := range names {
-			if got := matches(pattern, name); got != want {
+			if got := cardcount.Matches(pattern, name); got != want {
 				t.Errorf("%s matches %s: %v", pattern, name, got)
 			}
 		}

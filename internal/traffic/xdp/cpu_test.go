@@ -11,38 +11,39 @@ import (
 
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // Of 64 processors one sends, and 10 s pass.
 func TestForeign(t *testing.T) {
 	const sends = 7
-	begin := cpuTime{at: time.Unix(0, 0), own: map[int]map[int]spent{sends: {11: {user: 1e9, system: 1e9}}}}
+	begin := machine.CpuTime{At: time.Unix(0, 0), Own: map[int]map[int]machine.Spent{sends: {11: {User: 1e9, System: 1e9}}}}
 	for name, test := range map[string]struct {
-		busy map[int]spent
+		busy map[int]machine.Spent
 		// own is the time of thread 11, which was bound before, and of 12, which is new.
-		own, fresh spent
+		own, fresh machine.Spent
 		process    time.Duration
 		want       bool
 	}{
-		"own load":                  {busy: map[int]spent{sends: {user: 4e9, system: 6e9}}, own: spent{user: 4e9, system: 6e9}, fresh: spent{user: 1e9, system: 1e9}, process: 10e9},
-		"a hog on the processor":    {busy: map[int]spent{sends: {user: 7e9, system: 3e9}}, own: spent{user: 3e9, system: 4e9}, process: 5e9, want: true},
-		"a hog on another":          {busy: map[int]spent{sends: {user: 5e9}, 8: {user: 10e9}}, own: spent{user: 6e9, system: 1e9}, process: 5e9},
-		"just below":                {busy: map[int]spent{sends: {user: 2e9}}, own: spent{user: 1e9, system: 1e9}},
-		"just above":                {busy: map[int]spent{sends: {user: 2.1e9}}, own: spent{user: 1e9, system: 1e9}, want: true},
-		"others in the kernel":      {busy: map[int]spent{sends: {system: 7e9}}, own: spent{user: 1e9, system: 2e9}, process: 1e9, want: true},
-		"a hypervisor":              {busy: map[int]spent{sends: {stolen: 3e9}}, own: spent{user: 1e9, system: 1e9}, want: true},
-		"own threads, bound or not": {busy: map[int]spent{sends: {user: 8e9}}, own: spent{user: 4e9, system: 1e9}, process: 8e9},
+		"own load":                  {busy: map[int]machine.Spent{sends: {User: 4e9, System: 6e9}}, own: machine.Spent{User: 4e9, System: 6e9}, fresh: machine.Spent{User: 1e9, System: 1e9}, process: 10e9},
+		"a hog on the processor":    {busy: map[int]machine.Spent{sends: {User: 7e9, System: 3e9}}, own: machine.Spent{User: 3e9, System: 4e9}, process: 5e9, want: true},
+		"a hog on another":          {busy: map[int]machine.Spent{sends: {User: 5e9}, 8: {User: 10e9}}, own: machine.Spent{User: 6e9, System: 1e9}, process: 5e9},
+		"just below":                {busy: map[int]machine.Spent{sends: {User: 2e9}}, own: machine.Spent{User: 1e9, System: 1e9}},
+		"just above":                {busy: map[int]machine.Spent{sends: {User: 2.1e9}}, own: machine.Spent{User: 1e9, System: 1e9}, want: true},
+		"others in the kernel":      {busy: map[int]machine.Spent{sends: {System: 7e9}}, own: machine.Spent{User: 1e9, System: 2e9}, process: 1e9, want: true},
+		"a hypervisor":              {busy: map[int]machine.Spent{sends: {Stolen: 3e9}}, own: machine.Spent{User: 1e9, System: 1e9}, want: true},
+		"own threads, bound or not": {busy: map[int]machine.Spent{sends: {User: 8e9}}, own: machine.Spent{User: 4e9, System: 1e9}, process: 8e9},
 		// Soft interrupts in its context make a thread's system time longer than that.
-		"own soft interrupts":           {busy: map[int]spent{sends: {system: 1e9}}, own: spent{user: 1e9, system: 9e9}, process: 8e9},
-		"others beside soft interrupts": {busy: map[int]spent{sends: {user: 5e9, system: 1e9}}, own: spent{user: 1e9, system: 9e9}, process: 8e9, want: true},
+		"own soft interrupts":           {busy: map[int]machine.Spent{sends: {System: 1e9}}, own: machine.Spent{User: 1e9, System: 9e9}, process: 8e9},
+		"others beside soft interrupts": {busy: map[int]machine.Spent{sends: {User: 5e9, System: 1e9}}, own: machine.Spent{User: 1e9, System: 9e9}, process: 8e9, want: true},
 	} {
-		end := cpuTime{at: time.Unix(10, 0), busy: test.busy, own: map[int]map[int]spent{sends: {11: test.own, 12: test.fresh}}, process: test.process}
-		if notes := begin.foreign(end, sends, "here"); (len(notes) == 1) != test.want {
+		end := machine.CpuTime{At: time.Unix(10, 0), Busy: test.busy, Own: map[int]map[int]machine.Spent{sends: {11: test.own, 12: test.fresh}}, Process: test.process}
+		if notes := begin.Foreign(end, sends, "here"); (len(notes) == 1) != test.want {
 			t.Errorf("%s: %v", name, notes)
 		}
 	}
-	short := cpuTime{at: time.Unix(0, 1e8), busy: map[int]spent{sends: {user: 2e8}}}
-	if notes := begin.foreign(short, sends, "here"); len(notes) != 0 {
+	short := machine.CpuTime{At: time.Unix(0, 1e8), Busy: map[int]machine.Spent{sends: {User: 2e8}}}
+	if notes := begin.Foreign(short, sends, "here"); len(notes) != 0 {
 		t.Errorf("too short to tell: %v", notes)
 	}
 }
@@ -57,25 +58,25 @@ func TestAHogOnTheSendersProcessor(t *testing.T) {
 	processor := usable[0]
 	observe := func() []traffic.Note {
 		t.Helper()
-		var begin, end cpuTime
+		var begin, end machine.CpuTime
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // and the thread ends with it
-			err := pin(processor)
+			err := machine.Pin(processor)
 			if err == nil {
-				begin, err = cpuNow()
+				begin, err = machine.CpuNow()
 			}
 			for until := time.Now().Add(time.Second); time.Now().Before(until); {
 			}
 			if err == nil {
-				end, err = cpuNow()
+				end, err = machine.CpuNow()
 			}
 			done <- err
 		}()
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		return begin.foreign(end, processor, "here")
+		return begin.Foreign(end, processor, "here")
 	}
 	hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
 	if err := hog.Start(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // packet of a stream of the bench, and its frame number n.
@@ -20,7 +21,7 @@ func (b *bench) packet(p frame.Packet, n uint64) []byte {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+	b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 	if p.Filling() != frame.Zeros || p.Custom != nil {
 		b.expectPayload(p)
 	}
@@ -38,10 +39,10 @@ func packetOf(src, dst string, size int) frame.Packet {
 // expectPayload expects the payload of a frame that is no zeros.
 func (b *bench) expectPayload(p frame.Packet) {
 	b.Helper()
-	if err := b.port.programs.use(bodies{{}, {string(p.Custom), p.Payload}}); err != nil {
+	if err := b.port.programs.Use(kernel.Bodies{{}, {Custom: string(p.Custom), Payload: p.Payload}}); err != nil {
 		b.Fatal(err)
 	}
-	expected := &b.port.programs.expected[0].Payload
+	expected := &b.port.programs.Expected[0].Payload
 	expected.Body, expected.Custom = 1, uint16(len(p.Custom))
 	if p.Custom != nil {
 		expected.Length = uint16(p.SignatureOffset() - p.PayloadOffset())
@@ -263,7 +264,7 @@ func TestStragglersAreStale(t *testing.T) {
 	straggler := frame.Signature{Epoch: e.epoch, Stream: 1, Sequence: 5}
 	// The trial was exact in its frames, so that one of them comes anew only if it is
 	// forgotten.
-	clear(b.port.programs.window)
+	clear(b.port.programs.Window)
 	b.receive(b.frame(straggler))
 	if err := e.Start(t.Context(), trial); err != nil {
 		t.Fatal(err)

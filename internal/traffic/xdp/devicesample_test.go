@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // The interfaces of a device in another namespace count what the tester sent and received,
@@ -35,7 +36,7 @@ func TestDeviceSample(t *testing.T) {
 	for _, frames := range []uint64{1000, 500} {
 		m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 10_000, PerNanos: 1e9}, Frames: frames}}}, arrived)
 		var got *traffic.DeviceSample
-		if err := e.netns.do(func() error { got = e.trial.device.since(); return nil }); err != nil {
+		if err := e.netns.Do(func() error { got = e.trial.device.since(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		p1, p2 := got.Interfaces["p1"], got.Interfaces["p2"]
@@ -77,11 +78,11 @@ intr 5 0 0
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := traffic.ProcessorSample{Busy: 27 * tick, SoftInterrupts: 7 * tick, Total: 36 * tick}
+	want := traffic.ProcessorSample{Busy: 27 * machine.Tick, SoftInterrupts: 7 * machine.Tick, Total: 36 * machine.Tick}
 	if got := spentBy([]int{0}, file); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	want = traffic.ProcessorSample{Busy: 2970 * tick, SoftInterrupts: 770 * tick, Total: 3960 * tick}
+	want = traffic.ProcessorSample{Busy: 2970 * machine.Tick, SoftInterrupts: 770 * machine.Tick, Total: 3960 * machine.Tick}
 	if got := spentBy([]int{1, 10}, file); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -97,7 +98,7 @@ func TestNoDeviceIsSampled(t *testing.T) {
 	bed := newBed(t)
 	for name, e := range map[string]*Engine{"back to back": joined, "on no machine of the tester": bed.open(bed.device().ports(nil, nil)...)} {
 		var s seen
-		if err := e.netns.do(func() error { s = e.seeDevice(); return nil }); err != nil {
+		if err := e.netns.Do(func() error { s = e.seeDevice(); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.since(); got != nil {

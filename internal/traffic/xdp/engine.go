@@ -14,6 +14,8 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // Options configure an engine and its ports.
@@ -62,13 +64,13 @@ type Port struct {
 // Engine implements traffic.Generator on interfaces of this machine.
 type Engine struct {
 	options Options
-	netns   *namespace
+	netns   *machine.Namespace
 	netlink *netlink.Handle
 	// card reads the counters of the ports' cards.
 	card  cardReader
 	ports []*port
 	// bodies of the configured streams.
-	bodies bodies
+	bodies kernel.Bodies
 	epoch  uint16
 	// number counts the trials, and is never 0 in one.
 	number uint64
@@ -79,7 +81,7 @@ type Engine struct {
 	// sampled is the trial that samples are taken of.
 	sampled sampled
 	// holes are the numbers that the trial in hand never sent.
-	holes *holes
+	holes *kernel.Holes
 }
 
 var (
@@ -108,13 +110,13 @@ func New(o Options) (_ *Engine, err error) {
 			e.Close()
 		}
 	}()
-	if e.netns, err = currentNamespace(); err != nil {
+	if e.netns, err = machine.CurrentNamespace(); err != nil {
 		return nil, err
 	}
-	if e.holes, err = newHoles(); err != nil {
+	if e.holes, err = kernel.NewHoles(); err != nil {
 		return nil, err
 	}
-	return e, e.netns.do(func() error {
+	return e, e.netns.Do(func() error {
 		if e.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return fmt.Errorf("opening netlink: %w", err)
 		}
@@ -168,7 +170,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	tx, rx := make([][]traffic.Stream, len(e.ports)), make([][]traffic.Stream, len(e.ports))
 	seen, sending := map[uint16]bool{}, 0
 	for _, s := range streams {
-		if err := checkStream(s); err != nil {
+		if err := kernel.CheckStream(s); err != nil {
 			return err
 		}
 		if seen[s.ID] {
@@ -189,10 +191,10 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		}
 	}
 	var err error
-	if e.bodies, err = bodiesOf(streams); err != nil {
+	if e.bodies, err = kernel.BodiesOf(streams); err != nil {
 		return err
 	}
-	return e.netns.do(func() error {
+	return e.netns.Do(func() error {
 		if err := e.place(); err != nil {
 			return err
 		}
@@ -215,16 +217,16 @@ func (e *Engine) Close() error {
 	if e.netns == nil {
 		return errors.Join(errs...)
 	}
-	errs = append(errs, e.netns.do(func() error {
+	errs = append(errs, e.netns.Do(func() error {
 		var errs []error
 		for _, p := range e.ports {
-			errs = append(errs, p.close())
+			errs = append(errs, p.Close())
 		}
 		return errors.Join(errs...)
 	}))
 	e.ports = nil
 	if e.holes != nil {
-		errs = append(errs, e.holes.close())
+		errs = append(errs, e.holes.Close())
 		e.holes = nil
 	}
 	if e.netlink != nil {
@@ -235,7 +237,7 @@ func (e *Engine) Close() error {
 		e.card.Close()
 		e.card = nil
 	}
-	errs = append(errs, e.netns.close())
+	errs = append(errs, e.netns.Close())
 	e.netns = nil
 	return errors.Join(errs...)
 }

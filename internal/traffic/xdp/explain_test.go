@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // What keeps the programs from loading is named with the kernel and the remedy.
@@ -28,7 +29,7 @@ func TestExplainLoad(t *testing.T) {
 		"odd":        {"next", errors.New("x"), "Linux 6.1 or later"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := explainLoad(tc.release, tc.err)
+			err := kernel.ExplainLoad(tc.release, tc.err)
 			if !errors.Is(err, tc.err) || !strings.Contains(err.Error(), "Linux "+tc.release) {
 				t.Errorf("%v", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 const xdpRedirect = 4
@@ -32,7 +33,7 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.SchedSetaffinity(0, &usable)
-	if err := pin(processor); err != nil { // the program looks for the sender of its processor
+	if err := machine.Pin(processor); err != nil { // the program looks for the sender of its processor
 		t.Fatal(err)
 	}
 	s, err := newSender([]share{{port: p1, streams: deal(p1.tx, trial.Loads, 1)[0]}}, trial, 1, processor)

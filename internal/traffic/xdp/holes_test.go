@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // Frames that jump over a hole count as if the numbers behind it began right there,
 // whatever was lost, copied or reordered.
 func TestHolesDoNotCount(t *testing.T) {
 	b := newBench(t)
-	hole := &b.port.engine.holes.at[1]
+	hole := &b.port.engine.holes.At[1]
 	random := rand.New(rand.NewPCG(24, 6))
-	count := func(numbers []uint64, h portHole) (traffic.RxCount, uint64) {
+	count := func(numbers []uint64, h kernel.PortHole) (traffic.RxCount, uint64) {
 		t.Helper()
 		*hole = h
 		b.epoch(1000)
@@ -29,15 +30,15 @@ func TestHolesDoNotCount(t *testing.T) {
 	}
 	for round := range 100 {
 		numbers := shuffled(random, 2+random.IntN(60), random.IntN(3)*random.IntN(30))
-		from, size := uint64(random.IntN(60)), uint64(1+random.IntN(holeMost))
-		want, wantMissing := count(numbers, portHole{})
+		from, size := uint64(random.IntN(60)), uint64(1+random.IntN(kernel.HoleMost))
+		want, wantMissing := count(numbers, kernel.PortHole{})
 		jumping := make([]uint64, len(numbers))
 		for i, n := range numbers {
 			if jumping[i] = n; n >= from {
 				jumping[i] += size
 			}
 		}
-		got, missing := count(jumping, portHole{From: from, To: from + size})
+		got, missing := count(jumping, kernel.PortHole{From: from, To: from + size})
 		if !sameCount(got, want) || missing != wantMissing {
 			t.Fatalf("round %d: %v with a hole of %d from %d:\n%+v, %d missing, want\n%+v, %d missing", round, jumping, size, from, got, missing, want, wantMissing)
 		}
@@ -55,10 +56,10 @@ func TestHolesRaiseTheLastNumber(t *testing.T) {
 	b := newBench(t)
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1 << 16, PerNanos: 1e9}, Frames: 20}}}
 	for _, test := range []struct {
-		hole           portHole
+		hole           kernel.PortHole
 		number, passes uint64
-	}{{portHole{}, 19, 1}, {portHole{}, 20, 0}, {portHole{From: 10, To: 15}, 24, 1}, {portHole{From: 10, To: 15}, 25, 0}} {
-		b.port.engine.holes.at[1] = test.hole
+	}{{kernel.PortHole{}, 19, 1}, {kernel.PortHole{}, 20, 0}, {kernel.PortHole{From: 10, To: 15}, 24, 1}, {kernel.PortHole{From: 10, To: 15}, 25, 0}} {
+		b.port.engine.holes.At[1] = test.hole
 		b.begin(1000, trial)
 		b.sequence(test.number)
 		if got := b.flow().Received; got != test.passes {

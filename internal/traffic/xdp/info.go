@@ -17,6 +17,9 @@ import (
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 const detail = "frames are written in the kernel by BPF_PROG_RUN with live frames and counted by an XDP program on the receiving port"
@@ -24,7 +27,7 @@ const detail = "frames are written in the kernel by BPF_PROG_RUN with live frame
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if e.trial == nil { // else it says how the trial was sent
-		if err := e.netns.do(e.choose); err != nil {
+		if err := e.netns.Do(e.choose); err != nil {
 			return traffic.Info{}, err
 		}
 	}
@@ -80,9 +83,9 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 // cards describes the card of every port.
 func (e *Engine) cards() ([]*traffic.Card, error) {
 	all := make([]*traffic.Card, len(e.ports))
-	return all, e.netns.do(func() (err error) {
+	return all, e.netns.Do(func() (err error) {
 		for i, p := range e.ports {
-			if all[i], err = describeCard(p.Interface); err != nil {
+			if all[i], err = cardcount.DescribeCard(p.Interface); err != nil {
 				return fmt.Errorf("port %s: %w", p.Name, err)
 			}
 		}
@@ -113,7 +116,7 @@ func describeHost(name string) (traffic.Host, error) {
 		return h, err
 	}
 	h.CPUs = len(usable)
-	err = eachLine("/proc/cpuinfo", func(line string) bool {
+	err = machine.EachLine("/proc/cpuinfo", func(line string) bool {
 		key, value, _ := strings.Cut(line, ":")
 		if strings.TrimSpace(key) == "model name" {
 			h.CPU = strings.TrimSpace(value)
@@ -128,14 +131,14 @@ func describeHost(name string) (traffic.Host, error) {
 // by one port and received by one or more.
 func maxStreams(most int) (int, error) {
 	var free uint64
-	err := eachLine("/proc/meminfo", func(line string) bool {
+	err := machine.EachLine("/proc/meminfo", func(line string) bool {
 		_, err := fmt.Sscanf(line, "MemAvailable: %d kB", &free)
 		return err != nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	each := uint64(unsafe.Sizeof(portTxStream{}) + unsafe.Sizeof(portRxFlow{}))
+	each := uint64(unsafe.Sizeof(kernel.PortTxStream{}) + unsafe.Sizeof(kernel.PortRxFlow{}))
 	return int(min(uint64(most), min(free<<10, memoryLimit("/sys/fs/cgroup"))/4/each)), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // lane is a share of a port's streams in its sender, in the memory that is shared with the
@@ -15,11 +16,11 @@ type lane struct {
 	port *port
 	// share is the number of the share.
 	share int
-	tx    *portTxPort
+	tx    *kernel.PortTxPort
 	// heap, groups and streams contain the entries of all ports of the sender.
-	heap    []portTxDue
-	groups  []portTxGroup
-	streams []portTxStream
+	heap    []kernel.PortTxDue
+	groups  []kernel.PortTxGroup
+	streams []kernel.PortTxStream
 	// slots has the slot of each stream of the port; -1 for a stream that sends nothing or
 	// belongs to another lane.
 	slots []int
@@ -31,7 +32,7 @@ type lane struct {
 }
 
 // take hands out a frame that is due at now, in ns since the beginning.
-func (l *lane) take(now uint64) (portTxFrame, bool) {
+func (l *lane) take(now uint64) (kernel.PortTxFrame, bool) {
 	p := l.tx
 	switch {
 	case p.RetryHead != p.RetryTail:
@@ -44,14 +45,14 @@ func (l *lane) take(now uint64) (portTxFrame, bool) {
 	case p.EagerLeft > 0:
 		return l.takeEager(now)
 	}
-	return portTxFrame{}, false
+	return kernel.PortTxFrame{}, false
 }
 
-func (l *lane) takePaced() portTxFrame {
+func (l *lane) takePaced() kernel.PortTxFrame {
 	p := l.tx
 	heap := l.heap[p.Heap : p.Heap+p.Paced]
 	g := &l.groups[heap[0].Group]
-	f := portTxFrame{Due: heap[0].Due, Slot: g.First + g.Turn}
+	f := kernel.PortTxFrame{Due: heap[0].Due, Slot: g.First + g.Turn}
 	if g.Turn++; g.Turn == g.Streams {
 		g.Turn = 0
 	}
@@ -84,7 +85,7 @@ func (l *lane) takePaced() portTxFrame {
 	return f
 }
 
-func (l *lane) takeEager(now uint64) (portTxFrame, bool) {
+func (l *lane) takeEager(now uint64) (kernel.PortTxFrame, bool) {
 	p := l.tx
 	for range p.Eager {
 		slot := p.EagerFirst + p.EagerTurn
@@ -98,9 +99,9 @@ func (l *lane) takeEager(now uint64) (portTxFrame, bool) {
 		s.Left--
 		p.EagerLeft--
 		p.Left--
-		return portTxFrame{Due: neverDue, Slot: slot}, true
+		return kernel.PortTxFrame{Due: neverDue, Slot: slot}, true
 	}
-	return portTxFrame{}, false
+	return kernel.PortTxFrame{}, false
 }
 
 // next returns when the next frame is due, and whether there is one.
@@ -127,32 +128,32 @@ func (l *lane) next() (uint64, bool) {
 }
 
 // refuse takes back a frame that the device had no room for.
-func (l *lane) refuse(f portTxFrame) {
+func (l *lane) refuse(f kernel.PortTxFrame) {
 	p := l.tx
-	l.streams[f.Slot].takeBack(f)
+	l.streams[f.Slot].TakeBack(f)
 	p.Refused++
 	p.Left++
 	p.Retry[p.RetryHead%uint32(len(p.Retry))] = f
 	p.RetryHead++
 }
 
-// write writes a frame into b. A frame that was in a hole has its places in ranges from
+// Write writes a frame into b. A frame that was in a hole has its places in ranges from
 // before.
-func (l *lane) write(f portTxFrame, b []byte, nanos uint64) {
+func (l *lane) Write(f kernel.PortTxFrame, b []byte, nanos uint64) {
 	t := &l.streams[f.Slot]
 	if f.Replay > 0 {
-		t.moveBack(f.Replay)
+		t.MoveBack(f.Replay)
 		defer func() {
 			for range f.Replay - 1 {
-				t.moveOn()
+				t.MoveOn()
 			}
 		}()
 	}
-	t.write(b, nanos)
+	t.Write(b, nanos)
 }
 
 // left counts frames that left together.
-func (l *lane) left(frames []portTxFrame, now uint64) {
+func (l *lane) left(frames []kernel.PortTxFrame, now uint64) {
 	p := l.tx
 	atomic.AddUint64(&p.Sent, uint64(len(frames))) // samples read it
 	p.Clump = max(p.Clump, uint64(len(frames)))
@@ -190,7 +191,7 @@ func paceBucket(ns uint64) int {
 		return int(ns)
 	}
 	shift := bits.Len64(ns) - 1 - paceSubBits
-	return min(shift<<paceSubBits+int(ns>>shift), len(portTxPort{}.Paces)-1)
+	return min(shift<<paceSubBits+int(ns>>shift), len(kernel.PortTxPort{}.Paces)-1)
 }
 
 // paceBound returns the largest spacing error in a bucket, in nanoseconds.

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // watch contains what is compared before and after a trial. The device under test is not the
 // cause of changes in between.
 type watch struct {
-	clocks clocks
+	clocks machine.Clocks
 	links  []linkState
 	strays []strays
 }
@@ -26,7 +27,7 @@ type watch struct {
 // watch looks at clocks, links and stray frames. It runs in the namespace of the
 // ports.
 func (e *Engine) watch() (w watch, err error) {
-	if w.clocks, err = readClocks(); err != nil {
+	if w.clocks, err = machine.ReadClocks(); err != nil {
 		return w, err
 	}
 	for _, p := range e.ports {
@@ -50,10 +51,10 @@ func (e *Engine) changes(m *traffic.Measurement) error {
 	if err != nil {
 		return err
 	}
-	m.Notes = append(m.Notes, before.clocks.notes(now.clocks, e.options.Host)...)
+	m.Notes = append(m.Notes, before.clocks.Notes(now.clocks, e.options.Host)...)
 	for i, p := range e.ports {
 		if len(p.tx)+len(p.rx) > 0 {
-			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
+			m.Notes = append(m.Notes, before.links[i].Notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
 		}
 		strays := now.strays[i].since(before.strays[i])
 		strays.stale += p.stragglers
@@ -112,8 +113,8 @@ func linkNow(index int) (linkState, error) {
 	return s, nil
 }
 
-// notes describes what happened to a link between two moments.
-func (s linkState) notes(end linkState, port string) []traffic.Note {
+// Notes describes what happened to a link between two moments.
+func (s linkState) Notes(end linkState, port string) []traffic.Note {
 	note := func(format string, args ...any) []traffic.Note {
 		return []traffic.Note{{Kind: traffic.NoteCounter, Text: fmt.Sprintf(format, args...)}}
 	}

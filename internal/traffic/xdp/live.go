@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 const (
@@ -60,7 +61,7 @@ type testRunAttr struct {
 // liveSender sends by running the transmit program on live frames.
 type liveSender struct {
 	// sender is shared with the program.
-	sender *portTxSender
+	sender *kernel.PortTxSender
 	// program is one that is attached to a port.
 	program  *ebpf.Program
 	template []byte
@@ -73,7 +74,7 @@ type liveSender struct {
 // run runs the transmit program until it ends the run, and returns why it did. The
 // program ends it by a signal to this thread. Other signals begin a run anew, as does
 // the end of the kernel's count of repetitions, after some minutes.
-func (l *liveSender) run() (portEnding, error) {
+func (l *liveSender) run() (kernel.PortEnding, error) {
 	attr := testRunAttr{
 		progFD:     uint32(l.program.FD()),
 		dataSizeIn: uint32(len(l.template)),
@@ -91,7 +92,7 @@ func (l *liveSender) run() (portEnding, error) {
 			return 0, fmt.Errorf("running the transmit program: %w", errno)
 		}
 	}
-	return portEnding(atomic.LoadUint32(ended)), nil
+	return kernel.PortEnding(atomic.LoadUint32(ended)), nil
 }
 
 // packetQuantum is the shortest time between two wake-ups of a sender through a packet
@@ -125,11 +126,11 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	}
 	s := &packetSender{lane: l, fd: fd}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
-		s.close()
+		s.Close()
 		return nil, fmt.Errorf("bypassing the queueing discipline: %w", err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: l.port.index}); err != nil {
-		s.close()
+		s.Close()
 		return nil, fmt.Errorf("binding a packet socket: %w", err)
 	}
 	l.makeBodies()
@@ -145,7 +146,7 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	return s, nil
 }
 
-func (s *packetSender) close() error {
+func (s *packetSender) Close() error {
 	if err := unix.Close(s.fd); err != nil {
 		return fmt.Errorf("closing the packet socket: %w", err)
 	}
@@ -159,7 +160,7 @@ func (s *packetSender) room() (int, error) { return userBatch, nil }
 
 func (s *packetSender) finish() error { return nil }
 
-func (s *packetSender) send(frames []portTxFrame) error {
+func (s *packetSender) send(frames []kernel.PortTxFrame) error {
 	sent, err := s.sendFirst(frames)
 	s.lane.left(frames[:sent], uint64(monotonic()-s.lane.begin))
 	for _, f := range frames[sent:] {
@@ -173,7 +174,7 @@ func (s *packetSender) send(frames []portTxFrame) error {
 
 // sendFirst writes and sends frames, and returns how many the device took. Those behind
 // one that it refused it does not get.
-func (s *packetSender) sendFirst(frames []portTxFrame) (int, error) {
+func (s *packetSender) sendFirst(frames []kernel.PortTxFrame) (int, error) {
 	for i, f := range frames {
 		s.vectors[i].SetLen(s.lane.writeFrame(f, s.buffers[i]))
 	}

@@ -49,7 +49,7 @@ func (e *Engine) tell(ctx context.Context, joining bool, memberships []traffic.M
 		if len(own) == 0 {
 			continue
 		}
-		if err := e.netns.do(func() error { return p.beMember(ctx, e.netlink) }); err != nil {
+		if err := e.netns.Do(func() error { return p.beMember(ctx, e.netlink) }); err != nil {
 			return nil, err
 		}
 		if err := p.listen(own, joining); err != nil {

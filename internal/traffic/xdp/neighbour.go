@@ -32,7 +32,7 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 		return other.mac, nil
 	}
 	var mac traffic.MAC
-	err := e.netns.do(func() (err error) {
+	err := e.netns.Do(func() (err error) {
 		mac, err = p.resolve(ctx, e.netlink, addr)
 		return err
 	})

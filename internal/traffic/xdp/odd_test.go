@@ -270,8 +270,8 @@ func TestDeviceStopsLearning(t *testing.T) {
 		stops := run%2 == 1
 		learning(!stops)
 		if stops {
-			d.forget(d.d1, left)
-			d.forget(d.d2, right)
+			d.Forget(d.d1, left)
+			d.Forget(d.d2, right)
 		} else {
 			bed.again(e, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, arrived)
 		}
@@ -285,8 +285,8 @@ func TestDeviceStopsLearning(t *testing.T) {
 	}
 }
 
-// forget removes a station that the bridge learnt.
-func (d *device) forget(behind netlink.Link, station traffic.MAC) {
+// Forget removes a station that the bridge learnt.
+func (d *device) Forget(behind netlink.Link, station traffic.MAC) {
 	d.Helper()
 	err := d.nl.NeighDel(&netlink.Neigh{
 		LinkIndex: behind.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, HardwareAddr: station[:],

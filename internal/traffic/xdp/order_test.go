@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // byDefinition is the order of frames that were received with these numbers, as RFC
@@ -52,10 +53,10 @@ func byDefinition(numbers []uint64) (order traffic.Order, reordered uint64) {
 	return order, reordered
 }
 
-func sameOrder(t *testing.T, name any, f portRxFlow, want traffic.Order, reordered uint64) {
+func sameOrder(t *testing.T, name any, f kernel.PortRxFlow, want traffic.Order, reordered uint64) {
 	t.Helper()
 	got := traffic.Order{Extents: map[uint32]uint64{}, Degrees: map[uint32]uint64{}}
-	got.Add(f.count().Order)
+	got.Add(countFlow(&f).Order)
 	if f.Reordered != reordered || got.ExtentMax != want.ExtentMax || got.DegreeMax != want.DegreeMax || got.Beyond != want.Beyond || got.Gaps != want.Gaps || got.GapSum != want.GapSum || got.GapMin != want.GapMin ||
 		!maps.Equal(got.Extents, want.Extents) || !maps.Equal(got.Degrees, want.Degrees) {
 		t.Errorf("%v:\n%d reordered, %+v, want\n%d reordered, %+v", name, f.Reordered, got, reordered, want)
@@ -161,7 +162,7 @@ func TestOrderBeyondMemory(t *testing.T) {
 		b.sequence(numbers...)
 		f := b.flow()
 		want, reordered := byDefinition(numbers)
-		got := f.count().Order
+		got := countFlow(&f).Order
 		beyond += got.Beyond
 		if f.Reordered != reordered || got.Reordered(0) != reordered {
 			t.Fatalf("%v: %d reordered, of which %d have a degree, want %d", numbers, f.Reordered, got.Reordered(0), reordered)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // No frame of a trial is counted in the next, also where frames arrive while the next one
@@ -30,7 +31,7 @@ func TestTrialBeginsWhileFramesArrive(t *testing.T) {
 	if err := from.Start(t.Context(), trial); err != nil {
 		t.Fatal(err)
 	}
-	counted := func() (flow portRxFlow) {
+	counted := func() (flow kernel.PortRxFlow) {
 		t.Helper()
 		if err := to.port("p2").programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,7 @@ func TestTrialBeginsWhileFramesArrive(t *testing.T) {
 		if err := to.Arm(t.Context(), trial); err != nil {
 			t.Fatal(err)
 		}
-		want := portRxFlow{Epoch: next, Trial: to.number}
+		want := kernel.PortRxFlow{Epoch: next, Trial: to.number}
 		want.Lock = counted().Lock
 		if got := counted(); got != want {
 			t.Fatalf("the next trial begins with %d frames received, number %d next: want none", got.Received, got.Next)

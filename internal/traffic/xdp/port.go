@@ -13,6 +13,9 @@ import (
 	"nodrop.dev/nodrop/internal/hypervisor"
 	"nodrop.dev/nodrop/internal/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
 
 // port is an interface that the engine owns.
@@ -26,7 +29,7 @@ type port struct {
 	// card has the settings of the interface that the engine changes.
 	card     *card.Held
 	attached link.Link
-	programs *programs
+	programs *kernel.Programs
 	// notes for the report.
 	notes []string
 	// undo gives back what open changed, in reverse order.
@@ -60,7 +63,7 @@ type port struct {
 	fallback atomic.Pointer[string]
 	// sockets are the port's AF_XDP sockets by queue. noZeroCopy is the reason why the last
 	// one that was opened copies frames.
-	sockets    map[int]*xsk
+	sockets    map[int]*xsk.Xsk
 	noZeroCopy error
 }
 
@@ -97,14 +100,14 @@ func (p *port) open(nl *netlink.Handle) error {
 	if p.near, err = nearCPUs("/", address); err != nil {
 		return err
 	}
-	if t, _ := tableOf(p.driver); t.blind != "" {
-		p.notes = append(p.notes, t.blind)
+	if t, _ := cardcount.TableOf(p.driver); t.Blind != "" {
+		p.notes = append(p.notes, t.Blind)
 	}
-	p.programs, err = p.load(room{ports: p.lanes()}.rounded(), true)
+	p.programs, err = p.load(kernel.Room{Ports: p.lanes()}.Rounded(), true)
 	if err != nil {
 		return err
 	}
-	p.undo = append(p.undo, func() error { return p.programs.close() })
+	p.undo = append(p.undo, func() error { return p.programs.Close() })
 	if err := p.attach(); err != nil {
 		return err
 	}
@@ -116,8 +119,8 @@ func (p *port) open(nl *netlink.Handle) error {
 }
 
 // load loads programs for the port.
-func (p *port) load(room room, frags bool) (*programs, error) {
-	return loadPrograms(p.index, uint32(p.engine.netns.inode), room, frags, p.engine.options.Capture, p.engine.holes)
+func (p *port) load(room kernel.Room, frags bool) (*kernel.Programs, error) {
+	return kernel.Load(p.index, uint32(p.engine.netns.Inode), room, frags, p.engine.options.Capture, p.engine.holes)
 }
 
 // attach attaches the receive program in the driver, as one that takes frames in several
@@ -132,7 +135,7 @@ func (p *port) attach() error {
 		{flags: link.XDPDriverMode},
 		{flags: link.XDPGenericMode},
 	} {
-		if p.programs.frags != way.frags {
+		if p.programs.Frags != way.frags {
 			if err := p.reload(way.frags); err != nil {
 				return err
 			}
@@ -164,17 +167,17 @@ func (p *port) inUse(err error) error {
 // reload puts programs that take frames in several buffers, or do not, in place of those
 // that are attached nowhere.
 func (p *port) reload(frags bool) error {
-	other, err := p.load(p.programs.room, frags)
+	other, err := p.load(p.programs.Room, frags)
 	if err != nil {
 		return err
 	}
 	old := p.programs
 	p.programs = other
-	return old.close()
+	return old.Close()
 }
 
-// close gives everything back.
-func (p *port) close() error {
+// Close gives everything back.
+func (p *port) Close() error {
 	var errs []error
 	errs = append(errs, p.hearOwn(), p.leaveAll(), p.closeSockets())
 	for i := len(p.undo) - 1; i >= 0; i-- {
@@ -198,7 +201,7 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 	}
 	p.tx, p.rx = tx, rx
 	p.counted, p.stragglers = 0, 0
-	if err := p.makeRoom(room{streams: sending + ownLines*p.lanes(), flows: len(rx)}); err != nil {
+	if err := p.makeRoom(kernel.Room{Streams: sending + kernel.OwnLines*p.lanes(), Flows: len(rx)}); err != nil {
 		return err
 	}
 	if err := p.useStreams(); err != nil {
@@ -212,30 +215,30 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int) error {
 
 // useStreams tells the programs which streams there are.
 func (p *port) useStreams() error {
-	clear(p.programs.index)
+	clear(p.programs.Index)
 	for i, s := range p.rx {
-		p.programs.index[s.ID] = uint64(i) + 1
+		p.programs.Index[s.ID] = uint64(i) + 1
 	}
-	return p.programs.use(p.engine.bodies)
+	return p.programs.Use(p.engine.bodies)
 }
 
 // makeRoom loads programs with more room, if that is needed, and puts them in place
 // of the present ones.
-func (p *port) makeRoom(want room) error {
-	if p.programs.room.fits(want) {
+func (p *port) makeRoom(want kernel.Room) error {
+	if p.programs.Room.Fits(want) {
 		return nil
 	}
-	bigger, err := p.load(p.programs.room.with(want.rounded()), p.programs.frags)
+	bigger, err := p.load(p.programs.Room.With(want.Rounded()), p.programs.Frags)
 	if err != nil {
 		return err
 	}
 	if err := p.attached.Update(bigger.Port); err != nil {
-		bigger.close()
+		bigger.Close()
 		return fmt.Errorf("replacing the receive program: %w", err)
 	}
 	old := p.programs
 	p.programs = bigger
-	return errors.Join(p.useStreams(), old.close())
+	return errors.Join(p.useStreams(), old.Close())
 }
 
 // portsMost is PORTS_MAX: the highest number of ports of one sender.
@@ -275,6 +278,6 @@ func (p *port) checkTx(s traffic.Stream) error {
 	if most := p.mtu + 18; s.FrameSize > most {
 		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, p.Name, p.Interface, p.mtu)
 	}
-	_, err := newTxStream(s, 0, 0, nil)
+	_, err := kernel.NewTxStream(s, 0, 0, nil)
 	return err
 }

@@ -11,17 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // loadable returns functions that load each set of BPF programs, by name.
 func loadable() map[string]func() (io.Closer, map[string]*ebpf.Program, error) {
 	port := func(frags bool, capture traffic.Capture) func() (io.Closer, map[string]*ebpf.Program, error) {
 		return func() (io.Closer, map[string]*ebpf.Program, error) {
-			p, err := loadPrograms(1, 1, room{ports: 2}.rounded(), frags, capture, nil)
+			p, err := kernel.Load(1, 1, kernel.Room{Ports: 2}.Rounded(), frags, capture, nil)
 			if err != nil {
 				return nil, nil, err
 			}
-			return closer(p.close), map[string]*ebpf.Program{"port": p.Port, "tx_done": p.TxDone, "tx_refused": p.TxRefused}, nil
+			return closer(p.Close), map[string]*ebpf.Program{"port": p.Port, "tx_done": p.TxDone, "tx_refused": p.TxRefused}, nil
 		}
 	}
 	return map[string]func() (io.Closer, map[string]*ebpf.Program, error){
@@ -29,8 +30,8 @@ func loadable() map[string]func() (io.Closer, map[string]*ebpf.Program, error) {
 		"one buffer":      port(false, traffic.Capture{}),
 		"capture":         port(true, traffic.Capture{Frames: 10, Bytes: 2048}),
 		"tags": func() (io.Closer, map[string]*ebpf.Program, error) {
-			var o tagObjects
-			err := loadTagObjects(&o, nil)
+			var o kernel.TagObjects
+			err := kernel.LoadTagObjects(&o, nil)
 			return &o, map[string]*ebpf.Program{"tag": o.Tag, "untag": o.Untag}, err
 		},
 		"device under test": func() (io.Closer, map[string]*ebpf.Program, error) {
@@ -101,7 +102,7 @@ func TestGenericReceive(t *testing.T) {
 	}
 	e := bed.open(Port{Name: "p1", Interface: "m1"}, Port{Name: "p2", Interface: "m2"})
 	port := e.port("p2")
-	if port.programs.frags {
+	if port.programs.Frags {
 		t.Error("the program takes frames in several buffers, which generic XDP has no use for")
 	}
 	if notes := strings.Join(port.notes, "\n"); !strings.Contains(notes, "received by generic XDP, which is slower, because the driver macvlan refused native XDP: ") {
@@ -126,7 +127,7 @@ func TestGenericReceive(t *testing.T) {
 	for id := range uint16(20) {
 		streams = append(streams, stream(id+1, e))
 	}
-	if err := e.Configure(t.Context(), streams); err != nil || port.programs.frags {
-		t.Errorf("frags %v, %v", port.programs.frags, err)
+	if err := e.Configure(t.Context(), streams); err != nil || port.programs.Frags {
+		t.Errorf("frags %v, %v", port.programs.Frags, err)
 	}
 }

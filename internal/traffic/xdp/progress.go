@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // flowsWatched is up to how many flows of a port the gaps are looked for. One flow
@@ -101,7 +102,7 @@ func (s *sender) expected() (n uint64) {
 	for _, l := range s.lanes {
 		for i, stream := range l.port.tx {
 			if l.slots[i] >= 0 {
-				n += l.streams[l.slots[i]].sent() * uint64(len(stream.RxPorts))
+				n += l.streams[l.slots[i]].Sent() * uint64(len(stream.RxPorts))
 			}
 		}
 	}
@@ -115,12 +116,12 @@ func (p *port) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
 	if err != nil || first.Next == first.Received {
 		return first.Next, 0, err
 	}
-	x := p.programs.expected[i]
+	x := p.programs.Expected[i]
 	blocks := uint64(x.Mask) + 1
 	var seen []uint32
 	from := max(overtaken, windowStart(first.Next, blocks))
 	for block := from / blockNumbers; block <= (first.Next-1)/blockNumbers; block++ {
-		entry := atomic.LoadUint64(&p.programs.window[uint64(x.Window)+block&uint64(x.Mask)])
+		entry := atomic.LoadUint64(&p.programs.Window[uint64(x.Window)+block&uint64(x.Mask)])
 		if tag := uint32(first.Epoch)<<16 | uint32(uint16(block>>x.Shift)); uint32(entry>>32) != tag {
 			entry = 0
 		}
@@ -143,7 +144,7 @@ func (p *port) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
 	}
 	// A frame below first.Next that came meanwhile may have been seen or not.
 	arrived := first.Received - min(inside, first.Received) + last.Reordered - first.Reordered
-	arrived += p.engine.holes.below(p.rx[i].ID, begin) // never sent
+	arrived += p.engine.holes.Below(p.rx[i].ID, begin) // never sent
 	return first.Next, begin - min(arrived, begin), nil
 }
 
@@ -170,7 +171,7 @@ func windowStart(next, blocks uint64) uint64 {
 }
 
 // flow reads the counters of a flow at one moment.
-func (p *port) flow(i int) (flow portRxFlow, err error) {
+func (p *port) flow(i int) (flow kernel.PortRxFlow, err error) {
 	if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
 		return flow, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/cilium/ebpf"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // clear resets all received flows and makes them count frames of an epoch; 0
 // counts none. The flow's lock makes a frame either the old trial's or the new.
 func (p *port) clear(epoch uint16) error {
-	p.programs.trial.Epoch = epoch
-	p.programs.forgetCaptured()
-	flow := portRxFlow{Epoch: epoch, Trial: p.engine.number}
+	p.programs.Trial.Epoch = epoch
+	forgetCaptured(p.programs)
+	flow := kernel.PortRxFlow{Epoch: epoch, Trial: p.engine.number}
 	for i, s := range p.rx {
 		flow.Timed = 0
 		if p.engine.owns(s.TxPort) {
@@ -29,7 +30,7 @@ func (p *port) clear(epoch uint16) error {
 
 // read adds the port's received flows to a measurement.
 func (p *port) read(m *traffic.Measurement) error {
-	var flow portRxFlow
+	var flow kernel.PortRxFlow
 	var late, overtaken uint64
 	for i, s := range p.rx {
 		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
@@ -52,19 +53,19 @@ func (p *port) read(m *traffic.Measurement) error {
 
 // count returns the flow i of the port in the terms of a measurement, as if the numbers that
 // were never sent did not exist.
-func (p *port) count(i int, flow *portRxFlow) traffic.RxCount {
-	c, id := flow.count(), p.rx[i].ID
-	c.Next -= p.engine.holes.below(id, c.Next)
-	c.GapEnd -= p.engine.holes.below(id, c.GapEnd)
+func (p *port) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
+	c, id := countFlow(flow), p.rx[i].ID
+	c.Next -= p.engine.holes.Below(id, c.Next)
+	c.GapEnd -= p.engine.holes.Below(id, c.GapEnd)
 	return c
 }
 
-// count is the flow in the terms of a measurement, by the numbers of its frames.
-func (f *portRxFlow) count() traffic.RxCount {
+// countFlow is the flow in the terms of a measurement, by the numbers of its frames.
+func countFlow(f *kernel.PortRxFlow) traffic.RxCount {
 	c := traffic.RxCount{
 		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,
 		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
-		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo, Order: f.order(),
+		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo, Order: orderOfFlow(f),
 	}
 	if f.Timed == 0 || f.Received == 0 {
 		return c
@@ -77,8 +78,8 @@ func (f *portRxFlow) count() traffic.RxCount {
 	return c
 }
 
-// order returns how far behind the reordered frames of the flow arrived.
-func (f *portRxFlow) order() traffic.Order {
+// orderOfFlow returns how far behind the reordered frames of the flow arrived.
+func orderOfFlow(f *kernel.PortRxFlow) traffic.Order {
 	if f.Reordered == 0 {
 		return traffic.Order{}
 	}
@@ -162,7 +163,7 @@ func (p *port) findStragglers(trial uint64) error {
 
 // strays returns the port's counters since it was opened.
 func (p *port) strays() (strays, error) {
-	var all []portRxPort
+	var all []kernel.PortRxPort
 	var sum strays
 	if err := p.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
 		return sum, fmt.Errorf("reading the counters of port %s: %w", p.Name, err)

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // bench runs the receive program on single frames.
@@ -96,9 +97,9 @@ func (b *bench) frame(sig frame.Signature) []byte {
 	return data
 }
 
-func (b *bench) flow() portRxFlow {
+func (b *bench) flow() kernel.PortRxFlow {
 	b.Helper()
-	var f portRxFlow
+	var f kernel.PortRxFlow
 	if err := b.port.programs.RxFlows.LookupWithFlags(uint32(0), &f, ebpf.LookupLock); err != nil {
 		b.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestFindsTheSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+				b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 				if got := b.receive(data); got != xdpDrop {
 					t.Errorf("%v in %v with %d labels: action %d", addr, vlans, n, got)
 				}

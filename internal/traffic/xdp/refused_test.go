@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/netif/netiftest"
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // threaded gives an interface of the device a thread of its own to receive with,
@@ -75,9 +76,9 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 			load := traffic.Load{Max: true, Frames: frames}
 			m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, func(traffic.Measurement) bool { return true })
 			refused := e.trial.senders[0].lanes[0].tx.Refused
-			t.Logf("%d frames were refused, holes %+v", refused, e.holes.at[1:3])
-			if own := e.owns(test.receiver); !own && e.holes.at[1] != e.holes.at[2] {
-				t.Errorf("the receivers are elsewhere, and there are holes: %+v", e.holes.at[1:3])
+			t.Logf("%d frames were refused, holes %+v", refused, e.holes.At[1:3])
+			if own := e.owns(test.receiver); !own && e.holes.At[1] != e.holes.At[2] {
+				t.Errorf("the receivers are elsewhere, and there are holes: %+v", e.holes.At[1:3])
 			}
 			if refused == 0 {
 				t.Fatal("no frame was refused: nothing was tested")
@@ -92,7 +93,7 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 					t.Fatal(err)
 				}
 				sig, _ := signatureIn(gopacket.NewPacket(got, layers.LayerTypeEthernet, gopacket.Default))
-				hole := e.holes.at[sig.Stream]
+				hole := e.holes.At[sig.Stream]
 				if next[sig.Stream] == hole.From {
 					next[sig.Stream] = max(hole.From, hole.To)
 				}
@@ -111,7 +112,7 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 
 // place returns which frame of its stream has a number: the frames of the hole come after the
 // one behind it.
-func place(hole portHole, number uint64) uint64 {
+func place(hole kernel.PortHole, number uint64) uint64 {
 	size := hole.To - hole.From
 	switch {
 	case size == 0 || number <= hole.To:
@@ -136,16 +137,16 @@ func TestTakeBack(t *testing.T) {
 	} {
 		changed := s
 		change(&changed.Headers)
-		stream, err := newTxStream(changed, 1, 0, nil)
+		stream, err := kernel.NewTxStream(changed, 1, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := make([]byte, stream.Len)
 		for range 100 {
 			before := stream
-			stream.write(b, 1)
+			stream.Write(b, 1)
 			after := stream
-			stream.takeBack(portTxFrame{})
+			stream.TakeBack(kernel.PortTxFrame{})
 			before.Refused = stream.Refused
 			if stream != before {
 				t.Fatalf("%s: taken back %+v, want %+v", name, stream, before)
@@ -180,7 +181,7 @@ func TestHoleIsNoLoss(t *testing.T) {
 	for try := 0; try < 50 && holes < 3; try++ {
 		before := d.lost()
 		m := bed.again(e, trial, func(m traffic.Measurement) bool { return received(m)+d.lost()-before == frames })
-		rx, hole := m.Rx[key], e.holes.at[1]
+		rx, hole := m.Rx[key], e.holes.At[1]
 		if m.Tx[1].Sent != frames || m.Tx[1].Intended != frames || rx.Received != frames-(d.lost()-before) || rx.Reordered+rx.Duplicate+rx.Late != 0 || len(m.Damaged) > 0 {
 			t.Fatalf("hole %+v: sent %+v, the device lost %d: %+v, damaged %v", hole, m.Tx[1], d.lost()-before, rx, m.Damaged)
 		}

@@ -30,7 +30,7 @@ type moment struct {
 	fromCount, toCount uint64
 }
 
-func (d *device) at(do func(netlink.Link) error, name string) moment {
+func (d *device) At(do func(netlink.Link) error, name string) moment {
 	d.Helper()
 	l, err := d.nl.LinkByName(name)
 	if err != nil {
@@ -69,10 +69,10 @@ func TestResetOfABridge(t *testing.T) {
 			return
 		}
 		asked++
-		down = d.at(d.nl.LinkSetDown, "br")
+		down = d.At(d.nl.LinkSetDown, "br")
 		for begin := time.Now(); d.arrivedAtDevice() < down.toCount+outage && time.Since(begin) < patience; runtime.Gosched() {
 		}
-		up = d.at(d.nl.LinkSetUp, "br")
+		up = d.At(d.nl.LinkSetUp, "br")
 	})
 	out, err := method.Run(t.Context(), lab, step)
 	if err != nil {
@@ -125,9 +125,9 @@ func TestResetThatTakesTheLinkDown(t *testing.T) {
 		if event.Ask == "" {
 			return
 		}
-		down = d.at(d.nl.LinkSetDown, "d1")
+		down = d.At(d.nl.LinkSetDown, "d1")
 		time.Sleep(500 * time.Millisecond) // the outage
-		up = d.at(d.nl.LinkSetUp, "d1")
+		up = d.At(d.nl.LinkSetUp, "d1")
 	})
 	out, err := method.Run(t.Context(), lab, step)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // sampled is the trial that samples are taken of. It has a lock of its own, since
@@ -50,13 +52,13 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	}
 	clock := e.Clock()
 	begin := clock.Now().Add(-time.Duration(monotonic() - t.begin))
-	return e.netns.do(func() error {
+	return e.netns.Do(func() error {
 		// A reader that waits for its turn misses intervals.
-		if err := preferThread(); err != nil {
+		if err := machine.PreferThread(); err != nil {
 			return err
 		}
 		return s.Each(ctx, clock, begin, func(interval int) (time.Duration, error) {
-			began := threadTime()
+			began := machine.ThreadTime()
 			sample, err := e.sampled.read(t)
 			if err == nil && s.Ports {
 				sample.Ports, err = e.sampled.readPorts(t)
@@ -66,7 +68,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 				sample.Interval = interval
 				take(sample)
 			}
-			return threadTime() - began, err
+			return machine.ThreadTime() - began, err
 		})
 	})
 }
@@ -134,7 +136,7 @@ func (s *sampled) readSent(t *trial, all *traffic.PortSamples) ([]*port, error) 
 			traffic.Put(&all.CaughtUp, name, all.CaughtUp[name]+atomic.LoadUint64(&l.tx.Late))
 			for i := range l.port.tx {
 				if l.slots[i] >= 0 {
-					all.Sent(&l.port.tx[i], l.streams[l.slots[i]].sent())
+					all.Sent(&l.port.tx[i], l.streams[l.slots[i]].Sent())
 				}
 			}
 		}
@@ -150,7 +152,7 @@ func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSampl
 		return false, errNoTrial
 	}
 	end := min(first+flowsAtOnce, len(p.rx))
-	var flow portRxFlow
+	var flow kernel.PortRxFlow
 	for i := first; i < end; i++ {
 		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
 			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
@@ -184,7 +186,7 @@ func (t *trial) age() time.Duration {
 
 // receivedIn returns the number of frames of a trial that the port has received so far.
 func (p *port) receivedIn(trial uint64) (n uint64, err error) {
-	var all []portRxPort
+	var all []kernel.PortRxPort
 	if err := p.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
 		return 0, fmt.Errorf("reading the counters of port %s: %w", p.Name, err)
 	}
@@ -277,7 +279,7 @@ const (
 func spentBy(which []int, file string) *traffic.ProcessorSample {
 	var sum traffic.ProcessorSample
 	found := 0
-	err := eachLine(file, func(line string) bool {
+	err := machine.EachLine(file, func(line string) bool {
 		f := strings.Fields(line)
 		if len(f) <= statStolen+1 || !strings.HasPrefix(f[0], "cpu") {
 			return false
@@ -287,7 +289,7 @@ func spentBy(which []int, file string) *traffic.ProcessorSample {
 		}
 		found++
 		for column, text := range f[1 : statStolen+2] {
-			spent := ticks(text)
+			spent := machine.Ticks(text)
 			sum.Total += spent
 			if column != statIdle && column != statIOWait {
 				sum.Busy += spent

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 const (
@@ -31,8 +32,8 @@ type schedule struct {
 	// those that send as fast as they can.
 	order []int
 	// heap has one entry per group, the group that is due first on top.
-	heap   []portTxDue
-	groups []portTxGroup
+	heap   []kernel.PortTxDue
+	groups []kernel.PortTxGroup
 	// eager are the streams that send as fast as they can.
 	eager []eager
 	// perNano is the rate of all paced groups.
@@ -65,7 +66,7 @@ func newSchedule(streams []dealt, d time.Duration) *schedule {
 		m := members[load]
 		if g := newGroup(load, uint64(len(m)), d); g.Left > 0 {
 			g.First = uint32(len(s.order))
-			s.heap = append(s.heap, portTxDue{Due: uint64(load.Delay) + m[0].phase, Group: uint32(len(s.groups))})
+			s.heap = append(s.heap, kernel.PortTxDue{Due: uint64(load.Delay) + m[0].phase, Group: uint32(len(s.groups))})
 			s.groups = append(s.groups, g)
 		}
 		for _, dealt := range m {
@@ -73,15 +74,15 @@ func newSchedule(streams []dealt, d time.Duration) *schedule {
 		}
 	}
 	// What is sorted is a heap.
-	slices.SortStableFunc(s.heap, func(a, b portTxDue) int { return cmp.Compare(a.Due, b.Due) })
+	slices.SortStableFunc(s.heap, func(a, b kernel.PortTxDue) int { return cmp.Compare(a.Due, b.Due) })
 	s.order = append(s.order, last...)
 	return s
 }
 
 // newGroup is a group of n streams of a load. Its frames are due n*f/p apart, in
 // lowest terms.
-func newGroup(load traffic.Load, n uint64, d time.Duration) portTxGroup {
-	g := portTxGroup{Streams: uint32(n), Left: manyFrames}
+func newGroup(load traffic.Load, n uint64, d time.Duration) kernel.PortTxGroup {
+	g := kernel.PortTxGroup{Streams: uint32(n), Left: manyFrames}
 	if hi, lo := bits.Mul64(intended(load, d), n); hi == 0 {
 		g.Left = min(lo, manyFrames)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 func paced(frames, perNanos int64) traffic.Load {
@@ -24,8 +25,8 @@ func newLane(loads []traffic.Load, d time.Duration) *lane {
 	}
 	s := newSchedule(deal(streams, byID, 1)[0], d)
 	l := &lane{
-		tx: &portTxPort{}, slots: make([]int, len(loads)),
-		heap: make([]portTxDue, len(loads)+2), groups: make([]portTxGroup, len(loads)+2), streams: make([]portTxStream, len(loads)+3),
+		tx: &kernel.PortTxPort{}, slots: make([]int, len(loads)),
+		heap: make([]kernel.PortTxDue, len(loads)+2), groups: make([]kernel.PortTxGroup, len(loads)+2), streams: make([]kernel.PortTxStream, len(loads)+3),
 	}
 	for slot, stream := range s.order {
 		l.slots[stream] = slot + 3
@@ -180,7 +181,7 @@ func TestScheduleRetries(t *testing.T) {
 		t.Fatal(got)
 	}
 	for _, stream := range []int{0, 2} {
-		l.refuse(portTxFrame{Slot: uint32(l.slots[stream])})
+		l.refuse(kernel.PortTxFrame{Slot: uint32(l.slots[stream])})
 	}
 	if got := l.takeAll(0, 5); !slices.Equal(got, []int{0, 2, 0, 1}) {
 		t.Fatal(got)
@@ -202,7 +203,7 @@ func TestPace(t *testing.T) {
 		"one late":         {[]uint64{0, 500, 0}, counts{500, 1, 1, 2, 511}},
 		"held up, catches": {[]uint64{0, 350, 250, 150, 50, 0}, counts{350, 3, 3, 5, 383}},
 	} {
-		l := &lane{tx: &portTxPort{Bound: 100, LastDue: neverDue}}
+		l := &lane{tx: &kernel.PortTxPort{Bound: 100, LastDue: neverDue}}
 		for i, lag := range test.lags {
 			l.record(uint64(i)*100, uint64(i)*100+lag)
 		}

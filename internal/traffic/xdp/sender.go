@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 const (
@@ -47,9 +49,9 @@ type sender struct {
 	lanes []*lane
 	// live runs the programs of the first port for all of them.
 	live     *liveSender
-	programs *programs
+	programs *kernel.Programs
 	// tx is shared with the programs.
-	tx       *portTxSender
+	tx       *kernel.PortTxSender
 	duration time.Duration
 	// hold reports whether the trial lasts for the duration, also when the last frame
 	// in it has been sent.
@@ -63,7 +65,7 @@ type sender struct {
 	// done is closed when sending has ended; begin, end and err are valid then.
 	done       chan struct{}
 	begin, end int64
-	cpu        cpuTime
+	cpu        machine.CpuTime
 	err        error
 }
 
@@ -78,7 +80,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	for _, of := range shares {
 		for _, dealt := range of.streams {
 			stream, load := of.port.tx[dealt.stream], dealt.load
-			extent, longest = max(extent, packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
+			extent, longest = max(extent, kernel.Packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
 			s.hold = s.hold || t.Duration > 0 && load.Frames == 0
 			s.greedy = s.greedy || load.Max
 		}
@@ -93,43 +95,43 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	}
 	lead := s.lanes[0].port
 	s.programs = lead.programs
-	if err := s.programs.follow(); err != nil {
+	if err := s.programs.Follow(); err != nil {
 		return nil, err
 	}
 	if len(s.lanes) > portsMost {
 		return nil, fmt.Errorf("%d ports send on processor %d: the most is %d", len(s.lanes), processor, portsMost)
 	}
-	at := s.programs.used
-	s.tx = &s.programs.senders[processor]
-	*s.tx = portTxSender{
+	at := s.programs.Used
+	s.tx = &s.programs.Senders[processor]
+	*s.tx = kernel.PortTxSender{
 		Deadline: uint64(s.deadline()), Gap: uint64(gap), Pause: uint64(ringPause),
-		HeldUp: uint64(heldUp), Rest: uint64(restTime), InTime: uint64(behind), Ports: uint32(len(s.lanes)), First: uint32(at.lanes),
+		HeldUp: uint64(heldUp), Rest: uint64(restTime), InTime: uint64(behind), Ports: uint32(len(s.lanes)), First: uint32(at.Lanes),
 	}
 	perNano := 0.0
 	for _, l := range s.lanes {
 		schedule := schedules[l]
-		l.tx, l.heap, l.groups, l.streams = &s.programs.ports[at.lanes], s.programs.heap, s.programs.groups, s.programs.streams
+		l.tx, l.heap, l.groups, l.streams = &s.programs.Ports[at.Lanes], s.programs.Heap, s.programs.Groups, s.programs.Streams
 		l.slots = slices.Repeat([]int{-1}, len(l.port.tx))
-		*l.tx = portTxPort{Ifindex: uint32(l.port.index)}
+		*l.tx = kernel.PortTxPort{Ifindex: uint32(l.port.index)}
 		for i, stream := range schedule.order {
-			tx, err := newTxStream(l.port.tx[stream], epoch, extent, lead.engine.bodies)
+			tx, err := kernel.NewTxStream(l.port.tx[stream], epoch, extent, lead.engine.bodies)
 			if err != nil {
 				return nil, err
 			}
-			l.streams[at.slots+i], l.slots[stream] = tx, at.slots+i
+			l.streams[at.Slots+i], l.slots[stream] = tx, at.Slots+i
 		}
-		if err := s.programs.TxInterfaces.Put(uint32(at.lanes), uint32(l.port.index)); err != nil {
+		if err := s.programs.TxInterfaces.Put(uint32(at.Lanes), uint32(l.port.index)); err != nil {
 			return nil, l.failed(fmt.Errorf("preparing redirects to the port: %w", err))
 		}
 		l.spaceOut(schedule)
-		schedule.place(l, uint32(at.slots), uint32(at.groups))
+		schedule.place(l, uint32(at.Slots), uint32(at.Groups))
 		perNano += schedule.perNano
-		at = used{at.lanes + 1, at.slots + len(schedule.order), at.groups + len(schedule.groups)}
+		at = kernel.Used{Lanes: at.Lanes + 1, Slots: at.Slots + len(schedule.order), Groups: at.Groups + len(schedule.groups)}
 		if err := l.chooseSender(); err != nil {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
-	s.programs.used = used{at.lanes, next(at.slots), next(at.groups)}
+	s.programs.Used = kernel.Used{Lanes: at.Lanes, Slots: kernel.Next(at.Slots), Groups: kernel.Next(at.Groups)}
 	turns := uint32(batch)
 	if s.greedy || perNano > longBatchRate {
 		turns = lead.engine.batchMost(s.lanes)
@@ -167,7 +169,7 @@ func (s *sender) stop() {
 // It owns its thread: a frame's place in line must not depend on Go's scheduler.
 func (s *sender) run(ready func(), start <-chan int64) {
 	defer close(s.done)
-	err := s.lanes[0].port.engine.netns.do(func() error {
+	err := s.lanes[0].port.engine.netns.Do(func() error {
 		err := s.settle()
 		ready()
 		if err != nil {
@@ -180,20 +182,20 @@ func (s *sender) run(ready func(), start <-chan int64) {
 		if err != nil {
 			return err
 		}
-		s.cpu, err = cpuNow()
+		s.cpu, err = machine.CpuNow()
 		return err
 	})
-	s.err = errors.Join(err, s.close())
+	s.err = errors.Join(err, s.Close())
 }
 
-// close closes the sockets of the lanes that have one.
-func (s *sender) close() error {
+// Close closes the sockets of the lanes that have one.
+func (s *sender) Close() error {
 	var errs []error
 	for _, l := range s.lanes {
 		if l.user == nil {
 			continue
 		}
-		if err := l.user.close(); err != nil {
+		if err := l.user.Close(); err != nil {
 			errs = append(errs, l.failed(err))
 		}
 	}
@@ -209,10 +211,10 @@ func (s *sender) settle() error {
 		return fmt.Errorf("setting the timer slack: %w", err)
 	}
 	// A sender that waits for its turn falls behind its schedule.
-	if err := preferThread(); err != nil {
+	if err := machine.PreferThread(); err != nil {
 		return err
 	}
-	return pin(s.processor)
+	return machine.Pin(s.processor)
 }
 
 // loop sends on all ports: the kernel on most, and user space on those that take no
@@ -223,7 +225,7 @@ func (s *sender) loop() error {
 	sendFrames := func(l *lane) {
 		running++
 		go func() {
-			errs <- l.port.engine.netns.do(func() error {
+			errs <- l.port.engine.netns.Do(func() error {
 				if err := s.settle(); err != nil {
 					return err
 				}
@@ -278,12 +280,12 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 			}
 		}
 		switch why {
-		case portEndingENDED_GAP:
-			s.sleepUntil(min(s.wake(), s.deadline()))
-		case portEndingENDED_BEHIND:
+		case kernel.PortEndingENDED_GAP:
+			s.sleepUntil(min(s.Wake(), s.deadline()))
+		case kernel.PortEndingENDED_BEHIND:
 			s.live.batch = batch
-		case portEndingENDED_HOLE:
-		case portEndingENDED_ERROR:
+		case kernel.PortEndingENDED_HOLE:
+		case kernel.PortEndingENDED_ERROR:
 			if err := s.refused(fellBack); err != nil {
 				return err
 			}
@@ -293,9 +295,9 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 	}
 }
 
-// wake returns the time at which the sender goes on after a run that ended before the next
+// Wake returns the time at which the sender goes on after a run that ended before the next
 // frame, in ns since sending began.
-func (s *sender) wake() int64 {
+func (s *sender) Wake() int64 {
 	now, next := monotonic()-s.begin, int64(s.tx.Next)
 	if now < int64(s.tx.Resting) {
 		return max(next, now+int64(restQuantum))

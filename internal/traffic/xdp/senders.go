@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )
 
 // MaxSenders is the highest number of senders of a port.
@@ -100,10 +101,10 @@ func (p *port) describeSenders() (where, note string) {
 // where the machine has one node, or the card is on no bus. The directories are below
 // root.
 func nearCPUs(root, bus string) ([]int, error) {
-	if !onBus(bus) {
+	if !cardcount.OnBus(bus) {
 		return nil, nil
 	}
-	node, err := strconv.Atoi(line(root, "sys/bus/pci/devices", bus, "numa_node"))
+	node, err := strconv.Atoi(cardcount.Line(root, "sys/bus/pci/devices", bus, "numa_node"))
 	if err != nil || node < 0 {
 		return nil, nil // the firmware does not tell
 	}
@@ -111,7 +112,7 @@ func nearCPUs(root, bus string) ([]int, error) {
 	if err != nil || len(nodes) < 2 {
 		return nil, err
 	}
-	cpus, err := cpuset.Parse(line(root, "sys/devices/system/node", fmt.Sprintf("node%d", node), "cpulist"))
+	cpus, err := cpuset.Parse(cardcount.Line(root, "sys/devices/system/node", fmt.Sprintf("node%d", node), "cpulist"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the CPUs of NUMA node %d: %w", node, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // Ports with one sender use the CPUs in turn. Further senders use the least used CPUs near the
@@ -85,7 +86,7 @@ func TestSharesAreDueInTurn(t *testing.T) {
 		}
 		for _, part := range deal(list, loads, of) {
 			s := newSchedule(part, d)
-			l := &lane{tx: &portTxPort{}, heap: s.heap, groups: s.groups, streams: make([]portTxStream, streams)}
+			l := &lane{tx: &kernel.PortTxPort{}, heap: s.heap, groups: s.groups, streams: make([]kernel.PortTxStream, streams)}
 			s.place(l, 0, 0)
 			for f, ok := l.take(neverDue); ok; f, ok = l.take(neverDue) {
 				all = append(all, f.Due)

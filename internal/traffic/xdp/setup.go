@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // setUp brings the interface up with its addresses, so that the kernel answers
@@ -112,7 +113,7 @@ func (p *port) enterVLAN() error {
 	if len(p.VLANs) == 0 {
 		return nil
 	}
-	spec, err := loadTag()
+	spec, err := kernel.LoadTag()
 	if err != nil {
 		return fmt.Errorf("reading the BPF programs for tags: %w", err)
 	}
@@ -125,7 +126,7 @@ func (p *port) enterVLAN() error {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
-	var objects tagObjects
+	var objects kernel.TagObjects
 	if err := spec.LoadAndAssign(&objects, nil); err != nil {
 		return fmt.Errorf("loading the BPF programs for tags: %w", err)
 	}
@@ -138,7 +139,7 @@ func (p *port) enterVLAN() error {
 }
 
 // attachTCX attaches the programs for tags by links, which end with the process.
-func (p *port) attachTCX(o *tagObjects) error {
+func (p *port) attachTCX(o *kernel.TagObjects) error {
 	for _, a := range []struct {
 		program *ebpf.Program
 		where   ebpf.AttachType
@@ -156,7 +157,7 @@ func (p *port) attachTCX(o *tagObjects) error {
 var attachTCX = link.AttachTCX
 
 // attachClsact attaches the programs for tags by filters, on kernels before 6.6.
-func (p *port) attachClsact(o *tagObjects) error {
+func (p *port) attachClsact(o *kernel.TagObjects) error {
 	if err := netif.AttachClsact(p.engine.netlink, p.index, o.Untag.FD(), o.Tag.FD()); err != nil {
 		return fmt.Errorf("the port is in %v, and Linux %s cannot tag what it sends there, such as ARP: that takes Linux 6.6 (TCX), or the modules sch_ingress and cls_bpf (modprobe -a sch_ingress cls_bpf): %w", p.VLANs, netif.KernelRelease(), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // A stream whose addresses and ports do not change begins with the same frame as one
@@ -23,7 +24,7 @@ func TestHeadHasWhatDoesNotChange(t *testing.T) {
 		counting.Headers.DstPortCount = 2
 		var frames [2][3][124]byte
 		for i, s := range []traffic.Stream{fixed, counting} {
-			tx, err := newTxStream(s, 0xfffe, 0, nil)
+			tx, err := kernel.NewTxStream(s, 0xfffe, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +32,7 @@ func TestHeadHasWhatDoesNotChange(t *testing.T) {
 				t.Errorf("%v: ranges %d, want %d", addresses, tx.Ranges, i)
 			}
 			for k := range frames[i] {
-				tx.write(frames[i][k][:], 1<<47-uint64(k))
+				tx.Write(frames[i][k][:], 1<<47-uint64(k))
 			}
 		}
 		for k := range 3 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif/sysfs"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // threadByName is netiftest.Thread for kernels that do not tell the threads of an
@@ -27,7 +28,7 @@ func threadByName(iface string, processor int) error {
 	bound := 0
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil || !strings.HasPrefix(string(text), receives+iface+"-") {
+		if err != nil || !strings.HasPrefix(string(text), machine.Receives+iface+"-") {
 			continue // a thread may have ended
 		}
 		thread, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))

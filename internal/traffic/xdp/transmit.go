@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
 
 // Transmit names a transmit path.
@@ -102,33 +103,33 @@ func (l *lane) chooseSender() error {
 // of its own: a socket has one sender. It stays open until the port is
 // closed, or needs larger buffers: with zero copy a driver stops the queue for a moment
 // when a socket is opened.
-func (p *port) socket(share int) (*xsk, error) {
+func (p *port) socket(share int) (*xsk.Xsk, error) {
 	channels, received := p.queues()
 	queue, chunk := (p.cpus[0]+share)%channels, 2048
 	if longest := max(p.longest(), p.mtu+18+256); longest > chunk {
 		chunk = maxAFXDPFrame
 	}
 	if s := p.sockets[queue]; s != nil {
-		if s.idle() && s.chunk >= chunk {
+		if s.Idle() && s.Chunk >= chunk {
 			return s, nil
 		}
 		delete(p.sockets, queue)
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			return nil, err
 		}
 	}
-	o := xskOptions{ifindex: p.index, queue: queue, chunk: chunk, received: received, zeroCopy: true}
-	s, err := newXSK(o)
+	o := xsk.XskOptions{Ifindex: p.index, Queue: queue, Chunk: chunk, Received: received, ZeroCopy: true}
+	s, err := xsk.NewXSK(o)
 	noZeroCopy := err
 	if err != nil {
-		o.zeroCopy, o.received = false, 0
-		s, err = newXSK(o)
+		o.ZeroCopy, o.Received = false, 0
+		s, err = xsk.NewXSK(o)
 	}
 	if err != nil {
 		return nil, p.cannot(err, remedyXSK(err))
 	}
 	if p.sockets == nil {
-		p.sockets = map[int]*xsk{}
+		p.sockets = map[int]*xsk.Xsk{}
 	}
 	p.sockets[queue], p.noZeroCopy = s, noZeroCopy
 	return s, nil
@@ -171,7 +172,7 @@ func (p *port) queues() (channels, received int) {
 func (p *port) closeSockets() error {
 	var errs []error
 	for _, s := range p.sockets {
-		errs = append(errs, s.close())
+		errs = append(errs, s.Close())
 	}
 	p.sockets = nil
 	return errors.Join(errs...)
@@ -182,7 +183,7 @@ func (p *port) closeSockets() error {
 func (p *port) userPath() (way, short string) {
 	if p.Transmit == AFXDP {
 		for _, s := range p.sockets {
-			if s.zeroCopy {
+			if s.ZeroCopy {
 				return "through an AF_XDP socket with zero copy", "an AF_XDP socket with zero copy"
 			}
 			return fmt.Sprintf("through an AF_XDP socket that copies them, which is slower, because the driver %s refused zero copy: %v", p.driver, p.noZeroCopy), "an AF_XDP socket that copies"

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // unsentShare is the shortfall that is noted: more than one in so many frames.
@@ -23,7 +24,7 @@ type trial struct {
 	begin int64
 	// cpu and losses, which has one entry per port, are as they were when the
 	// trial began.
-	cpu    cpuTime
+	cpu    machine.CpuTime
 	losses []losses
 	// pauses of each port when the trial began.
 	pauses []pauses
@@ -47,10 +48,10 @@ func (e *Engine) Arm(ctx context.Context, t traffic.Trial) error {
 		if err := p.findStragglers(e.number); err != nil {
 			return err
 		}
-		e.holes.forget(p.rx)
+		e.holes.Forget(p.rx)
 	}
 	e.number++
-	err := e.netns.do(func() error {
+	err := e.netns.Do(func() error {
 		for _, p := range e.ports {
 			if err := p.expect(t); err != nil {
 				return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
@@ -90,7 +91,7 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	e.armed, e.trial = false, nil
 	e.sampled.set(nil, 0, nil)
 	next := &trial{Trial: t}
-	if err := e.netns.do(func() error { return e.prepare(ctx, next) }); err != nil {
+	if err := e.netns.Do(func() error { return e.prepare(ctx, next) }); err != nil {
 		return err
 	}
 	e.trial = next
@@ -128,7 +129,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.device = e.seeDevice()
-	if t.cpu, err = cpuNow(); err != nil {
+	if t.cpu, err = machine.CpuNow(); err != nil {
 		return err
 	}
 	return e.addSenders(t)
@@ -138,7 +139,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 func (e *Engine) addSenders(t *trial) error {
 	shares := map[int][]share{}
 	for _, p := range e.ports {
-		p.programs.forget()
+		p.programs.Forget()
 		streams := deal(p.tx, t.Loads, max(1, len(p.cpus)))
 		for i, cpu := range p.cpus {
 			shares[cpu] = append(shares[cpu], share{port: p, number: i, streams: streams[i]})
@@ -148,7 +149,7 @@ func (e *Engine) addSenders(t *trial) error {
 		s, err := newSender(shares[cpu], t.Trial, e.epoch, cpu)
 		if err != nil {
 			for _, s := range t.senders {
-				err = errors.Join(err, s.close())
+				err = errors.Join(err, s.Close())
 			}
 			return err
 		}
@@ -254,8 +255,8 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		}
 	}
 	e.trial.readSent(e.ports, &m)
-	m.Notes = append(m.Notes, e.trial.foreign(e.options.Host)...)
-	return m, e.netns.do(func() error { return e.observe(ctx, &m) })
+	m.Notes = append(m.Notes, e.trial.Foreign(e.options.Host)...)
+	return m, e.netns.Do(func() error { return e.observe(ctx, &m) })
 }
 
 // observe adds what was received, and what bears on validity.
@@ -318,7 +319,7 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		}
 		load := t.Loads[stream.ID]
 		c := &l.streams[l.slots[i]]
-		count := traffic.TxCount{Intended: max(intended(load, t.Duration), c.sent()), Sent: c.sent(), Duration: max(0, took-load.Delay)}
+		count := traffic.TxCount{Intended: max(intended(load, t.Duration), c.Sent()), Sent: c.Sent(), Duration: max(0, took-load.Delay)}
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
@@ -328,15 +329,15 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 	return intends, sent
 }
 
-// foreign returns the notes about other load, while the trial was sent, on processors
+// Foreign returns the notes about other load, while the trial was sent, on processors
 // that sent.
-func (t *trial) foreign(host string) []traffic.Note {
+func (t *trial) Foreign(host string) []traffic.Note {
 	var notes []traffic.Note
 	seen := map[int]bool{}
 	for _, s := range t.senders {
 		if !seen[s.processor] {
 			seen[s.processor] = true
-			notes = append(notes, t.cpu.foreign(s.cpu, s.processor, host)...)
+			notes = append(notes, t.cpu.Foreign(s.cpu, s.processor, host)...)
 		}
 	}
 	return notes

@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 var tunnelKinds = []frame.TunnelKind{frame.VXLAN, frame.GENEVE, frame.GRE, frame.GTPU}
@@ -33,7 +34,7 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+					b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 					before := damaged()
 					if got := b.receive(data); got != xdpDrop || damaged() != before {
 						t.Errorf("%s over %v in %v with labels %v: action %d, damaged %+v", kind, addr, tags, labels, got, damaged())
@@ -57,11 +58,11 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.port.programs.expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+		b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 		data[at] |= 4 // options, another version, extensions
 		b.receive(data)
 	}
-	var flow portRxFlow
+	var flow kernel.PortRxFlow
 	if err := b.port.programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
 		t.Fatal(err)
 	}

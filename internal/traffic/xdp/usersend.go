@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"errors"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"time"
 )
 
@@ -15,13 +16,13 @@ type userSender interface {
 	room() (int, error)
 	// send numbers, writes and sends frames that there is room for. It counts those that
 	// left, and gives those that the device refused back to the lane.
-	send(frames []portTxFrame) error
+	send(frames []kernel.PortTxFrame) error
 	// finish ends sending. Frames that have a number and did not leave give it back.
 	finish() error
 	// quantum returns the shortest time between two wake-ups: frames that are due within
 	// it leave together.
 	quantum() time.Duration
-	close() error
+	Close() error
 }
 
 // sendFrames sends the frames of a lane from user space until all are sent, the
@@ -35,7 +36,7 @@ func (s *sender) sendFrames(l *lane) error {
 }
 
 func (s *sender) sendDue(l *lane) error {
-	frames := make([]portTxFrame, 0, userBatch)
+	frames := make([]kernel.PortTxFrame, 0, userBatch)
 	var last int64
 	for !s.stopping.Load() {
 		now := monotonic() - s.begin
@@ -81,17 +82,17 @@ const fullPause = 50 * time.Microsecond
 func (l *lane) makeBodies() {
 	l.bodies = nil
 	for _, b := range l.port.engine.bodies {
-		l.bodies = append(l.bodies, b.bytes())
+		l.bodies = append(l.bodies, b.Bytes())
 	}
 }
 
 // writeFrame writes a frame at the beginning of b, and returns its length. The number of
 // the frame is the next one of its stream.
-func (l *lane) writeFrame(f portTxFrame, b []byte) int {
+func (l *lane) writeFrame(f kernel.PortTxFrame, b []byte) int {
 	t := &l.streams[f.Slot]
 	if t.BodyAt > 0 {
 		copy(b[t.BodyAt:t.Len], l.bodies[t.Body])
 	}
-	l.write(f, b[:t.Len], uint64(monotonic()))
+	l.Write(f, b[:t.Len], uint64(monotonic()))
 	return int(t.Len)
 }

@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // tagsOf are the tags of a frame.
@@ -51,8 +52,8 @@ func TestAsksInVLANWithoutTCX(t *testing.T) {
 		return kinds
 	}
 	before := qdiscs()
-	var o tagObjects
-	if err := loadTagObjects(&o, nil); err != nil {
+	var o kernel.TagObjects
+	if err := kernel.LoadTagObjects(&o, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()

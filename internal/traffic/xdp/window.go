@@ -6,6 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 const (
@@ -25,13 +26,13 @@ const (
 // has, how long they are, and how many numbers are remembered. It makes room for
 // those. Streams without a load in the trial are taken to share the line.
 func (p *port) expect(t traffic.Trial) error {
-	expected, blocks := make([]portRxStream, len(p.rx)), uint32(0)
+	expected, blocks := make([]kernel.PortRxStream, len(p.rx)), uint32(0)
 	for i, s := range p.rx {
 		load, known := t.Loads[s.ID]
 		x := &expected[i]
 		x.Intended = unlimited
-		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-packet(s).NetworkOffset()), p.engine.bodies.number(s)
-		switch packet := packet(s); {
+		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-kernel.Packet(s).NetworkOffset()), p.engine.bodies.Number(s)
+		switch packet := kernel.Packet(s); {
 		case packet.Custom != nil:
 			x.Payload.Custom, x.Payload.Length = uint16(len(packet.Custom)), uint16(packet.SignatureOffset()-packet.PayloadOffset())
 		case packet.Balanced():
@@ -45,11 +46,11 @@ func (p *port) expect(t traffic.Trial) error {
 		x.Mask, x.Window = 1<<x.Shift-1, blocks
 		blocks += 1 << x.Shift
 	}
-	if err := p.makeRoom(room{blocks: int(blocks)}); err != nil {
+	if err := p.makeRoom(kernel.Room{Blocks: int(blocks)}); err != nil {
 		return err
 	}
-	copy(p.programs.expected, expected)
-	clear(p.programs.window[:blocks])
+	copy(p.programs.Expected, expected)
+	clear(p.programs.Window[:blocks])
 	return nil
 }
 

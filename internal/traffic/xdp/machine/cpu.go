@@ -1,4 +1,6 @@
-package xdp
+// Package machine knows the processors, the clocks and the network namespaces of the machine that
+// the engine xdp runs on.
+package machine
 
 import (
 	"bufio"
@@ -24,48 +26,48 @@ const (
 	// foreignLeast is the shortest trial that this is said of: the kernel counts
 	// processor time in ticks of 10 ms.
 	foreignLeast = 500 * time.Millisecond
-	tick         = 10 * time.Millisecond
-	// receives begins the names of kernel threads that receive frames (threaded NAPI).
-	receives = "napi/"
+	Tick         = 10 * time.Millisecond
+	// Receives begins the names of kernel threads that receive frames (threaded NAPI).
+	Receives = "napi/"
 )
 
-// cpuTime contains the time that the processors have spent since boot, by processor number.
+// CpuTime contains the time that the processors have spent since boot, by processor number.
 //
 // Busy is user and system time, and time that a hypervisor took. Time in interrupts is
 // left out, because it is the tester's and the device's own: virtual devices forward
 // frames in soft interrupts on the sender's processor.
-type cpuTime struct {
-	at   time.Time
-	busy map[int]spent
-	// own is the part of it that threads used which are bound to the processor: those of
+type CpuTime struct {
+	At   time.Time
+	Busy map[int]Spent
+	// Own is the part of it that threads used which are bound to the processor: those of
 	// this process, and those of the kernel that receive frames, as far as they are seen
 	// from here. By its number, as a thread can end.
-	own map[int]map[int]spent
-	// process is the time of all threads of this process.
-	process time.Duration
+	Own map[int]map[int]Spent
+	// Process is the time of all threads of this process.
+	Process time.Duration
 }
 
-// spent is processor time.
-type spent struct{ user, system, stolen time.Duration }
+// Spent is processor time.
+type Spent struct{ User, System, Stolen time.Duration }
 
-func (s spent) since(begin spent) spent {
-	return spent{s.user - begin.user, s.system - begin.system, s.stolen - begin.stolen}
+func (s Spent) since(begin Spent) Spent {
+	return Spent{s.User - begin.User, s.System - begin.System, s.Stolen - begin.Stolen}
 }
 
-func cpuNow() (cpuTime, error) {
-	c := cpuTime{at: time.Now(), busy: map[int]spent{}, own: map[int]map[int]spent{}}
+func CpuNow() (CpuTime, error) {
+	c := CpuTime{At: time.Now(), Busy: map[int]Spent{}, Own: map[int]map[int]Spent{}}
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 		return c, fmt.Errorf("reading the own processor time: %w", err)
 	}
-	c.process = time.Duration(used.Utime.Nano() + used.Stime.Nano())
-	err := eachLine("/proc/stat", func(line string) bool {
+	c.Process = time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	err := EachLine("/proc/stat", func(line string) bool {
 		f := strings.Fields(line)
 		if len(f) < 9 || !strings.HasPrefix(f[0], "cpu") {
 			return len(f) > 0 && strings.HasPrefix(f[0], "cpu")
 		}
 		if n, err := strconv.Atoi(f[0][3:]); err == nil { // the line "cpu" is the sum
-			c.busy[n] = spent{ticks(f[1]) + ticks(f[2]), ticks(f[3]), ticks(f[8])}
+			c.Busy[n] = Spent{Ticks(f[1]) + Ticks(f[2]), Ticks(f[3]), Ticks(f[8])}
 		}
 		return true
 	})
@@ -75,14 +77,14 @@ func cpuNow() (cpuTime, error) {
 	return c, c.addThreads()
 }
 
-func ticks(text string) time.Duration {
+func Ticks(text string) time.Duration {
 	n, _ := strconv.ParseInt(text, 10, 64)
-	return time.Duration(n) * tick
+	return time.Duration(n) * Tick
 }
 
 // addThreads finds the threads that are bound to one processor. One that ends
 // meanwhile is left out.
-func (c *cpuTime) addThreads() error {
+func (c *CpuTime) addThreads() error {
 	own, err := filepath.Glob("/proc/self/task/*/stat")
 	if err != nil {
 		return fmt.Errorf("looking for the own threads: %w", err)
@@ -98,7 +100,7 @@ func (c *cpuTime) addThreads() error {
 		}
 		// The name of a thread is in parentheses and may hold any character.
 		open, end := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
-		if open < 0 || end < open || i >= len(own) && !strings.HasPrefix(string(text[open+1:]), receives) {
+		if open < 0 || end < open || i >= len(own) && !strings.HasPrefix(string(text[open+1:]), Receives) {
 			continue
 		}
 		thread, err := strconv.Atoi(strings.TrimSpace(string(text[:open])))
@@ -111,38 +113,38 @@ func (c *cpuTime) addThreads() error {
 		}
 		f := strings.Fields(string(text[end+1:]))
 		processor := only(set)
-		if c.own[processor] == nil {
-			c.own[processor] = map[int]spent{}
+		if c.Own[processor] == nil {
+			c.Own[processor] = map[int]Spent{}
 		}
-		c.own[processor][thread] = spent{user: ticks(f[11]), system: ticks(f[12])} // utime and stime, fields 14 and 15
+		c.Own[processor][thread] = Spent{User: Ticks(f[11]), System: Ticks(f[12])} // utime and stime, fields 14 and 15
 	}
 	return nil
 }
 
-// foreign returns the note about what others used of a processor between two times,
+// Foreign returns the note about what others used of a processor between two times,
 // or none. Time of this process that is of no bound thread may have been spent
 // anywhere and is taken for spent there, so that foreign load is rather under- than
 // overstated.
-func (c cpuTime) foreign(end cpuTime, processor int, host string) []traffic.Note {
-	took := end.at.Sub(c.at)
+func (c CpuTime) Foreign(end CpuTime, processor int, host string) []traffic.Note {
+	took := end.At.Sub(c.At)
 	if took < foreignLeast {
 		return nil
 	}
-	bound := func(processor int) (sum spent) {
-		for thread, now := range end.own[processor] {
-			used := now.since(c.own[processor][thread])
-			sum.user, sum.system = sum.user+used.user, sum.system+used.system
+	bound := func(processor int) (sum Spent) {
+		for thread, now := range end.Own[processor] {
+			used := now.since(c.Own[processor][thread])
+			sum.User, sum.System = sum.User+used.User, sum.System+used.System
 		}
 		return sum
 	}
-	unbound := end.process - c.process
-	for n := range end.own {
-		unbound -= bound(n).user + bound(n).system
+	unbound := end.Process - c.Process
+	for n := range end.Own {
+		unbound -= bound(n).User + bound(n).System
 	}
 	// Soft interrupts in a thread's context make its system time longer than that of
 	// the processor.
-	busy, own := end.busy[processor].since(c.busy[processor]), bound(processor)
-	others := max(0, busy.user-own.user) + max(0, busy.system-own.system) + busy.stolen - max(0, unbound)
+	busy, own := end.Busy[processor].since(c.Busy[processor]), bound(processor)
+	others := max(0, busy.User-own.User) + max(0, busy.System-own.System) + busy.Stolen - max(0, unbound)
 	percent := 100 * others / took
 	if percent <= foreignPercent {
 		return nil
@@ -161,8 +163,8 @@ func only(set unix.CPUSet) int {
 	return -1
 }
 
-// pin keeps the calling thread on one processor.
-func pin(processor int) error {
+// Pin keeps the calling thread on one processor.
+func Pin(processor int) error {
 	var set unix.CPUSet
 	set.Set(processor)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
@@ -174,17 +176,17 @@ func pin(processor int) error {
 // niceness of the threads that send and that read counters.
 const niceness = -15
 
-// preferThread has the calling thread run before other processes, where that is allowed
+// PreferThread has the calling thread run before other processes, where that is allowed
 // (CAP_SYS_NICE).
-func preferThread() error {
+func PreferThread() error {
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness); err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("raising the priority of a thread: %w", err)
 	}
 	return nil
 }
 
-// threadTime returns the processor time that the calling thread has used.
-func threadTime() time.Duration {
+// ThreadTime returns the processor time that the calling thread has used.
+func ThreadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
 		return 0
@@ -192,8 +194,8 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// eachLine calls f with the lines of a file until f returns false.
-func eachLine(name string, f func(line string) bool) error {
+// EachLine calls f with the lines of a file until f returns false.
+func EachLine(name string, f func(line string) bool) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package xdp
+package kernel
 
 import (
 	"fmt"
@@ -13,33 +13,33 @@ import (
 // body contains the bytes of a frame other than headers and signature: a payload, and in
 // custom frames the bytes in front of it.
 type body struct {
-	custom  string
-	payload frame.Payload
+	Custom  string
+	Payload frame.Payload
 }
 
 // bodyOf is the body of a stream.
 func bodyOf(s traffic.Stream) body {
-	p := packet(s)
+	p := Packet(s)
 	return body{string(p.Custom), p.Filling()}
 }
 
-// bytes of the body, in a frame of any size.
-func (b body) bytes() []byte {
-	var all portBody
-	b.payload.Fill(all.Bytes[copy(all.Bytes[:], b.custom):])
+// Bytes of the body, in a frame of any size.
+func (b body) Bytes() []byte {
+	var all PortBody
+	b.Payload.Fill(all.Bytes[copy(all.Bytes[:], b.Custom):])
 	return all.Bytes[:]
 }
 
-// bodies contains the bodies of the streams that the engine knows, by their number; the first
+// Bodies contains the bodies of the streams that the engine knows, by their number; the first
 // is zeros.
-type bodies []body
+type Bodies []body
 
 // bodiesMost is BODIES_MAX.
 const bodiesMost = 16
 
-// bodiesOf are the bodies of some streams.
-func bodiesOf(streams []traffic.Stream) (bodies, error) {
-	all := bodies{{}}
+// BodiesOf are the bodies of some streams.
+func BodiesOf(streams []traffic.Stream) (Bodies, error) {
+	all := Bodies{{}}
 	for _, s := range streams {
 		if b := bodyOf(s); !slices.Contains(all, b) {
 			all = append(all, b)
@@ -51,13 +51,13 @@ func bodiesOf(streams []traffic.Stream) (bodies, error) {
 	return all, nil
 }
 
-// number returns the number of a stream's body.
-func (b bodies) number(s traffic.Stream) uint8 { return uint8(slices.Index(b, bodyOf(s))) }
+// Number returns the number of a stream's body.
+func (b Bodies) Number(s traffic.Stream) uint8 { return uint8(slices.Index(b, bodyOf(s))) }
 
-// use gives the bodies to the programs, which have the first.
-func (p *programs) use(b bodies) error {
+// Use gives the bodies to the programs, which have the first.
+func (p *Programs) Use(b Bodies) error {
 	for i := 1; i < len(b); i++ {
-		if err := p.Bodies.Update(uint32(i), b[i].bytes(), ebpf.UpdateAny); err != nil {
+		if err := p.Bodies.Update(uint32(i), b[i].Bytes(), ebpf.UpdateAny); err != nil {
 			return fmt.Errorf("writing payload %d: %w", i, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package xdp
+package kernel
 
 import (
 	"encoding/binary"
@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// checkStream returns an error if a stream cannot be sent or received.
-func checkStream(s traffic.Stream) error {
+// CheckStream returns an error if a stream cannot be sent or received.
+func CheckStream(s traffic.Stream) error {
 	h := s.Headers
 	for _, count := range []uint32{h.SrcMACCount, h.DstMACCount} {
 		if count > 1<<24 {
@@ -44,9 +44,9 @@ const (
 	headLeast                                    = 6
 )
 
-// packet is the first frame of a stream, with the parts of the addresses that
+// Packet is the first frame of a stream, with the parts of the addresses that
 // never change.
-func packet(s traffic.Stream) frame.Packet {
+func Packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
@@ -58,17 +58,17 @@ func packet(s traffic.Stream) frame.Packet {
 	return p
 }
 
-// newTxStream prepares the frames of a stream in a trial: all that does not change from frame
+// NewTxStream prepares the frames of a stream in a trial: all that does not change from frame
 // to frame, and its part of the checksums. extent is the highest offset at which the payload
 // of a stream of the sender begins, and bodies are the bodies of all streams: if some are no
 // zeros, every frame is written to its end.
-func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (portTxStream, error) {
-	h, p := s.Headers, packet(s)
+func NewTxStream(s traffic.Stream, epoch uint16, extent int, bodies Bodies) (PortTxStream, error) {
+	h, p := s.Headers, Packet(s)
 	b, err := p.Build(frame.Signature{Epoch: epoch, Stream: s.ID})
 	if err != nil {
-		return portTxStream{}, fmt.Errorf("stream %d: %w", s.ID, err)
+		return PortTxStream{}, fmt.Errorf("stream %d: %w", s.ID, err)
 	}
-	t := portTxStream{
+	t := PortTxStream{
 		SrcCount: h.SrcIPCount, DstCount: h.DstIPCount,
 		Sport: h.SrcPort, Dport: h.DstPort, SportCount: h.SrcPortCount, DportCount: h.DstPortCount,
 		Smac: low24(h.SrcMAC), SmacCount: max(1, h.SrcMACCount), Dmac: low24(h.DstMAC), DmacCount: max(1, h.DstMACCount),
@@ -78,7 +78,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 		t.Macs = 1
 	}
 	if p.Custom != nil {
-		t.custom(p, b, bodies.number(s))
+		t.custom(p, b, bodies.Number(s))
 		return t, nil
 	}
 	// Of the signature itself, sequence and time are written frame by frame.
@@ -88,7 +88,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 	case len(bodies) > 1:
 		words = max(words, min((payload+7)/8, len(b)/8))
 		if payload < len(b) {
-			t.BodyAt, t.Body = uint16(payload), bodies.number(s)
+			t.BodyAt, t.Body = uint16(payload), bodies.Number(s)
 		}
 	case extent > payload:
 		t.Mixed, words = 1, max(words, min((extent+7)/8, len(b)/8))
@@ -129,7 +129,7 @@ func newTxStream(s traffic.Stream, epoch uint16, extent int, bodies bodies) (por
 }
 
 // custom prepares a custom frame b, of which all but the signature is in a body.
-func (t *portTxStream) custom(p frame.Packet, b []byte, body uint8) {
+func (t *PortTxStream) custom(p frame.Packet, b []byte, body uint8) {
 	t.Layer, t.Words = layerCustom, headLeast
 	t.BodyAt, t.Body = uint16(p.PayloadOffset()-len(p.Custom)), body
 	sig := b[p.SignatureOffset():]
@@ -139,12 +139,12 @@ func (t *portTxStream) custom(p frame.Packet, b []byte, body uint8) {
 
 // fix puts the addresses and ports, which do not change, into the head and the
 // checksums. B is a frame.
-func (t *portTxStream) fix(b []byte) {
+func (t *PortTxStream) fix(b []byte) {
 	if t.Layer == layerIPv4 && t.Net == 14 && t.Words == headLeast && t.Mixed == 0 && t.BodyAt == 0 && t.Macs == 0 {
 		t.Plain = 1
 	}
 	first := *t
-	first.write(b, 0)
+	first.Write(b, 0)
 	copy(t.headBytes(), b)
 	t.UdpSum = uint32(halves(halves(uint64(t.UdpSum) + halves(t.Src) + halves(t.Dst) + uint64(t.Sport) + uint64(t.Dport))))
 	t.Ranges = 0
@@ -158,13 +158,13 @@ func sumUDP(udp []byte) uint64 { return frame.Sum(udp) + 17 + uint64(len(udp)) }
 func low24(m traffic.MAC) uint32 { return uint32(m[3])<<16 | uint32(m[4])<<8 | uint32(m[5]) }
 
 // headBytes is the head as the bytes of the frame.
-func (t *portTxStream) headBytes() []byte {
+func (t *PortTxStream) headBytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&t.Head)), unsafe.Sizeof(t.Head))
 }
 
-// write does what the transmit program does: it writes the stream's next frame
+// Write does what the transmit program does: it writes the stream's next frame
 // into b, whose body is there already, and moves on.
-func (t *portTxStream) write(b []byte, nanos uint64) {
+func (t *PortTxStream) Write(b []byte, nanos uint64) {
 	mark := t.Seq<<16 | nanos<<16>>48
 	if t.Mixed != 0 {
 		clear(b[len(b)-8:])
@@ -243,18 +243,18 @@ func stepBack(pos *uint32, count, steps uint32) {
 	}
 }
 
-// takeBack gives a refused frame's number and places in ranges to the next frame. The
+// TakeBack gives a refused frame's number and places in ranges to the next frame. The
 // frame is the newest of the stream.
-func (t *portTxStream) takeBack(f portTxFrame) {
+func (t *PortTxStream) TakeBack(f PortTxFrame) {
 	t.Seq--
 	t.Refused++
 	if f.Replay == 0 {
-		t.moveBack(1)
+		t.MoveBack(1)
 	}
 }
 
-// moveBack moves the places of the stream in its ranges back by some frames.
-func (t *portTxStream) moveBack(frames uint32) {
+// MoveBack moves the places of the stream in its ranges back by some frames.
+func (t *PortTxStream) MoveBack(frames uint32) {
 	if t.Macs != 0 {
 		stepBack(&t.DmacPos, t.DmacCount, frames)
 		stepBack(&t.SmacPos, t.SmacCount, frames)
@@ -268,8 +268,8 @@ func (t *portTxStream) moveBack(frames uint32) {
 	stepBack(&t.DportPos, t.DportCount, frames)
 }
 
-// moveOn moves the places of the stream in its ranges on by a frame.
-func (t *portTxStream) moveOn() {
+// MoveOn moves the places of the stream in its ranges on by a frame.
+func (t *PortTxStream) MoveOn() {
 	if t.Macs != 0 {
 		step(&t.DmacPos, t.DmacCount)
 		step(&t.SmacPos, t.SmacCount)

@@ -1,4 +1,4 @@
-package xdp
+package kernel
 
 import (
 	"errors"
@@ -20,31 +20,31 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// programs are the loaded BPF programs and maps of one port, with room for a
+// Programs are the loaded BPF programs and maps of one port, with room for a
 // number of sending streams and of received flows.
-type programs struct {
-	portObjects
-	// streams and port are the kernel's own memory: the transmit program reads
+type Programs struct {
+	PortObjects
+	// Streams and port are the kernel's own memory: the transmit program reads
 	// and writes it while the sender's thread is inside BPF_PROG_RUN.
-	streams []portTxStream
-	groups  []portTxGroup
-	heap    []portTxDue
-	ports   []portTxPort
-	// senders are by processor, of which each has one sender at most.
-	senders []portTxSender
-	used    used
-	index   []uint64
-	// expected and trial define which frames are received in the current trial.
-	expected []portRxStream
-	window   []uint64
-	trial    *portRxTrial
-	room     room
-	// captures counts the frames that are kept for inspection, and captured contains them.
-	captures *portCaptures
-	captured []portCaptured
-	// frags reports whether the receive program takes frames in several buffers. The first
+	Streams []PortTxStream
+	Groups  []PortTxGroup
+	Heap    []PortTxDue
+	Ports   []PortTxPort
+	// Senders are by processor, of which each has one sender at most.
+	Senders []PortTxSender
+	Used    Used
+	Index   []uint64
+	// Expected and trial define which frames are received in the current trial.
+	Expected []PortRxStream
+	Window   []uint64
+	Trial    *PortRxTrial
+	Room     Room
+	// Captures counts the frames that are kept for inspection, and captured contains them.
+	Captures *PortCaptures
+	Captured []PortCaptured
+	// Frags reports whether the receive program takes frames in several buffers. The first
 	// holds all headers.
-	frags bool
+	Frags bool
 	// follows reports whether the programs on tracepoints are attached.
 	follows bool
 
@@ -52,60 +52,60 @@ type programs struct {
 	mapped  [][]byte
 }
 
-// used counts lanes, slots of streams and groups that the senders of a trial have in the
+// Used counts lanes, slots of streams and groups that the senders of a trial have in the
 // memory of the programs.
-type used struct{ lanes, slots, groups int }
+type Used struct{ Lanes, Slots, Groups int }
 
-// ownLines is the number of slots, or of groups, that begin and end with a cache line. Those
+// OwnLines is the number of slots, or of groups, that begin and end with a cache line. Those
 // of two senders share none.
-const ownLines = 8
+const OwnLines = 8
 
-// next returns a number above n at which the slots or groups of another sender may begin.
-func next(n int) int { return (n + ownLines - 1) / ownLines * ownLines }
+// Next returns a number above n at which the slots or groups of another sender may begin.
+func Next(n int) int { return (n + OwnLines - 1) / OwnLines * OwnLines }
 
-// forget removes the senders of the trial before.
-func (p *programs) forget() {
-	clear(p.senders)
-	p.used = used{}
+// Forget removes the senders of the trial before.
+func (p *Programs) Forget() {
+	clear(p.Senders)
+	p.Used = Used{}
 }
 
-// room is the number of sending ports and streams, received flows and blocks of sequence
+// Room is the number of sending ports and streams, received flows and blocks of sequence
 // numbers that fit.
-type room struct{ ports, streams, flows, blocks int }
+type Room struct{ Ports, Streams, Flows, Blocks int }
 
 // flowsFollowed is the number of streams of which a port keeps the last frame, for each processor.
 // The neighbors of gaps are kept of those.
 const flowsFollowed = 256
 
-// captureKinds are the kinds of captured frames, in the order of enum capture_kind.
-var captureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
+// CaptureKinds are the kinds of captured frames, in the order of enum capture_kind.
+var CaptureKinds = [...]traffic.CaptureKind{traffic.CaptureFirst, traffic.CaptureDamaged, traffic.CaptureBeforeGap, traffic.CaptureAfterGap}
 
 // leastBlocks are enough for the line rate of 10 Gbit/s in two or more streams.
 const leastBlocks = 1 << 18
 
-// fits reports whether other fits into the room.
-func (r room) fits(other room) bool {
-	return other.streams <= r.streams && other.flows <= r.flows && other.blocks <= r.blocks
+// Fits reports whether other fits into the room.
+func (r Room) Fits(other Room) bool {
+	return other.Streams <= r.Streams && other.Flows <= r.Flows && other.Blocks <= r.Blocks
 }
 
-// with is the room for both.
-func (r room) with(other room) room {
-	return room{max(r.ports, other.ports), max(r.streams, other.streams), max(r.flows, other.flows), max(r.blocks, other.blocks)}
+// With is the room for both.
+func (r Room) With(other Room) Room {
+	return Room{max(r.Ports, other.Ports), max(r.Streams, other.Streams), max(r.Flows, other.Flows), max(r.Blocks, other.Blocks)}
 }
 
-// rounded is larger, so that streams can come and go without loading anew.
-func (r room) rounded() room {
-	return room{r.ports, capacity(r.streams), capacity(r.flows), max(leastBlocks, capacity(r.blocks))}
+// Rounded is larger, so that streams can come and go without loading anew.
+func (r Room) Rounded() Room {
+	return Room{r.Ports, capacity(r.Streams), capacity(r.Flows), max(leastBlocks, capacity(r.Blocks))}
 }
 
 // capacity is the next power of two, at least 16.
 func capacity(n int) int { return max(16, 1<<bits.Len(uint(n-1))) }
 
-// loadPrograms loads the programs for an interface. frags selects the receive program for
+// Load loads the programs for an interface. frags selects the receive program for
 // drivers that hand over frames in several buffers. Programs without holes have a map of their
 // own.
-func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traffic.Capture, holes *holes) (_ *programs, err error) {
-	spec, err := loadPort()
+func Load(ifindex int, netns uint32, room Room, frags bool, capture traffic.Capture, holes *Holes) (_ *Programs, err error) {
+	spec, err := LoadPort()
 	if err != nil {
 		return nil, fmt.Errorf("reading the BPF programs: %w", err)
 	}
@@ -115,85 +115,85 @@ func loadPrograms(ifindex int, netns uint32, room room, frags bool, capture traf
 		}
 	}
 	for _, name := range []string{"tx_streams", "tx_groups", "tx_heap"} {
-		spec.Maps[name].MaxEntries = uint32(room.streams)
+		spec.Maps[name].MaxEntries = uint32(room.Streams)
 	}
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("counting the processors: %w", err)
 	}
 	spec.Maps["tx_senders"].MaxEntries = uint32(processors)
-	spec.Maps["tx_ports"].MaxEntries = uint32(room.ports)
-	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.ports)
-	spec.Maps["rx_flows"].MaxEntries = uint32(room.flows)
-	spec.Maps["rx_streams"].MaxEntries = uint32(room.flows)
-	spec.Maps["rx_window"].MaxEntries = uint32(room.blocks)
-	captured := max(1, capture.Frames*len(captureKinds))
+	spec.Maps["tx_ports"].MaxEntries = uint32(room.Ports)
+	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.Ports)
+	spec.Maps["rx_flows"].MaxEntries = uint32(room.Flows)
+	spec.Maps["rx_streams"].MaxEntries = uint32(room.Flows)
+	spec.Maps["rx_window"].MaxEntries = uint32(room.Blocks)
+	captured := max(1, capture.Frames*len(CaptureKinds))
 	spec.Maps["captured_frames"].MaxEntries = uint32(captured)
 	if capture.Frames > 0 {
-		spec.Maps["last_frames"].MaxEntries = uint32(min(room.flows, flowsFollowed))
+		spec.Maps["last_frames"].MaxEntries = uint32(min(room.Flows, flowsFollowed))
 	}
 
 	if frags {
 		spec.Programs["port"].Flags |= unix.BPF_F_XDP_HAS_FRAGS
 	}
 
-	p := &programs{room: room, frags: frags}
+	p := &Programs{Room: room, Frags: frags}
 	shared := &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{}}
 	if holes != nil {
 		shared.MapReplacements["holes"] = holes.of
 	}
-	if err := spec.LoadAndAssign(&p.portObjects, shared); err != nil {
-		return nil, explainLoad(netif.KernelRelease(), err)
+	if err := spec.LoadAndAssign(&p.PortObjects, shared); err != nil {
+		return nil, ExplainLoad(netif.KernelRelease(), err)
 	}
-	p.closers = append(p.closers, &p.portObjects)
+	p.closers = append(p.closers, &p.PortObjects)
 	defer func() {
 		if err != nil {
-			p.close()
+			p.Close()
 		}
 	}()
-	if p.streams, err = mapped[portTxStream](p, p.TxStreams, room.streams); err != nil {
+	if p.Streams, err = mapped[PortTxStream](p, p.TxStreams, room.Streams); err != nil {
 		return nil, err
 	}
-	if p.groups, err = mapped[portTxGroup](p, p.TxGroups, room.streams); err != nil {
+	if p.Groups, err = mapped[PortTxGroup](p, p.TxGroups, room.Streams); err != nil {
 		return nil, err
 	}
-	if p.heap, err = mapped[portTxDue](p, p.TxHeap, room.streams); err != nil {
+	if p.Heap, err = mapped[PortTxDue](p, p.TxHeap, room.Streams); err != nil {
 		return nil, err
 	}
-	if p.ports, err = mapped[portTxPort](p, p.TxPorts, room.ports); err != nil {
+	if p.Ports, err = mapped[PortTxPort](p, p.TxPorts, room.Ports); err != nil {
 		return nil, err
 	}
-	if p.senders, err = mapped[portTxSender](p, p.TxSenders, processors); err != nil {
+	if p.Senders, err = mapped[PortTxSender](p, p.TxSenders, processors); err != nil {
 		return nil, err
 	}
-	if p.expected, err = mapped[portRxStream](p, p.RxStreams, room.flows); err != nil {
+	if p.Expected, err = mapped[PortRxStream](p, p.RxStreams, room.Flows); err != nil {
 		return nil, err
 	}
-	if p.window, err = mapped[uint64](p, p.RxWindow, room.blocks); err != nil {
+	if p.Window, err = mapped[uint64](p, p.RxWindow, room.Blocks); err != nil {
 		return nil, err
 	}
-	trials, err := mapped[portRxTrial](p, p.RxTrials, 1)
+	trials, err := mapped[PortRxTrial](p, p.RxTrials, 1)
 	if err != nil {
 		return nil, err
 	}
-	p.trial = &trials[0]
-	if p.index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
+	p.Trial = &trials[0]
+	if p.Index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
 		return nil, err
 	}
-	captures, err := mapped[portCaptures](p, p.CaptureCounts, 1)
+	captures, err := mapped[PortCaptures](p, p.CaptureCounts, 1)
 	if err != nil {
 		return nil, err
 	}
-	p.captures = &captures[0]
-	if p.captured, err = mapped[portCaptured](p, p.CapturedFrames, captured); err != nil {
+	p.Captures = &captures[0]
+	if p.Captured, err = mapped[PortCaptured](p, p.CapturedFrames, captured); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// follow begins to follow what the kernel does with redirected frames. Only the
+// Follow begins to follow what the kernel does with redirected frames. Only the
 // programs of senders do, since all that follow are called for every frame.
-func (p *programs) follow() error {
+func (p *Programs) Follow() error {
 	if p.follows {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (p *programs) follow() error {
 }
 
 // mapped maps a map's n values into this process.
-func mapped[T any](p *programs, m *ebpf.Map, n int) ([]T, error) {
+func mapped[T any](p *Programs, m *ebpf.Map, n int) ([]T, error) {
 	values, b, err := mapValues[T](m, n)
 	if err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func mapValues[T any](m *ebpf.Map, n int) ([]T, []byte, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), b, nil
 }
 
-func (p *programs) close() error {
+func (p *Programs) Close() error {
 	var errs []error
 	for i := len(p.closers) - 1; i >= 0; i-- {
 		errs = append(errs, p.closers[i].Close())
@@ -244,10 +244,10 @@ func (p *programs) close() error {
 // oldestKernel is the oldest release that the programs are tested on.
 var oldestKernel = version.MustParseGeneric("6.1")
 
-// explainLoad names the kernel, the feature that is missing and the remedy when the BPF
+// ExplainLoad names the kernel, the feature that is missing and the remedy when the BPF
 // programs do not load. Releases of distributions may have features of later kernels, so
 // the release alone is no reason to refuse.
-func explainLoad(release string, err error) error {
+func ExplainLoad(release string, err error) error {
 	err = fmt.Errorf("loading the BPF programs on Linux %s: %w", release, err)
 	v, parsing := version.ParseGeneric(release)
 	switch {

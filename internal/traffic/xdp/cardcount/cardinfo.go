@@ -1,4 +1,4 @@
-package xdp
+package cardcount
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// describeCard describes the network card of an interface in the calling thread's network
+// DescribeCard describes the network card of an interface in the calling thread's network
 // namespace; nil where it is on no bus, as virtual interfaces are.
-func describeCard(name string) (*traffic.Card, error) {
+func DescribeCard(name string) (*traffic.Card, error) {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
 		return nil, fmt.Errorf("opening ethtool: %w", err)
@@ -27,7 +27,7 @@ func describeCard(name string) (*traffic.Card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking for the driver of %s: %w", name, err)
 	}
-	if !onBus(driver.BusInfo) {
+	if !OnBus(driver.BusInfo) {
 		return nil, nil
 	}
 	is, err := card.Read(name)
@@ -53,9 +53,9 @@ func describeCard(name string) (*traffic.Card, error) {
 	return c, nil
 }
 
-// onBus reports whether a driver named the place of a card on a bus. Virtual interfaces
+// OnBus reports whether a driver named the place of a card on a bus. Virtual interfaces
 // have none, or name something else.
-func onBus(bus string) bool { return bus != "" && strings.ContainsAny(bus, ":.") }
+func OnBus(bus string) bool { return bus != "" && strings.ContainsAny(bus, ":.") }
 
 // reported returns the text of a driver, or an empty one for texts without meaning.
 func reported(text string) string {
@@ -107,11 +107,11 @@ func pauseUse(p *ethtool.Pause) string {
 // readBus reads the files of a PCI device: its link, its NUMA node and its interrupts. What
 // cannot be read is left out.
 func readBus(c *traffic.Card, dir string) {
-	speed, width := line(dir, "current_link_speed"), line(dir, "current_link_width")
+	speed, width := Line(dir, "current_link_speed"), Line(dir, "current_link_width")
 	if speed != "" && width != "" && !strings.HasPrefix(speed, "Unknown") && width != "0" {
 		c.PCIe = speed + " x" + width
 	}
-	if node, err := strconv.Atoi(line(dir, "numa_node")); err == nil && node >= 0 {
+	if node, err := strconv.Atoi(Line(dir, "numa_node")); err == nil && node >= 0 {
 		c.NUMANode = &node
 	}
 	interrupts, err := os.ReadDir(filepath.Join(dir, "msi_irqs"))
@@ -119,7 +119,7 @@ func readBus(c *traffic.Card, dir string) {
 		return
 	}
 	for _, i := range interrupts {
-		served := line("/proc/irq", i.Name(), "effective_affinity_list")
+		served := Line("/proc/irq", i.Name(), "effective_affinity_list")
 		if list, err := cpuset.Parse(served); err == nil {
 			c.InterruptCPUs = append(c.InterruptCPUs, list.List()...)
 		}
@@ -128,8 +128,8 @@ func readBus(c *traffic.Card, dir string) {
 	c.InterruptCPUs = slices.Compact(c.InterruptCPUs)
 }
 
-// line is the text of a file without spaces around it; empty where it cannot be read.
-func line(path ...string) string {
+// Line is the text of a file without spaces around it; empty where it cannot be read.
+func Line(path ...string) string {
 	text, err := os.ReadFile(filepath.Join(path...))
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package xdp
+package machine
 
 import (
 	"fmt"
@@ -15,46 +15,46 @@ import (
 // any difference is one; only reading them takes time.
 const stepLeast = 100 * time.Microsecond
 
-// clocks contains the times by which two clocks of this machine are ahead of the monotonic
+// Clocks contains the times by which two clocks of this machine are ahead of the monotonic
 // one.
-type clocks struct {
-	// wall is CLOCK_REALTIME, which can be set; boot is CLOCK_BOOTTIME, which goes on
+type Clocks struct {
+	// Wall is CLOCK_REALTIME, which can be set; boot is CLOCK_BOOTTIME, which goes on
 	// while the machine sleeps.
-	wall, boot time.Duration
-	// within is the accuracy of both.
-	within time.Duration
+	Wall, Boot time.Duration
+	// Within is the accuracy of both.
+	Within time.Duration
 }
 
-// readClocks reads the clocks, as exactly as one of a few attempts can.
-func readClocks() (clocks, error) {
-	best := clocks{within: math.MaxInt64}
+// ReadClocks reads the clocks, as exactly as one of a few attempts can.
+func ReadClocks() (Clocks, error) {
+	best := Clocks{Within: math.MaxInt64}
 	for range 5 {
 		var at [4]int64
 		for i, id := range [...]int32{unix.CLOCK_MONOTONIC, unix.CLOCK_REALTIME, unix.CLOCK_BOOTTIME, unix.CLOCK_MONOTONIC} {
 			var ts unix.Timespec
 			if err := unix.ClockGettime(id, &ts); err != nil {
-				return clocks{}, fmt.Errorf("reading clock %d: %w", id, err)
+				return Clocks{}, fmt.Errorf("reading clock %d: %w", id, err)
 			}
 			at[i] = ts.Nano()
 		}
-		if took := time.Duration(at[3] - at[0]); took < best.within {
-			best = clocks{wall: time.Duration(at[1] - at[0]), boot: time.Duration(at[2] - at[0]), within: took}
+		if took := time.Duration(at[3] - at[0]); took < best.Within {
+			best = Clocks{Wall: time.Duration(at[1] - at[0]), Boot: time.Duration(at[2] - at[0]), Within: took}
 		}
 	}
 	return best, nil
 }
 
-// notes describes what happened to the clocks of a host between two readings.
-func (c clocks) notes(end clocks, host string) []traffic.Note {
+// Notes describes what happened to the clocks of a host between two readings.
+func (c Clocks) Notes(end Clocks, host string) []traffic.Note {
 	var notes []traffic.Note
-	tolerance := stepLeast + c.within + end.within
-	slept := end.boot - c.boot
+	tolerance := stepLeast + c.Within + end.Within
+	slept := end.Boot - c.Boot
 	if slept > tolerance {
 		notes = append(notes, traffic.Note{Kind: traffic.NoteClock, Text: fmt.Sprintf(
 			"%s slept for %s during the trial: its counters can be believed, its times and latency cannot", host, slept.Round(time.Microsecond))})
 	}
 	// The wall clock goes on in sleep, as the one since boot does.
-	stepped := end.wall - c.wall - slept
+	stepped := end.Wall - c.Wall - slept
 	if stepped.Abs() > tolerance {
 		direction := "forward"
 		if stepped < 0 {

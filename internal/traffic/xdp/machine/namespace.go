@@ -1,4 +1,4 @@
-package xdp
+package machine
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"nodrop.dev/nodrop/internal/netif"
 )
 
-// namespace is the network namespace that the ports are in.
-type namespace struct {
+// Namespace is the network namespace that the ports are in.
+type Namespace struct {
 	handle netns.NsHandle
-	inode  uint64
+	Inode  uint64
 }
 
-// currentNamespace is the network namespace of the calling thread.
-func currentNamespace() (*namespace, error) {
+// CurrentNamespace is the network namespace of the calling thread.
+func CurrentNamespace() (*Namespace, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	here, err := netns.Get()
@@ -28,23 +28,23 @@ func currentNamespace() (*namespace, error) {
 		here.Close()
 		return nil, fmt.Errorf("identifying the network namespace: %w", err)
 	}
-	return &namespace{here, inode}, nil
+	return &Namespace{here, inode}, nil
 }
 
-// do runs f on a thread of its own in the namespace. In a pod every thread is in
+// Do runs f on a thread of its own in the namespace. In a pod every thread is in
 // it already; only where a program works in several namespaces is it changed,
 // which takes CAP_SYS_ADMIN.
-func (n *namespace) do(f func() error) error {
+func (n *Namespace) Do(f func() error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		result <- func() error {
-			here, err := currentNamespace()
+			here, err := CurrentNamespace()
 			if err != nil {
 				return err
 			}
-			here.close()
-			if here.inode != n.inode {
+			here.Close()
+			if here.Inode != n.Inode {
 				if err := netns.Set(n.handle); err != nil {
 					return fmt.Errorf("entering the network namespace of the ports: %w", err)
 				}
@@ -55,4 +55,4 @@ func (n *namespace) do(f func() error) error {
 	return <-result
 }
 
-func (n *namespace) close() error { return n.handle.Close() }
+func (n *Namespace) Close() error { return n.handle.Close() }
