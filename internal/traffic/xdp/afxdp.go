@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
@@ -24,13 +25,13 @@ const (
 )
 
 // newAFXDPSender makes a sender on an open socket.
-func newAFXDPSender(l *lane, socket *xsk.Xsk) userSender {
+func newAFXDPSender(l *lane, socket *xsk.Socket) userSender {
 	l.makeBodies()
 	socket.Reset()
 	if socket.ZeroCopy {
 		return &zeroCopySender{lane: l, socket: socket, flown: *socket.Transmit.Producer}
 	}
-	s := &copySender{lane: l, socket: socket, places: make([]int, xsk.XskFrames)}
+	s := &copySender{lane: l, socket: socket, places: make([]int, xsk.Frames)}
 	for i := range s.places {
 		s.places[i] = -1
 	}
@@ -38,7 +39,7 @@ func newAFXDPSender(l *lane, socket *xsk.Xsk) userSender {
 }
 
 // put writes a frame into a free chunk and the chunk into the ring.
-func (l *lane) put(socket *xsk.Xsk, position uint32, f kernel.PortTxFrame) (chunk uint64) {
+func (l *lane) put(socket *xsk.Socket, position uint32, f kernel.PortTxFrame) (chunk uint64) {
 	chunk = socket.Allocate()
 	n := l.writeFrame(f, socket.Bytes(chunk))
 	*socket.Transmit.At(position) = unix.XDPDesc{Addr: chunk, Len: uint32(n)}
@@ -69,10 +70,10 @@ func (l *lane) giveBack(f kernel.PortTxFrame) {
 // that have no number yet. The device reports frames that it has sent in the same order.
 type zeroCopySender struct {
 	lane   *lane
-	socket *xsk.Xsk
+	socket *xsk.Socket
 	// flying are the frames in the ring or the device by their position, from flown to the
 	// producer of the ring.
-	flying [xsk.XskFrames]kernel.PortTxFrame
+	flying [xsk.Frames]kernel.PortTxFrame
 	flown  uint32
 }
 
@@ -91,7 +92,7 @@ func (s *zeroCopySender) send(frames []kernel.PortTxFrame) error {
 	at := *ring.Producer
 	for _, f := range frames {
 		s.lane.put(s.socket, at, f)
-		s.flying[at%xsk.XskFrames] = f
+		s.flying[at%xsk.Frames] = f
 		at++
 	}
 	s.lane.submit(len(frames))
@@ -116,13 +117,13 @@ func (s *zeroCopySender) finish() error {
 	var err error
 	for end := time.Now().Add(completionWait); err == nil; time.Sleep(fullPause) {
 		s.socket.Reap(func(uint64) { s.flown++ })
-		if len(s.socket.Free) == xsk.XskFrames || time.Now().After(end) {
+		if len(s.socket.Free) == xsk.Frames || time.Now().After(end) {
 			break
 		}
 		err = s.Wake()
 	}
 	for at := *s.socket.Transmit.Producer; at != s.flown; at-- {
-		s.lane.giveBack(s.flying[(at-1)%xsk.XskFrames])
+		s.lane.giveBack(s.flying[(at-1)%xsk.Frames])
 	}
 	return err
 }
@@ -139,7 +140,7 @@ func (s *zeroCopySender) Close() error { return nil }
 // and chunks behind it are not returned.
 type copySender struct {
 	lane   *lane
-	socket *xsk.Xsk
+	socket *xsk.Socket
 	// waiting are the frames in the ring from the position first on, with their chunks.
 	waiting []kernel.PortTxFrame
 	chunks  []uint64

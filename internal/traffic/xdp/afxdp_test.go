@@ -58,7 +58,7 @@ func TestStopAFXDPWithFullRing(t *testing.T) {
 		for begin := time.Now(); !l.port.sockets[0].Idle() && time.Since(begin) < patience; runtime.Gosched() {
 		}
 		if !l.port.sockets[0].Idle() {
-			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.sockets[0].Free), xsk.XskFrames)
+			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.sockets[0].Free), xsk.Frames)
 		}
 		refused += l.tx.Refused
 	}

@@ -17,7 +17,7 @@ import (
 // Of 64 processors one sends, and 10 s pass.
 func TestForeign(t *testing.T) {
 	const sends = 7
-	begin := machine.CpuTime{At: time.Unix(0, 0), Own: map[int]map[int]machine.Spent{sends: {11: {User: 1e9, System: 1e9}}}}
+	begin := machine.CPUTime{At: time.Unix(0, 0), Own: map[int]map[int]machine.Spent{sends: {11: {User: 1e9, System: 1e9}}}}
 	for name, test := range map[string]struct {
 		busy map[int]machine.Spent
 		// own is the time of thread 11, which was bound before, and of 12, which is new.
@@ -37,12 +37,12 @@ func TestForeign(t *testing.T) {
 		"own soft interrupts":           {busy: map[int]machine.Spent{sends: {System: 1e9}}, own: machine.Spent{User: 1e9, System: 9e9}, process: 8e9},
 		"others beside soft interrupts": {busy: map[int]machine.Spent{sends: {User: 5e9, System: 1e9}}, own: machine.Spent{User: 1e9, System: 9e9}, process: 8e9, want: true},
 	} {
-		end := machine.CpuTime{At: time.Unix(10, 0), Busy: test.busy, Own: map[int]map[int]machine.Spent{sends: {11: test.own, 12: test.fresh}}, Process: test.process}
+		end := machine.CPUTime{At: time.Unix(10, 0), Busy: test.busy, Own: map[int]map[int]machine.Spent{sends: {11: test.own, 12: test.fresh}}, Process: test.process}
 		if notes := begin.Foreign(end, sends, "here"); (len(notes) == 1) != test.want {
 			t.Errorf("%s: %v", name, notes)
 		}
 	}
-	short := machine.CpuTime{At: time.Unix(0, 1e8), Busy: map[int]machine.Spent{sends: {User: 2e8}}}
+	short := machine.CPUTime{At: time.Unix(0, 1e8), Busy: map[int]machine.Spent{sends: {User: 2e8}}}
 	if notes := begin.Foreign(short, sends, "here"); len(notes) != 0 {
 		t.Errorf("too short to tell: %v", notes)
 	}
@@ -58,18 +58,18 @@ func TestAHogOnTheSendersProcessor(t *testing.T) {
 	processor := usable[0]
 	observe := func() []traffic.Note {
 		t.Helper()
-		var begin, end machine.CpuTime
+		var begin, end machine.CPUTime
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread() // and the thread ends with it
 			err := machine.Pin(processor)
 			if err == nil {
-				begin, err = machine.CpuNow()
+				begin, err = machine.ReadCPUTime()
 			}
 			for until := time.Now().Add(time.Second); time.Now().Before(until); {
 			}
 			if err == nil {
-				end, err = machine.CpuNow()
+				end, err = machine.ReadCPUTime()
 			}
 			done <- err
 		}()

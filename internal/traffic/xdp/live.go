@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

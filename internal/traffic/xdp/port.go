@@ -63,7 +63,7 @@ type port struct {
 	fallback atomic.Pointer[string]
 	// sockets are the port's AF_XDP sockets by queue. noZeroCopy is the reason why the last
 	// one that was opened copies frames.
-	sockets    map[int]*xsk.Xsk
+	sockets    map[int]*xsk.Socket
 	noZeroCopy error
 }
 

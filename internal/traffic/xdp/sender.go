@@ -65,7 +65,7 @@ type sender struct {
 	// done is closed when sending has ended; begin, end and err are valid then.
 	done       chan struct{}
 	begin, end int64
-	cpu        machine.CpuTime
+	cpu        machine.CPUTime
 	err        error
 }
 
@@ -182,7 +182,7 @@ func (s *sender) run(ready func(), start <-chan int64) {
 		if err != nil {
 			return err
 		}
-		s.cpu, err = machine.CpuNow()
+		s.cpu, err = machine.ReadCPUTime()
 		return err
 	})
 	s.err = errors.Join(err, s.Close())

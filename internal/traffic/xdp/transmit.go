@@ -103,7 +103,7 @@ func (l *lane) chooseSender() error {
 // of its own: a socket has one sender. It stays open until the port is
 // closed, or needs larger buffers: with zero copy a driver stops the queue for a moment
 // when a socket is opened.
-func (p *port) socket(share int) (*xsk.Xsk, error) {
+func (p *port) socket(share int) (*xsk.Socket, error) {
 	channels, received := p.queues()
 	queue, chunk := (p.cpus[0]+share)%channels, 2048
 	if longest := max(p.longest(), p.mtu+18+256); longest > chunk {
@@ -118,18 +118,18 @@ func (p *port) socket(share int) (*xsk.Xsk, error) {
 			return nil, err
 		}
 	}
-	o := xsk.XskOptions{Ifindex: p.index, Queue: queue, Chunk: chunk, Received: received, ZeroCopy: true}
-	s, err := xsk.NewXSK(o)
+	o := xsk.Options{Ifindex: p.index, Queue: queue, Chunk: chunk, Received: received, ZeroCopy: true}
+	s, err := xsk.Open(o)
 	noZeroCopy := err
 	if err != nil {
 		o.ZeroCopy, o.Received = false, 0
-		s, err = xsk.NewXSK(o)
+		s, err = xsk.Open(o)
 	}
 	if err != nil {
 		return nil, p.cannot(err, remedyXSK(err))
 	}
 	if p.sockets == nil {
-		p.sockets = map[int]*xsk.Xsk{}
+		p.sockets = map[int]*xsk.Socket{}
 	}
 	p.sockets[queue], p.noZeroCopy = s, noZeroCopy
 	return s, nil

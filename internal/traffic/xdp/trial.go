@@ -24,7 +24,7 @@ type trial struct {
 	begin int64
 	// cpu and losses, which has one entry per port, are as they were when the
 	// trial began.
-	cpu    machine.CpuTime
+	cpu    machine.CPUTime
 	losses []losses
 	// pauses of each port when the trial began.
 	pauses []pauses
@@ -129,7 +129,7 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.device = e.seeDevice()
-	if t.cpu, err = machine.CpuNow(); err != nil {
+	if t.cpu, err = machine.ReadCPUTime(); err != nil {
 		return err
 	}
 	return e.addSenders(t)

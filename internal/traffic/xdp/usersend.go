@@ -2,8 +2,9 @@ package xdp
 
 import (
 	"errors"
-	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"time"
+
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // userBatch is the largest number of frames that user space sends at once.

@@ -22,6 +22,7 @@ type Holes struct {
 	memory []byte
 }
 
+// NewHoles makes the map of numbers that were never sent.
 func NewHoles() (*Holes, error) {
 	spec, err := LoadPort()
 	if err != nil {
@@ -39,6 +40,7 @@ func NewHoles() (*Holes, error) {
 	return h, nil
 }
 
+// Close removes the map. The holes must not be used afterwards.
 func (h *Holes) Close() error {
 	if err := unix.Munmap(h.memory); err != nil {
 		return fmt.Errorf("unmapping the numbers that were never sent: %w", err)

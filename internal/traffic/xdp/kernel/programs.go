@@ -229,6 +229,7 @@ func mapValues[T any](m *ebpf.Map, n int) ([]T, []byte, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), b, nil
 }
 
+// Close detaches and unloads the programs. Their memory must not be used afterwards.
 func (p *Programs) Close() error {
 	var errs []error
 	for i := len(p.closers) - 1; i >= 0; i-- {

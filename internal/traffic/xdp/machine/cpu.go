@@ -23,20 +23,20 @@ const (
 	// foreignPercent is the share of a processor that sends which other programs may use
 	// in a trial before it is noted, in percent.
 	foreignPercent = 20
-	// foreignLeast is the shortest trial that this is said of: the kernel counts
-	// processor time in ticks of 10 ms.
+	// foreignLeast is the shortest trial that this is said of.
 	foreignLeast = 500 * time.Millisecond
-	Tick         = 10 * time.Millisecond
+	// Tick is the unit in which the kernel counts processor time.
+	Tick = 10 * time.Millisecond
 	// Receives begins the names of kernel threads that receive frames (threaded NAPI).
 	Receives = "napi/"
 )
 
-// CpuTime contains the time that the processors have spent since boot, by processor number.
+// CPUTime contains the time that the processors have spent since boot, by processor number.
 //
 // Busy is user and system time, and time that a hypervisor took. Time in interrupts is
 // left out, because it is the tester's and the device's own: virtual devices forward
 // frames in soft interrupts on the sender's processor.
-type CpuTime struct {
+type CPUTime struct {
 	At   time.Time
 	Busy map[int]Spent
 	// Own is the part of it that threads used which are bound to the processor: those of
@@ -54,8 +54,9 @@ func (s Spent) since(begin Spent) Spent {
 	return Spent{s.User - begin.User, s.System - begin.System, s.Stolen - begin.Stolen}
 }
 
-func CpuNow() (CpuTime, error) {
-	c := CpuTime{At: time.Now(), Busy: map[int]Spent{}, Own: map[int]map[int]Spent{}}
+// ReadCPUTime returns the times of all processors, of now.
+func ReadCPUTime() (CPUTime, error) {
+	c := CPUTime{At: time.Now(), Busy: map[int]Spent{}, Own: map[int]map[int]Spent{}}
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
 		return c, fmt.Errorf("reading the own processor time: %w", err)
@@ -77,6 +78,7 @@ func CpuNow() (CpuTime, error) {
 	return c, c.addThreads()
 }
 
+// Ticks returns the time that a number of the kernel's ticks takes; 0 if the text is no number.
 func Ticks(text string) time.Duration {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return time.Duration(n) * Tick
@@ -84,7 +86,7 @@ func Ticks(text string) time.Duration {
 
 // addThreads finds the threads that are bound to one processor. One that ends
 // meanwhile is left out.
-func (c *CpuTime) addThreads() error {
+func (c *CPUTime) addThreads() error {
 	own, err := filepath.Glob("/proc/self/task/*/stat")
 	if err != nil {
 		return fmt.Errorf("looking for the own threads: %w", err)
@@ -125,7 +127,7 @@ func (c *CpuTime) addThreads() error {
 // or none. Time of this process that is of no bound thread may have been spent
 // anywhere and is taken for spent there, so that foreign load is rather under- than
 // overstated.
-func (c CpuTime) Foreign(end CpuTime, processor int, host string) []traffic.Note {
+func (c CPUTime) Foreign(end CPUTime, processor int, host string) []traffic.Note {
 	took := end.At.Sub(c.At)
 	if took < foreignLeast {
 		return nil

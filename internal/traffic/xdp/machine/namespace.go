@@ -55,4 +55,5 @@ func (n *Namespace) Do(f func() error) error {
 	return <-result
 }
 
+// Close releases the namespace.
 func (n *Namespace) Close() error { return n.handle.Close() }

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// XskFrames is the number of frames that an AF_XDP socket holds at most, and the size
+	// Frames is the number of frames that an AF_XDP socket holds at most, and the size
 	// of its rings: more than the transmit rings of NICs have. With chunks of 2 KiB these
 	// are 4 MiB, which the default RLIMIT_MEMLOCK of 8 MiB allows.
-	XskFrames = 2048
-	// xskFillLeast is the smallest size of the ring of buffers for received frames.
-	xskFillLeast = 64
-	// xskSendBuffer is the limit of the memory of frames that the kernel has copied and
+	Frames = 2048
+	// fillLeast is the smallest size of the ring of buffers for received frames.
+	fillLeast = 64
+	// sendBuffer is the limit of the memory of frames that the kernel has copied and
 	// the device has not sent yet.
-	xskSendBuffer = 32 << 20
-	// xskRelease is the time that the kernel may take to release the queue of a socket
+	sendBuffer = 32 << 20
+	// releaseTime is the time that the kernel may take to release the queue of a socket
 	// that was closed.
-	xskRelease = 2 * time.Second
+	releaseTime = 2 * time.Second
 )
 
-// XskOptions describe an AF_XDP socket.
-type XskOptions struct {
+// Options describe an AF_XDP socket.
+type Options struct {
 	Ifindex, Queue int
 	// Chunk is the size of a buffer in bytes: 2048 or 4096.
 	Chunk int
@@ -40,10 +40,10 @@ type XskOptions struct {
 	Received int
 }
 
-// Xsk is an AF_XDP socket that sends on one queue of an interface (see
+// Socket is an AF_XDP socket that sends on one queue of an interface (see
 // Documentation/networking/af_xdp.rst). It is used by one goroutine at a time.
-type Xsk struct {
-	XskOptions
+type Socket struct {
+	Options
 	fd int
 	// memory holds the chunks: first the chunks of frames to send, then the chunks for received
 	// frames. A chunk is named by the offset of its first byte.
@@ -51,28 +51,28 @@ type Xsk struct {
 	// Free are the chunks for frames that neither the ring nor the device has; held marks
 	// the others by their number.
 	Free       []uint64
-	held       [XskFrames]bool
-	Transmit   xskRing[unix.XDPDesc]
-	completion xskRing[uint64]
+	held       [Frames]bool
+	Transmit   ring[unix.XDPDesc]
+	completion ring[uint64]
 	mapped     [][]byte
 }
 
-// xskRing is a ring that is shared with the kernel.
-type xskRing[T any] struct {
+// ring is a ring that is shared with the kernel.
+type ring[T any] struct {
 	Producer, Consumer, flags *uint32
 	entries                   []T
 }
 
 // At returns the entry of a position.
-func (r *xskRing[T]) At(position uint32) *T { return &r.entries[position&uint32(len(r.entries)-1)] }
+func (r *ring[T]) At(position uint32) *T { return &r.entries[position&uint32(len(r.entries)-1)] }
 
-// NewXSK opens a socket in the network namespace of the calling thread.
-func NewXSK(o XskOptions) (_ *Xsk, err error) {
+// Open opens a socket in the network namespace of the calling thread.
+func Open(o Options) (_ *Socket, err error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening an AF_XDP socket: %w", err)
 	}
-	s := &Xsk{XskOptions: o, fd: fd}
+	s := &Socket{Options: o, fd: fd}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -84,7 +84,7 @@ func NewXSK(o XskOptions) (_ *Xsk, err error) {
 	if err := s.mapRings(); err != nil {
 		return nil, err
 	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, xskSendBuffer); err != nil {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer); err != nil {
 		return nil, fmt.Errorf("setting the send buffer: %w", err)
 	}
 	flags := uint16(unix.XDP_COPY)
@@ -92,7 +92,7 @@ func NewXSK(o XskOptions) (_ *Xsk, err error) {
 		flags = unix.XDP_ZEROCOPY
 	}
 	address := &unix.SockaddrXDP{Flags: flags | unix.XDP_USE_NEED_WAKEUP, Ifindex: uint32(o.Ifindex), QueueID: uint32(o.Queue)}
-	for end := time.Now().Add(xskRelease); ; time.Sleep(xskRelease / 100) {
+	for end := time.Now().Add(releaseTime); ; time.Sleep(releaseTime / 100) {
 		err := unix.Bind(fd, address)
 		if err == nil {
 			break
@@ -106,16 +106,16 @@ func NewXSK(o XskOptions) (_ *Xsk, err error) {
 }
 
 // register gives the memory to the kernel, and makes the rings.
-func (s *Xsk) register() (err error) {
-	if s.memory, err = unix.Mmap(-1, 0, (XskFrames+s.Received)*s.Chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
-		return fmt.Errorf("allocating %d bytes for frames: %w", (XskFrames+s.Received)*s.Chunk, err)
+func (s *Socket) register() (err error) {
+	if s.memory, err = unix.Mmap(-1, 0, (Frames+s.Received)*s.Chunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+		return fmt.Errorf("allocating %d bytes for frames: %w", (Frames+s.Received)*s.Chunk, err)
 	}
 	umem := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(s.memory)))), Len: uint64(len(s.memory)), Size: uint32(s.Chunk)}
 	if err := setsockopt(s.fd, unix.XDP_UMEM_REG, unsafe.Pointer(&umem), unsafe.Sizeof(umem)); err != nil {
 		return fmt.Errorf("registering %d bytes for frames (needs CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK): %w", len(s.memory), err)
 	}
 	for option, entries := range map[int]int{
-		unix.XDP_TX_RING: XskFrames, unix.XDP_UMEM_COMPLETION_RING: XskFrames, unix.XDP_UMEM_FILL_RING: s.fill(),
+		unix.XDP_TX_RING: Frames, unix.XDP_UMEM_COMPLETION_RING: Frames, unix.XDP_UMEM_FILL_RING: s.fill(),
 	} {
 		if err := unix.SetsockoptInt(s.fd, unix.SOL_XDP, option, entries); err != nil {
 			return fmt.Errorf("making a ring of %d entries: %w", entries, err)
@@ -125,18 +125,18 @@ func (s *Xsk) register() (err error) {
 }
 
 // fill returns the size of the ring of buffers for received frames, a power of two.
-func (s *Xsk) fill() int { return max(xskFillLeast, 1<<bits.Len(uint(max(s.Received, 1)-1))) }
+func (s *Socket) fill() int { return max(fillLeast, 1<<bits.Len(uint(max(s.Received, 1)-1))) }
 
-func (s *Xsk) mapRings() (err error) {
+func (s *Socket) mapRings() (err error) {
 	var offsets unix.XDPMmapOffsets
 	size := uint32(unsafe.Sizeof(offsets))
 	if err := getsockopt(s.fd, unix.XDP_MMAP_OFFSETS, unsafe.Pointer(&offsets), &size); err != nil {
 		return fmt.Errorf("reading the layout of the rings: %w", err)
 	}
-	if s.Transmit, err = mapRing[unix.XDPDesc](s, unix.XDP_PGOFF_TX_RING, offsets.Tx, XskFrames); err != nil {
+	if s.Transmit, err = mapRing[unix.XDPDesc](s, unix.XDP_PGOFF_TX_RING, offsets.Tx, Frames); err != nil {
 		return err
 	}
-	if s.completion, err = mapRing[uint64](s, unix.XDP_UMEM_PGOFF_COMPLETION_RING, offsets.Cr, XskFrames); err != nil {
+	if s.completion, err = mapRing[uint64](s, unix.XDP_UMEM_PGOFF_COMPLETION_RING, offsets.Cr, Frames); err != nil {
 		return err
 	}
 	fill, err := mapRing[uint64](s, unix.XDP_UMEM_PGOFF_FILL_RING, offsets.Fr, s.fill())
@@ -144,39 +144,39 @@ func (s *Xsk) mapRings() (err error) {
 		return err
 	}
 	for i := range s.Received {
-		*fill.At(uint32(i)) = uint64((XskFrames + i) * s.Chunk)
+		*fill.At(uint32(i)) = uint64((Frames + i) * s.Chunk)
 	}
 	atomic.StoreUint32(fill.Producer, uint32(s.Received))
 	return nil
 }
 
-func mapRing[T any](s *Xsk, at int64, o unix.XDPRingOffset, entries int) (r xskRing[T], err error) {
+func mapRing[T any](s *Socket, at int64, o unix.XDPRingOffset, entries int) (r ring[T], err error) {
 	b, err := unix.Mmap(s.fd, at, int(o.Desc)+entries*int(unsafe.Sizeof(*new(T))), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return r, fmt.Errorf("mapping a ring: %w", err)
 	}
 	s.mapped = append(s.mapped, b)
 	word := func(offset uint64) *uint32 { return (*uint32)(unsafe.Pointer(&b[offset])) }
-	return xskRing[T]{word(o.Producer), word(o.Consumer), word(o.Flags), unsafe.Slice((*T)(unsafe.Pointer(&b[o.Desc])), entries)}, nil
+	return ring[T]{word(o.Producer), word(o.Consumer), word(o.Flags), unsafe.Slice((*T)(unsafe.Pointer(&b[o.Desc])), entries)}, nil
 }
 
 // Reset clears the chunks of frames to send, none of which the ring or the device has.
-func (s *Xsk) Reset() {
-	clear(s.memory[:XskFrames*s.Chunk])
-	s.Free, s.held = s.Free[:0], [XskFrames]bool{}
-	for i := range XskFrames {
+func (s *Socket) Reset() {
+	clear(s.memory[:Frames*s.Chunk])
+	s.Free, s.held = s.Free[:0], [Frames]bool{}
+	for i := range Frames {
 		s.Free = append(s.Free, uint64(i*s.Chunk))
 	}
 }
 
 // Idle reports whether neither the ring nor the device has frames.
-func (s *Xsk) Idle() bool {
+func (s *Socket) Idle() bool {
 	s.Reap(func(uint64) {})
-	return len(s.Free) == XskFrames
+	return len(s.Free) == Frames
 }
 
 // Allocate takes a free chunk.
-func (s *Xsk) Allocate() uint64 {
+func (s *Socket) Allocate() uint64 {
 	last := len(s.Free) - 1
 	chunk := s.Free[last]
 	s.Free = s.Free[:last]
@@ -185,20 +185,20 @@ func (s *Xsk) Allocate() uint64 {
 }
 
 // Release makes a chunk free.
-func (s *Xsk) Release(chunk uint64) {
+func (s *Socket) Release(chunk uint64) {
 	if n := s.Number(chunk); s.held[n] {
 		s.held[n], s.Free = false, append(s.Free, chunk)
 	}
 }
 
 // Number returns the number of a chunk.
-func (s *Xsk) Number(chunk uint64) int { return int(chunk) / s.Chunk }
+func (s *Socket) Number(chunk uint64) int { return int(chunk) / s.Chunk }
 
 // Bytes returns a chunk.
-func (s *Xsk) Bytes(chunk uint64) []byte { return s.memory[chunk:][:s.Chunk] }
+func (s *Socket) Bytes(chunk uint64) []byte { return s.memory[chunk:][:s.Chunk] }
 
 // Reap takes back the chunks of frames that the device has sent, and calls f for each.
-func (s *Xsk) Reap(f func(chunk uint64)) {
+func (s *Socket) Reap(f func(chunk uint64)) {
 	consumer, producer := *s.completion.Consumer, atomic.LoadUint32(s.completion.Producer)
 	for ; consumer != producer; consumer++ {
 		chunk := *s.completion.At(consumer)
@@ -209,7 +209,7 @@ func (s *Xsk) Reap(f func(chunk uint64)) {
 }
 
 // Wake makes the kernel send what is in the ring, where it does not do so by itself.
-func (s *Xsk) Wake() error {
+func (s *Socket) Wake() error {
 	if s.ZeroCopy && atomic.LoadUint32(s.Transmit.flags)&unix.XDP_RING_NEED_WAKEUP == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (s *Xsk) Wake() error {
 }
 
 // Invalid returns the number of entries of the ring that the kernel skipped as invalid.
-func (s *Xsk) Invalid() (uint64, error) {
+func (s *Socket) Invalid() (uint64, error) {
 	var statistics unix.XDPStatistics
 	size := uint32(unsafe.Sizeof(statistics))
 	if err := getsockopt(s.fd, unix.XDP_STATISTICS, unsafe.Pointer(&statistics), &size); err != nil {
@@ -231,7 +231,7 @@ func (s *Xsk) Invalid() (uint64, error) {
 }
 
 // Close gives the queue back to the kernel.
-func (s *Xsk) Close() error {
+func (s *Socket) Close() error {
 	errs := []error{unix.Close(s.fd)}
 	for _, b := range append(s.mapped, s.memory) {
 		if b != nil {
