@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/miniotest"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestArchiveOutage(t *testing.T) {
 	s3 := miniotest.Start(t)
 	w := newWorld(t, takeServer(t))
-	w.with(func(o *controllers.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
+	w.with(func(o *kit.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
 	w.modelledBed()
 
 	w.measures("before")

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/report"
 )
@@ -32,11 +32,11 @@ type directory struct {
 func (w *world) archiving() *directory {
 	w.t.Helper()
 	d := &directory{w: w, path: filepath.Join(w.t.TempDir(), "archive")}
-	w.with(func(o *controllers.Options) { o.Archive = w.openArchive(d.path) })
+	w.with(func(o *kit.Options) { o.Archive = w.openArchive(d.path) })
 	return d
 }
 
-func (w *world) openArchive(where string) controllers.Archive {
+func (w *world) openArchive(where string) kit.Archive {
 	w.t.Helper()
 	store, err := archive.Open(where)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -45,10 +45,10 @@ func (w *world) openArchive(where string) controllers.Archive {
 }
 
 // with restarts the operator with other options.
-func (w *world) with(changes ...func(*controllers.Options)) {
+func (w *world) with(changes ...func(*kit.Options)) {
 	w.t.Helper()
 	w.stop()
-	w.change = func(o *controllers.Options) {
+	w.change = func(o *kit.Options) {
 		o.ArchiveRetry, o.Sweep = 200*time.Millisecond, 200*time.Millisecond
 		for _, change := range changes {
 			change(o)
@@ -305,7 +305,7 @@ func archiveAwayRestart(w *world) {
 
 // deafArchive is a real archive whose first answers are lost on the way.
 type deafArchive struct {
-	controllers.Archive
+	kit.Archive
 	puts atomic.Int32
 }
 
@@ -320,7 +320,7 @@ func (d *deafArchive) Put(ctx context.Context, document *report.Document) (v1alp
 func archiveAnswerLost(w *world) {
 	d := &directory{w: w, path: w.t.TempDir()}
 	deaf := &deafArchive{Archive: w.openArchive(d.path)}
-	w.with(func(o *controllers.Options) { o.Archive = deaf })
+	w.with(func(o *kit.Options) { o.Archive = deaf })
 	w.modelledBed()
 	w.measures("b")
 	w.archived("b")
@@ -356,7 +356,7 @@ func archiveConflict(w *world) {
 func archiveNotAnyMore(w *world) {
 	_, b := w.outOfReach()
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
-	w.with(func(o *controllers.Options) { o.Archive = nil })
+	w.with(func(o *kit.Options) { o.Archive = nil })
 	w.vanishes(b)
 }
 

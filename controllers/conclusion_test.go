@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/benchmarks"
+	"nodrop.dev/nodrop/controllers/kit"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -65,8 +67,8 @@ func TestPhaseIsUnderstood(t *testing.T) {
 	} {
 		t.Run(string(phase), func(t *testing.T) {
 			b := inPhase(phase)
-			summarize(b, noon)
-			summarize(b, noon)
+			kit.Summarize(b, noon)
+			kit.Summarize(b, noon)
 			if got := kstatus(t, b); got != want.status {
 				t.Errorf("kstatus %s, want %s", got, want.status)
 			}
@@ -95,11 +97,11 @@ func TestStalledBenchmark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := inPhase(v1alpha1.PhaseQueued)
 			is := func(at time.Time) status.Status {
-				summarize(b, at)
+				kit.Summarize(b, at)
 				return kstatus(t, b)
 			}
 			set := func(at time.Time, status metav1.ConditionStatus, reason string) {
-				setCondition(&b.Status.Conditions, at, 1, metav1.Condition{Type: tc.kind, Status: status, Reason: reason, Message: "why"})
+				kit.SetCondition(&b.Status.Conditions, at, 1, metav1.Condition{Type: tc.kind, Status: status, Reason: reason, Message: "why"})
 			}
 			// For an hour the benchmark has waited for something else.
 			set(noon.Add(-time.Hour), metav1.ConditionFalse, v1alpha1.ReasonQueued)
@@ -113,18 +115,18 @@ func TestStalledBenchmark(t *testing.T) {
 			want := status.InProgressStatus
 			if tc.stalls {
 				want = status.FailedStatus
-				if wake := summarize(b, noon.Add(20*time.Second)); wake != 40*time.Second {
+				if wake := kit.Summarize(b, noon.Add(20*time.Second)); wake != 40*time.Second {
 					t.Errorf("reconciled again after %s, want 40s", wake)
 				}
 			}
-			for _, later := range []time.Duration{stallAfter, 2 * stallAfter} {
+			for _, later := range []time.Duration{kit.StallAfter, 2 * kit.StallAfter} {
 				if got := is(noon.Add(later)); got != want {
 					t.Errorf("after %s %s, want %s", later, got, want)
 				}
 			}
 			b.Status.Phase, b.Status.TestBedName = v1alpha1.PhasePreparing, "bed"
 			set(noon, metav1.ConditionTrue, "Good")
-			if got := is(noon.Add(3 * stallAfter)); got != status.InProgressStatus || says(b.Status.Conditions)[v1alpha1.ConditionStalled] != "" {
+			if got := is(noon.Add(3 * kit.StallAfter)); got != status.InProgressStatus || says(b.Status.Conditions)[v1alpha1.ConditionStalled] != "" {
 				t.Errorf("after it went on %s, %v", got, says(b.Status.Conditions))
 			}
 		})
@@ -156,10 +158,10 @@ func TestBedIsUnderstood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed", Generation: 1}}
 			bed.Status.ObservedGeneration, bed.Status.Conditions = 1, tc.conditions
-			for at, want := range map[time.Duration]status.Status{0: tc.now, stallAfter: tc.later} {
+			for at, want := range map[time.Duration]status.Status{0: tc.now, kit.StallAfter: tc.later} {
 				bed := bed.DeepCopy()
-				summarizeBed(bed, noon)
-				summarizeBed(bed, noon.Add(at))
+				kit.SummarizeBed(bed, noon)
+				kit.SummarizeBed(bed, noon.Add(at))
 				if got := kstatus(t, bed); got != want {
 					t.Errorf("after %s %s, want %s", at, got, want)
 				}
@@ -227,7 +229,7 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 			if tc.before[leased] == "True BedLeased" {
 				b.Status.TestBedName = "bed"
 			}
-			s := newScope(b, noon, newTimers())
+			s := kit.NewScope(b, noon, kit.NewTimers())
 			for kind, said := range tc.before {
 				var status, reason string
 				for i := range said {
@@ -235,17 +237,17 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 						status, reason = said[:i], said[i+1:]
 					}
 				}
-				s.set(kind, metav1.ConditionStatus(status), reason, "before")
+				s.Set(kind, metav1.ConditionStatus(status), reason, "before")
 			}
-			summarize(b, noon)
-			s.end(tc.outcome, tc.kind, tc.reason, "why it ended")
+			kit.Summarize(b, noon)
+			s.End(tc.outcome, tc.kind, tc.reason, "why it ended")
 			if tc.left {
-				s.cleaned(metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, "pods are left")
+				benchmarks.Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, "pods are left")
 			} else {
-				s.cleaned(metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing is left")
+				benchmarks.Cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing is left")
 			}
-			s.finish()
-			summarize(b, noon)
+			benchmarks.Finish(s)
+			kit.Summarize(b, noon)
 
 			want := map[string]string{v1alpha1.ConditionSucceeded: "False " + string(tc.outcome), v1alpha1.ConditionStalled: "True " + string(tc.outcome)}
 			if tc.outcome == v1alpha1.PhasePassed {

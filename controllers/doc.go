@@ -1,6 +1,7 @@
-// Package controllers is the operator: it leases beds to benchmarks one after the
+// Package controllers sets up the operator: it leases beds to benchmarks one after the
 // other, creates device, traffic pods and runner in the lab's namespace, follows
-// the measurement, and removes everything again.
+// the measurement, and removes everything again. Each controller is a package of its own below,
+// on top of package kit.
 //
 // A Reconcile is a list of phases, each in a file of its own. They keep no state
 // between them: everything is derived from objects of the API, so that the operator

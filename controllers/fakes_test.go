@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -47,11 +47,11 @@ type fakeRunner struct {
 	starts int
 }
 
-var _ controllers.RunnerClient = (*fakeRunners)(nil)
+var _ kit.RunnerClient = (*fakeRunners)(nil)
 
 func newFakeRunners() *fakeRunners { return &fakeRunners{runners: map[string]*fakeRunner{}} }
 
-func (f *fakeRunners) reach(target controllers.RunnerTarget) (*fakeRunner, error) {
+func (f *fakeRunners) reach(target kit.RunnerTarget) (*fakeRunner, error) {
 	if len(target.Certificate.Cert) == 0 || len(target.Certificate.CA) == 0 {
 		return nil, errors.New("the operator has no certificate")
 	}
@@ -87,7 +87,7 @@ func (r *fakeRunner) log() []v1alpha1.ResultRow {
 	})
 }
 
-func (f *fakeRunners) State(ctx context.Context, target controllers.RunnerTarget, after int) (runner.Answer, error) {
+func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after int) (runner.Answer, error) {
 	if err := f.hangs(ctx, target.ServerName); err != nil {
 		return runner.Answer{}, err
 	}
@@ -107,7 +107,7 @@ func (f *fakeRunners) State(ctx context.Context, target controllers.RunnerTarget
 	return answer, nil
 }
 
-func (f *fakeRunners) Begin(_ context.Context, target controllers.RunnerTarget, rows []v1alpha1.ResultRow) error {
+func (f *fakeRunners) Begin(_ context.Context, target kit.RunnerTarget, rows []v1alpha1.ResultRow) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, err := f.reach(target)

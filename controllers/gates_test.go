@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/gate"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
@@ -194,7 +194,7 @@ func gatesWithoutArchive(w *world) {
 	w.Expect(c.Status).To(Equal(metav1.ConditionUnknown))
 	w.Eventually(func() *v1alpha1.BedLease { return w.bed("sim").Status.Lease }).Should(BeNil())
 	w.Expect(w.benchmark("nightly").Status.Phase).To(Equal(v1alpha1.PhaseCleaningUp))
-	w.impatient(func(d *controllers.Deadlines) { d.Baseline = short })
+	w.impatient(func(d *kit.Deadlines) { d.Baseline = short })
 	b := w.reaches("nightly", v1alpha1.PhaseInconclusive)
 	w.Expect(b.Status.Gates[0].Verdict).To(Equal(v1alpha1.GateInconclusive))
 	w.Expect(gatesPassed(b).Reason).To(Equal(v1alpha1.ReasonGateInconclusive))

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/miniotest"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestMadeAnewFromGit(t *testing.T) {
 	s3 := miniotest.Start(t)
 	w := newWorld(t, takeServer(t), func(w *world) { w.setClock("2027-01-01T01:59:00Z") })
-	w.with(func(o *controllers.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
+	w.with(func(o *kit.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
 	git := func() []client.Object {
 		return []client.Object{configMap("model", "model.csv", table), modelled("sim"), profile(),
 			nightly(func(s *v1alpha1.BenchmarkScheduleSpec) {

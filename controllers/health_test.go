@@ -17,6 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/controllers/notifications"
+	"nodrop.dev/nodrop/controllers/reservations"
+	"nodrop.dev/nodrop/controllers/schedules"
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
@@ -102,20 +106,20 @@ func TestHealth(t *testing.T) {
 		v1alpha1.PhaseInvalid: status.FailedStatus, v1alpha1.PhaseAborted: status.FailedStatus, v1alpha1.PhaseError: status.FailedStatus,
 	} {
 		b := inPhase(phase)
-		summarize(b, noon)
+		kit.Summarize(b, noon)
 		add("Benchmark "+string(phase), want, b)
 	}
 	edited := inPhase(v1alpha1.PhasePassed)
-	summarize(edited, noon)
+	kit.Summarize(edited, noon)
 	edited.Generation = 2
 	add("Benchmark edited", status.InProgressStatus, edited)
 	fresh := inPhase("")
 	fresh.Status.ObservedGeneration = -1
 	add("Benchmark fresh", status.InProgressStatus, fresh)
 	stuckOne := inPhase(v1alpha1.PhaseQueued)
-	setCondition(&stuckOne.Status.Conditions, noon, 1, metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotAccepted, Message: "why"})
-	summarize(stuckOne, noon)
-	summarize(stuckOne, noon.Add(2*stallAfter))
+	kit.SetCondition(&stuckOne.Status.Conditions, noon, 1, metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotAccepted, Message: "why"})
+	kit.Summarize(stuckOne, noon)
+	kit.Summarize(stuckOne, noon.Add(2*kit.StallAfter))
 	add("Benchmark stuck", status.FailedStatus, stuckOne)
 
 	bed := func(reason string, holds bool, after time.Duration) *v1alpha1.TestBed {
@@ -126,17 +130,17 @@ func TestHealth(t *testing.T) {
 			if holds {
 				state = metav1.ConditionTrue
 			}
-			setCondition(&b.Status.Conditions, noon, 1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: state, Reason: reason, Message: "why"})
+			kit.SetCondition(&b.Status.Conditions, noon, 1, metav1.Condition{Type: v1alpha1.ConditionReady, Status: state, Reason: reason, Message: "why"})
 		}
-		summarizeBed(b, noon)
-		summarizeBed(b, noon.Add(after))
+		kit.SummarizeBed(b, noon)
+		kit.SummarizeBed(b, noon.Add(after))
 		return b
 	}
 	add("TestBed fresh", status.InProgressStatus, bed("", false, 0))
 	add("TestBed ready", status.CurrentStatus, bed(v1alpha1.ReasonBedReady, true, 0))
 	add("TestBed invalid for a moment", status.InProgressStatus, bed(v1alpha1.ReasonBedInvalid, false, 0))
-	add("TestBed invalid", status.FailedStatus, bed(v1alpha1.ReasonBedInvalid, false, 2*stallAfter))
-	add("TestBed quarantined", status.FailedStatus, bed(v1alpha1.ReasonBedQuarantined, false, 2*stallAfter))
+	add("TestBed invalid", status.FailedStatus, bed(v1alpha1.ReasonBedInvalid, false, 2*kit.StallAfter))
+	add("TestBed quarantined", status.FailedStatus, bed(v1alpha1.ReasonBedQuarantined, false, 2*kit.StallAfter))
 	add("TestBed deleted", status.InProgressStatus, bed(v1alpha1.ReasonBedDeleted, false, 0))
 
 	for name, of := range map[string]struct {
@@ -149,7 +153,7 @@ func TestHealth(t *testing.T) {
 	} {
 		s := &v1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Name: "s", Generation: 1}}
 		s.Status.ObservedGeneration = 1
-		(&timetable{BenchmarkSchedule: s, now: noon}).ready(of.state, of.reason, "why")
+		(&schedules.Timetable{BenchmarkSchedule: s, Now: noon}).Ready(of.state, of.reason, "why")
 		add("BenchmarkSchedule "+name, of.want, s)
 	}
 	for reason, want := range map[string]status.Status{
@@ -157,7 +161,7 @@ func TestHealth(t *testing.T) {
 		v1alpha1.ReasonSecretUnreadable: status.FailedStatus, v1alpha1.ReasonSinkInvalid: status.FailedStatus,
 	} {
 		s := &v1alpha1.NotificationSink{ObjectMeta: metav1.ObjectMeta{Name: "s", Generation: 1}}
-		showSink(s, reason, "why", noon)
+		notifications.ShowSink(s, reason, "why", noon)
 		add("NotificationSink "+reason, want, s)
 	}
 	for name, of := range map[string]struct {
@@ -243,6 +247,6 @@ func reservedAt(now time.Time, bed string) *v1alpha1.Reservation {
 		Namespaces: map[string]*corev1.Namespace{"team": {ObjectMeta: metav1.ObjectMeta{Name: "team"}}},
 	}
 	cal := reservation.NewCalendar(lab, reservation.Span{From: now, Until: now.Add(reservation.Horizon)})
-	showReservation(r, bookings{Calendar: cal}, now)
+	reservations.ShowReservation(r, reservations.Bookings{Calendar: cal}, now)
 	return r
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/quotas"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kueuetest"
 	"nodrop.dev/nodrop/internal/operator"
@@ -99,14 +99,14 @@ func byQueue(b *v1alpha1.Benchmark) {
 func (w *world) twoBeds() {
 	w.t.Helper()
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("one"), modelled("two"), profile())
-	w.ready("one")
-	w.ready("two")
+	w.Ready("one")
+	w.Ready("two")
 }
 
 func (w *world) workloads() []unstructured.Unstructured {
 	w.t.Helper()
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(controllers.NewWorkload().GroupVersionKind())
+	list.SetGroupVersionKind(quotas.NewWorkload().GroupVersionKind())
 	w.Expect(w.c.List(context.Background(), list)).To(Succeed())
 	return list.Items
 }
@@ -249,7 +249,7 @@ func preemptedWhileItWaits(w *world) {
 	// Kueue prefers to preempt what runs on no bed.
 	w.Eventually(func() int64 { return w.priority("running") }).Should(BeNumerically(">", 1000))
 	create(w.t, w.c, modelled("other"))
-	w.ready("other")
+	w.Ready("other")
 	create(w.t, w.c, benchmark("urgent", "other", byQueue, withPriority(50)))
 	w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Eventually(func() string { return w.quotaOf("waiting") }).Should(ContainSubstring("Kueue evicted the benchmark before it had a bed (Preempted)"))
@@ -283,7 +283,7 @@ func classOfTheLab(w *world) {
 	w.Eventually(func() int64 { return w.priority("waiting") }).Should(BeEquivalentTo(-10))
 
 	create(w.t, w.c, modelled("other"))
-	w.ready("other")
+	w.Ready("other")
 	create(w.t, w.c, benchmark("urgent", "other", byQueue, inClass("release")))
 	w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Eventually(func() string { return w.quotaOf("waiting") }).Should(ContainSubstring("Kueue evicted the benchmark before it had a bed (Preempted)"))

@@ -29,6 +29,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/operator"
 )
@@ -49,7 +50,7 @@ type fakeBench struct {
 	ready map[string]time.Time
 }
 
-var _ controllers.Bench = (*fakeBench)(nil)
+var _ kit.Bench = (*fakeBench)(nil)
 
 func (f *fakeBench) Run(_ context.Context, b *v1alpha1.Benchmark) (v1alpha1.BenchmarkPhase, time.Duration, error) {
 	f.mu.Lock()
@@ -163,7 +164,7 @@ func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labR
 	if err != nil {
 		return labReport{}, err
 	}
-	err = controllers.SetupWithManager(mgr, controllers.Options{
+	err = controllers.SetupWithManager(mgr, kit.Options{
 		Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: size.run}, Now: time.Now,
 	})
 	if err != nil {

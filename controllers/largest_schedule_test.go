@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/schedules"
 )
 
 // TestLargestSchedule bounds the status of a schedule with thousands of benchmarks.
@@ -22,22 +23,22 @@ func TestLargestSchedule(t *testing.T) {
 		Effective: &v1alpha1.EffectiveSchedule{Schedule: longest("0", 253), TimeZone: zone, Since: now}, Firing: &v1alpha1.Firing{ScheduleTime: now},
 		LastScheduleTime: &now, NextScheduleTime: &now, LastSuccessfulTime: &now,
 	}
-	table := &timetable{BenchmarkSchedule: s, before: s.DeepCopy(), now: now.Time}
+	table := &schedules.Timetable{BenchmarkSchedule: s, Before: s.DeepCopy(), Now: now.Time}
 	add := func(firing time.Time, phase v1alpha1.BenchmarkPhase) {
 		for i := range 3000 {
 			b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: longest(fmt.Sprint("b", i), 253), UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
 			b.Labels = map[string]string{v1alpha1.LabelSchedule: s.Name, v1alpha1.LabelFiring: firing.Format("20060102-1504")}
 			b.Status.Phase = phase
-			table.made = append(table.made, b)
+			table.Made = append(table.Made, b)
 			if !phase.Finished() {
-				table.active = append(table.active, b)
+				table.Active = append(table.Active, b)
 			}
 		}
 	}
 	add(at.Add(-time.Hour), v1alpha1.PhaseInconclusive)
 	add(at, v1alpha1.PhaseRunning)
-	table.record()
-	table.ready(metav1.ConditionFalse, v1alpha1.ReasonWaitingForEarlier, strings.Repeat("m", 5000))
+	table.Record()
+	table.Ready(metav1.ConditionFalse, v1alpha1.ReasonWaitingForEarlier, strings.Repeat("m", 5000))
 	text, err := json.Marshal(s.Status)
 	if err != nil {
 		t.Fatal(err)

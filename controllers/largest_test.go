@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/results"
 	"nodrop.dev/nodrop/internal/pki"
@@ -143,7 +144,7 @@ func TestLargestObjects(t *testing.T) {
 	}
 
 	// Rows of every kind, in every test and variant.
-	s := newScope(b, time.Now(), newTimers())
+	s := kit.NewScope(b, time.Now(), kit.NewTimers())
 	var summary v1alpha1.ResultSummary
 	for kind, row := range largestRows() {
 		l, err := results.Open(b, nil)
@@ -197,13 +198,13 @@ func TestLargestObjects(t *testing.T) {
 	}
 
 	// The status, with every condition and every text at its longest.
-	s.Status.Results, s.Status.Message = &summary, bounded(strings.Repeat("m", 5000))
+	s.Status.Results, s.Status.Message = &summary, kit.Bounded(strings.Repeat("m", 5000))
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionBedLeased, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady,
 		v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp, "Succeeded", "Reconciling", "Stalled"} {
-		s.set(kind, metav1.ConditionFalse, v1alpha1.ReasonAnswerRefused, strings.Repeat("m", 5000))
+		s.Set(kind, metav1.ConditionFalse, v1alpha1.ReasonAnswerRefused, strings.Repeat("m", 5000))
 	}
 	s.Status.Progress = &v1alpha1.Progress{Summary: strings.Repeat("s", 256), Trial: strings.Repeat("t", 256)}
-	s.Status.Message = bounded(s.Status.Message)
+	s.Status.Message = kit.Bounded(s.Status.Message)
 	summary.Archive = &v1alpha1.ArchiveReference{URL: strings.Repeat("u", 1024), SHA256: strings.Repeat("a", 64)}
 	see("Benchmark status", &s.Status)
 	if n := largest["Benchmark status"]; n > 32<<10 {
@@ -214,7 +215,7 @@ func TestLargestObjects(t *testing.T) {
 	for i := range noise {
 		noise[i] = ' ' + noise[i]%95
 	}
-	table := func(i int) string { return string(noise[i*maxTable : (i+1)*maxTable]) }
+	table := func(i int) string { return string(noise[i*kit.MaxTable : (i+1)*kit.MaxTable]) }
 	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{HostsPerPort: 4096}
 	settings, run := lab.Settings{Namespace: "nodrop-lab", Image: "nodrop:test", DeviceImage: "nodrop-device:test"}, lab.RunOf(b)
 	agents := lab.Agents(bed)
@@ -258,7 +259,7 @@ func TestLargestObjects(t *testing.T) {
 
 	status := v1alpha1.TestBedStatus{Calibration: largestEnvironment().Calibration, Lease: &v1alpha1.BedLease{Holder: strings.Repeat("h", 317), UID: run.UID}}
 	for range 4 {
-		status.Conditions = append(status.Conditions, metav1.Condition{Type: "Ready", Message: bounded(strings.Repeat("m", 5000))})
+		status.Conditions = append(status.Conditions, metav1.Condition{Type: "Ready", Message: kit.Bounded(strings.Repeat("m", 5000))})
 	}
 	see("TestBed status", &status)
 

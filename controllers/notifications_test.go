@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/notify"
 )
 
@@ -93,18 +93,18 @@ func (r *receiver) events() []string {
 }
 
 // reach lets the operators that are started from now on send to receivers.
-func reach(receivers ...*receiver) func(*controllers.Options) {
+func reach(receivers ...*receiver) func(*kit.Options) {
 	guard := notify.Guard{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	roots := x509.NewCertPool()
 	for _, r := range receivers {
 		guard.Hosts = append(guard.Hosts, strings.TrimPrefix(r.URL, "https://"))
 		roots.AddCert(r.Certificate())
 	}
-	return func(o *controllers.Options) { o.Notify = notify.NewSender(guard, roots) }
+	return func(o *kit.Options) { o.Notify = notify.NewSender(guard, roots) }
 }
 
 // restart replaces the operator by one with other options.
-func (w *world) restart(change func(*controllers.Options)) {
+func (w *world) restart(change func(*kit.Options)) {
 	w.t.Helper()
 	w.stop()
 	w.change = change

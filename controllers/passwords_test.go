@@ -56,7 +56,7 @@ func TestPasswords(t *testing.T) {
 	change(secretWord + " with spaces")
 	unready("key peer of Secret bgp: the password has a character that configurations do not hold")
 	change(secretWord + "\n")
-	w.ready("frr")
+	w.Ready("frr")
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 
 	var secrets corev1.SecretList

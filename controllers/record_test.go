@@ -18,7 +18,7 @@ import (
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/metrics/recorder"
 	"nodrop.dev/nodrop/internal/metrics/spool"
@@ -42,7 +42,7 @@ type labRecorder struct {
 }
 
 // recording restarts the operator with a recorder that is away.
-func (w *world) recording(changes ...func(*controllers.Options)) *labRecorder {
+func (w *world) recording(changes ...func(*kit.Options)) *labRecorder {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -59,8 +59,8 @@ func (w *world) recording(changes ...func(*controllers.Options)) *labRecorder {
 	}
 	w.Expect(r.keeper.Ensure(w.t.Context())).To(Succeed())
 	w.t.Cleanup(r.goesAway)
-	rowsOnly := func(o *controllers.Options) { o.Metrics, o.BedSeries = r.keeper, time.Hour }
-	w.with(append([]func(*controllers.Options){rowsOnly}, changes...)...)
+	rowsOnly := func(o *kit.Options) { o.Metrics, o.BedSeries = r.keeper, time.Hour }
+	w.with(append([]func(*kit.Options){rowsOnly}, changes...)...)
 	return r
 }
 
@@ -157,7 +157,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func (w *world) inArchive(o *controllers.Options) { o.Archive = w.openArchive(w.t.TempDir()) }
+func (w *world) inArchive(o *kit.Options) { o.Archive = w.openArchive(w.t.TempDir()) }
 
 func recordRows(w *world) {
 	r := w.recording(w.inArchive)
@@ -242,7 +242,7 @@ func recordLater(w *world) {
 
 func recordRefused(w *world) {
 	f := &fakeMetrics{err: status.Error(codes.InvalidArgument, "reading points: no")}
-	w.with(w.inArchive, func(o *controllers.Options) { o.Metrics = f })
+	w.with(w.inArchive, func(o *kit.Options) { o.Metrics = f })
 	w.modelledBed()
 	w.measures("b")
 	c := w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonPointsRefused)
@@ -270,7 +270,7 @@ func recordMany(w *world) {
 // recordBeds follows a bed while one benchmark has it and another one waits, and while the
 // recorder is away.
 func recordBeds(w *world) {
-	r := w.recording(func(o *controllers.Options) { o.BedSeries = 50 * time.Millisecond })
+	r := w.recording(func(o *kit.Options) { o.BedSeries = 50 * time.Millisecond })
 	r.comesBack()
 	w.modelledBed()
 	is := func(holder string, parts ...string) {

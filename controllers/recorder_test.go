@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -35,7 +35,7 @@ func (f *fakeMetrics) Sample(context.Context, [][]byte) error { return f.err }
 // A runner gets access to the recorder, and when its run began.
 func TestRunnersGetTheRecorder(t *testing.T) {
 	f := &fakeMetrics{access: &runner.Recorder{Address: "10.96.0.7:7446", CA: []byte("ca"), Cert: []byte("cert"), Key: []byte("key"), IntervalMilliseconds: 500}}
-	w := newWorld(t, startServer(t), func(w *world) { w.change = func(o *controllers.Options) { o.Metrics = f } })
+	w := newWorld(t, startServer(t), func(w *world) { w.change = func(o *kit.Options) { o.Metrics = f } })
 	w.measuringOnModel()
 	cfg, b := w.runnerConfig("b"), w.benchmark("b")
 	w.Expect(cfg.Recorder).To(Equal(f.access))
@@ -46,7 +46,7 @@ func TestRunnersGetTheRecorder(t *testing.T) {
 // A run goes on without a recorder that cannot be reached.
 func TestARunWithoutItsRecorder(t *testing.T) {
 	f := &fakeMetrics{err: errors.New("services \"nodrop-recorder\" not found")}
-	w := newWorld(t, startServer(t), func(w *world) { w.change = func(o *controllers.Options) { o.Metrics = f } })
+	w := newWorld(t, startServer(t), func(w *world) { w.change = func(o *kit.Options) { o.Metrics = f } })
 	b := w.measuringOnModel()
 	w.Expect(f.asked.Load()).To(Equal(string(b.UID)))
 	w.Expect(w.runnerConfig("b").Recorder).To(BeNil())

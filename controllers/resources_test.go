@@ -74,7 +74,7 @@ func (w *world) lacks(bed, benchmark, want string) {
 		Should(And(HavePrefix("waits for bed "+bed+", which is not ready: "), ContainSubstring(want)))
 }
 
-func (w *world) ready(bed string) {
+func (w *world) Ready(bed string) {
 	w.t.Helper()
 	w.Eventually(func() bool {
 		return meta.IsStatusConditionTrue(w.bed(bed).Status.Conditions, v1alpha1.ConditionReady)
@@ -92,7 +92,7 @@ func unequippedNode(w *world) {
 	w.offers(node, "intel.com/dut_p1", "1", "intel.com/dut_p2", "1", "cpu", "4", "hugepages-1Gi", "4Gi")
 	w.lacks("cards", "b", "node spare-1 has 4 processors for pods, and the traffic pod needs 4.9")
 	w.offers(node, "intel.com/dut_p1", "1", "intel.com/dut_p2", "1", "cpu", "8", "hugepages-1Gi", "4Gi")
-	w.ready("cards")
+	w.Ready("cards")
 }
 
 func unknownTemplate(w *world) {
@@ -113,5 +113,5 @@ func unknownTemplate(w *world) {
 	}
 	create(w.t, w.c, template)
 	w.t.Cleanup(func() { w.Expect(w.c.Delete(context.Background(), template)).To(Succeed()) })
-	w.ready("claims")
+	w.Ready("claims")
 }

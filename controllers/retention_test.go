@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 )
 
 // TestRetention deletes benchmarks some time after their end.
@@ -49,7 +49,7 @@ func retentionOwn(w *world) {
 }
 
 // lab30m is a lab's default.
-func lab30m(o *controllers.Options) {
+func lab30m(o *kit.Options) {
 	ttl := 30 * time.Minute
 	o.TimeToLive = &ttl
 }

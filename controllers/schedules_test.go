@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 )
 
 // TestSchedules fires schedules on a real API server by a clock that the test sets. Where
@@ -48,7 +48,7 @@ func TestSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.run(newWorld(t, server, func(w *world) {
-				w.change = func(o *controllers.Options) { o.Sweep = 50 * time.Millisecond }
+				w.change = func(o *kit.Options) { o.Sweep = 50 * time.Millisecond }
 				w.setClock(tc.clock)
 			}))
 		})

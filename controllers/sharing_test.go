@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/labpage"
 )
 
@@ -169,11 +169,11 @@ func ordersAlike(w *world) {
 	var benchmarks v1alpha1.BenchmarkList
 	w.Expect(w.c.List(w.t.Context(), &beds)).To(Succeed())
 	w.Expect(w.c.List(w.t.Context(), &benchmarks)).To(Succeed())
-	lab, err := controllers.ReadLineupInput(w.t.Context(), w.c, beds.Items, benchmarks.Items)
+	lab, err := allocation.ReadLineupInput(w.t.Context(), w.c, beds.Items, benchmarks.Items)
 	w.Expect(err).NotTo(HaveOccurred())
 	lab.Now = now()
 	var lineup []string
-	for _, p := range controllers.Lineup(lab) {
+	for _, p := range allocation.Lineup(lab) {
 		lineup = append(lineup, p.Benchmark.Name)
 	}
 	w.Expect(lineup).To(Equal([]string{"release", "plain", "nightly"}))
@@ -184,7 +184,7 @@ func ordersAlike(w *world) {
 		return authorizer.DecisionAllow, "", nil
 	})}
 	page := labpage.New(labpage.Options{
-		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: controllers.OrderFrom(w.c, controllers.LineupInput{}, now), Log: logr.Discard(),
+		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: allocation.OrderFrom(w.c, allocation.LineupInput{}, now), Log: logr.Discard(),
 	})
 	answer := httptest.NewRecorder()
 	page.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "/benchmarks?view=waiting", nil))

@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
 // straySweep removes objects of runs that have no bed any more. An operator that was
 // replaced can have asked for a pod just before, which appears after the next operator
 // has cleaned up; no event reports that.
-type straySweep struct{ base }
+type straySweep struct{ kit.Base }
 
 // NeedLeaderElection is true: only one operator sweeps.
 func (s *straySweep) NeedLeaderElection() bool { return true }
@@ -38,7 +39,7 @@ func (s *straySweep) Start(ctx context.Context) error {
 		default:
 			pause = min(2*pause, s.Sweep)
 		}
-		if !sleep(ctx, pause) {
+		if !kit.Sleep(ctx, pause) {
 			return nil
 		}
 	}
@@ -52,7 +53,7 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 	}
 	var errs []error
 	for run := range strays {
-		still, err := s.sweep(ctx, run)
+		still, err := s.RemoveRun(ctx, run)
 		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", run.UID, "attempt", run.Attempt, "left", still)
 		errs = append(errs, err)
 		left = left || still != ""
@@ -64,7 +65,7 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 // one. The order matters: a run has its lease before its first object, so that an object
 // without a lease, listed earlier, was left behind.
 func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
-	objects, err := s.objectsOf(ctx, client.HasLabels{lab.LabelUID})
+	objects, err := s.ObjectsOf(ctx, client.HasLabels{lab.LabelUID})
 	if err != nil || len(objects) == 0 {
 		return nil, err
 	}
@@ -74,12 +75,12 @@ func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
 		runs[lab.Run{UID: labels[lab.LabelUID], Attempt: lab.AttemptOf(labels)}] = true
 	}
 	var beds v1alpha1.TestBedList
-	if err := s.live.List(ctx, &beds); err != nil {
+	if err := s.Live.List(ctx, &beds); err != nil {
 		return nil, fmt.Errorf("listing test beds: %w", err)
 	}
 	for i := range beds.Items {
 		if lease := beds.Items[i].Status.Lease; lease != nil {
-			delete(runs, runOf(lease))
+			delete(runs, kit.RunOf(lease))
 		}
 	}
 	if len(runs) == 0 {

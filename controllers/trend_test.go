@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/report"
@@ -41,7 +41,7 @@ func (w *world) nightly(rows ...v1alpha1.ResultRow) *v1alpha1.Benchmark {
 // run on. The operator names them when the benchmark has run again.
 func trendRegressed(w *world) {
 	d := &directory{w: w, path: filepath.Join(w.t.TempDir(), "archive")}
-	points := w.recording(func(o *controllers.Options) { o.Archive = w.openArchive(d.path) })
+	points := w.recording(func(o *kit.Options) { o.Archive = w.openArchive(d.path) })
 	points.comesBack()
 	w.modelledBed()
 	first := w.nightly(rate(64, 1_000_000), rate(128, 800_000))

@@ -150,7 +150,7 @@ func serverFails(w *world) {
 		},
 	}
 	w.Expect(w.c.Status().Update(w.t.Context(), pod)).To(Succeed())
-	w.late("agent-0: CrashLoopBackOff: port p1 has no card")
+	w.Late("agent-0: CrashLoopBackOff: port p1 has no card")
 }
 
 func installerWaits(w *world) {
@@ -163,11 +163,11 @@ func installerWaits(w *world) {
 	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{waiting("install", "ErrImageNeverPull", "nodrop:test is not present")}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("agent", "PodInitializing", ""), waiting("trex", "PodInitializing", "")}
 	w.Expect(w.c.Status().Update(w.t.Context(), pod)).To(Succeed())
-	w.late("agent-0: ErrImageNeverPull: nodrop:test is not present")
+	w.Late("agent-0: ErrImageNeverPull: nodrop:test is not present")
 }
 
-// late lets the time for the traffic pods pass, and expects the reason in the status.
-func (w *world) late(words string) {
+// Late lets the time for the traffic pods pass, and expects the reason in the status.
+func (w *world) Late(words string) {
 	w.t.Helper()
 	w.Eventually(func() string {
 		return w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficStarting).Message

@@ -24,6 +24,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
@@ -190,9 +191,9 @@ type world struct {
 	// asked is the number of times that the operator has read its clock.
 	asked atomic.Int64
 	// deadlines of the operators that are started from now on.
-	deadlines controllers.Deadlines
+	deadlines kit.Deadlines
 	// change adds to the options of the operators that are started from now on.
-	change func(*controllers.Options)
+	change func(*kit.Options)
 	// crowded lets several operators act at once.
 	crowded bool
 	// requests counts the operator's requests to the API server; nil counts nothing.
@@ -222,7 +223,7 @@ func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 	t.Helper()
 	w := &world{
 		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
-		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: controllers.DefaultDeadlines(), counts: opmetrics.NewOperator(),
+		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: kit.DefaultDeadlines(), counts: opmetrics.NewOperator(),
 		recheck: 200 * time.Millisecond, refresh: 100 * time.Millisecond,
 	}
 	w.SetDefaultEventuallyTimeout(patience)
@@ -247,7 +248,7 @@ func (w *world) startOperator() (stop func()) {
 		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded, Kueue: w.kueue,
 	})
 	w.Expect(err).NotTo(HaveOccurred())
-	options := controllers.Options{
+	options := kit.Options{
 		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy, Counts: w.counts,
 		Now: func() time.Time {
 			w.asked.Add(1)
@@ -282,7 +283,7 @@ func run(t *testing.T, mgr ctrl.Manager) (stop func()) {
 
 // impatient replaces the operator by one with other deadlines: a case that waits for
 // one makes it short, and leaves the others as long as they are.
-func (w *world) impatient(change func(*controllers.Deadlines)) {
+func (w *world) impatient(change func(*kit.Deadlines)) {
 	w.t.Helper()
 	w.stop()
 	change(&w.deadlines)
@@ -292,10 +293,10 @@ func (w *world) impatient(change func(*controllers.Deadlines)) {
 // short is a deadline that a case waits for.
 const short = 400 * time.Millisecond
 
-func shortDevice(d *controllers.Deadlines)  { d.Device = short }
-func shortTraffic(d *controllers.Deadlines) { d.Traffic = short }
-func shortRunner(d *controllers.Deadlines)  { d.Runner = short }
-func shortCleanUp(d *controllers.Deadlines) { d.CleanUp = short }
+func shortDevice(d *kit.Deadlines)  { d.Device = short }
+func shortTraffic(d *kit.Deadlines) { d.Traffic = short }
+func shortRunner(d *kit.Deadlines)  { d.Runner = short }
+func shortCleanUp(d *kit.Deadlines) { d.CleanUp = short }
 
 // pass lets the operator's clock jump.
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }

@@ -20,7 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/labpage"
@@ -80,7 +80,7 @@ need the archive, and are on the page of the operator only.`,
 		}
 		page := labpage.New(labpage.Options{
 			Reader: caches, Results: c, Access: access, Base: labpage.NewSecretBase(), LabNamespace: labNamespace, Now: time.Now, Log: log,
-			Order: controllers.OrderFrom(c, controllers.LineupInput{}, time.Now),
+			Order: allocation.OrderFrom(c, allocation.LineupInput{}, time.Now),
 		})
 		return servePage(ctx, cmd, page, port)
 	}

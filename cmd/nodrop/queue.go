@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/cluster"
 	"nodrop.dev/nodrop/internal/hint"
 	"nodrop.dev/nodrop/internal/team"
@@ -57,7 +57,7 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 			return err
 		}
 		lab.Now = time.Now()
-		v := queueView{places: controllers.Lineup(lab), beds: lab.Beds, partial: partial, now: lab.Now}
+		v := queueView{places: allocation.Lineup(lab), beds: lab.Beds, partial: partial, now: lab.Now}
 		if len(args) > 0 {
 			v.bed = args[0]
 			if !slices.ContainsFunc(lab.Beds, func(b v1alpha1.TestBed) bool { return b.Name == v.bed }) {
@@ -74,7 +74,7 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 
 // listLab lists what places depend on. It is partial, and has the benchmarks of one
 // namespace, where the person may list no others.
-func listLab(ctx context.Context, c client.Client, namespace string) (lab controllers.LineupInput, partial bool, _ error) {
+func listLab(ctx context.Context, c client.Client, namespace string) (lab allocation.LineupInput, partial bool, _ error) {
 	var beds v1alpha1.TestBedList
 	if err := c.List(ctx, &beds); err != nil {
 		return lab, false, cluster.Unreachable(err)
@@ -88,7 +88,7 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 	if err != nil {
 		return lab, partial, cluster.Unreachable(err)
 	}
-	lab, err = controllers.ReadLineupInput(ctx, c, beds.Items, benchmarks.Items)
+	lab, err = allocation.ReadLineupInput(ctx, c, beds.Items, benchmarks.Items)
 	if err != nil {
 		return lab, partial, cluster.Unreachable(err)
 	}
@@ -97,7 +97,7 @@ func listLab(ctx context.Context, c client.Client, namespace string) (lab contro
 
 // queueView contains the queue to print.
 type queueView struct {
-	places  []controllers.Place
+	places  []allocation.Place
 	beds    []v1alpha1.TestBed
 	partial bool
 	// bed and namespace to which the table is limited; empty means all.
@@ -105,7 +105,7 @@ type queueView struct {
 	now            time.Time
 }
 
-func (v queueView) shows(p controllers.Place) bool {
+func (v queueView) shows(p allocation.Place) bool {
 	if v.namespace != "" && p.Benchmark.Namespace != v.namespace {
 		return false
 	}
@@ -183,7 +183,7 @@ func (v queueView) printReservations(out io.Writer) error {
 	return nil
 }
 
-func (v queueView) place(p controllers.Place) string {
+func (v queueView) place(p allocation.Place) string {
 	switch {
 	case !p.Accepted:
 		return "-"
@@ -193,7 +193,7 @@ func (v queueView) place(p controllers.Place) string {
 	return fmt.Sprint(p.Place.Ahead + 1)
 }
 
-func waitsFor(p controllers.Place) string {
+func waitsFor(p allocation.Place) string {
 	switch {
 	case !p.Accepted:
 		return "-"

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/runner"
 )
@@ -48,7 +48,7 @@ type fakeRunner struct {
 	checkpoint []int32
 }
 
-var _ controllers.RunnerClient = (*fakeRunners)(nil)
+var _ kit.RunnerClient = (*fakeRunners)(nil)
 
 func newFakeRunners(c client.Client, unit time.Duration, check *checker) *fakeRunners {
 	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}}
@@ -131,7 +131,7 @@ func row(size int32) v1alpha1.ResultRow {
 }
 
 // reach finds the runner that a request is for. The caller holds the lock.
-func (f *fakeRunners) reach(ctx context.Context, target controllers.RunnerTarget) (*fakeRunner, *corev1.Pod, error) {
+func (f *fakeRunners) reach(ctx context.Context, target kit.RunnerTarget) (*fakeRunner, *corev1.Pod, error) {
 	if time.Now().Before(f.silentUntil) {
 		return nil, nil, errors.New("connection refused")
 	}
@@ -142,7 +142,7 @@ func (f *fakeRunners) reach(ctx context.Context, target controllers.RunnerTarget
 	return f.of(pod.UID), pod, nil
 }
 
-func (f *fakeRunners) State(ctx context.Context, target controllers.RunnerTarget, after int) (runner.Answer, error) {
+func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after int) (runner.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, pod, err := f.reach(ctx, target)
@@ -168,7 +168,7 @@ func (f *fakeRunners) State(ctx context.Context, target controllers.RunnerTarget
 	return answer, nil
 }
 
-func (f *fakeRunners) Begin(ctx context.Context, target controllers.RunnerTarget, rows []v1alpha1.ResultRow) error {
+func (f *fakeRunners) Begin(ctx context.Context, target kit.RunnerTarget, rows []v1alpha1.ResultRow) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, pod, err := f.reach(ctx, target)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -230,11 +231,11 @@ func inLab(t *testing.T, seed uint64, f func(context.Context, *world)) {
 }
 
 // options of an operator, with everything at the pace of the history.
-func options(w *world, unit, skew time.Duration) controllers.Options {
-	return controllers.Options{
+func options(w *world, unit, skew time.Duration) kit.Options {
+	return kit.Options{
 		Lab: settings(), Runner: w.lab.runners,
 		Now:       func() time.Time { return time.Now().Add(skew) },
-		Deadlines: controllers.DefaultDeadlines(),
+		Deadlines: kit.DefaultDeadlines(),
 		Poll:      unit, ProgressEvery: 5 * unit, Recheck: 15 * unit, Refresh: 10 * unit, Sweep: 100 * unit,
 	}
 }

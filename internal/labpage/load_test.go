@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 )
 
 // fakeCaches are lists in memory, which are copied as caches copy them where they need not
@@ -83,7 +83,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 	clock := noon
 	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Hour); return clock }, Log: logr.Discard(),
-		Order: controllers.OrderFrom(caches, controllers.LineupInput{}, func() time.Time { return clock })})
+		Order: allocation.OrderFrom(caches, allocation.LineupInput{}, func() time.Time { return clock })})
 	for name, path := range map[string]string{"beds": "/", "timeline": "/timeline", "waiting": "/benchmarks?view=waiting", "last": "/benchmarks?view=waiting&page=75", "bed": "/beds/bed-000", "finished": "/benchmarks?view=finished"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/pki"
 )
@@ -80,7 +80,7 @@ func TestMeasurePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &Server{
-		Page:    New(Options{Reader: caches, Results: admin, Access: access, Now: time.Now, Order: controllers.OrderFrom(caches, controllers.LineupInput{}, time.Now), Log: logr.Discard()}),
+		Page:    New(Options{Reader: caches, Results: admin, Access: access, Now: time.Now, Order: allocation.OrderFrom(caches, allocation.LineupInput{}, time.Now), Log: logr.Discard()}),
 		Address: address, Caches: caches, Log: logr.Discard(),
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
 	}

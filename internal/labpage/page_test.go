@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -66,7 +66,7 @@ func newPage(t testing.TB, access Access, objects ...client.Object) *Page {
 	t.Helper()
 	c := caches(t, objects...)
 	return New(Options{Reader: c, Results: c, Access: access, LabNamespace: "nodrop-lab", Now: func() time.Time { return noon }, Log: logr.Discard(),
-		Order: controllers.OrderFrom(c, controllers.LineupInput{}, func() time.Time { return noon })})
+		Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
 }
 
 // get requests a path with a test token. It returns status, body and headers.

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/controllers/quotas"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kueuetest"
 )
@@ -149,7 +149,7 @@ func (k *realKueue) create(manifest string) {
 // watch reports each benchmark once it is admitted.
 func (k *realKueue) watch() <-chan queue.Key {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(controllers.NewWorkload().GroupVersionKind())
+	list.SetGroupVersionKind(quotas.NewWorkload().GroupVersionKind())
 	w, err := k.client.Watch(k.t.Context(), list)
 	if err != nil {
 		k.t.Fatal(err)
@@ -246,7 +246,7 @@ func (k *realKueue) finish(key queue.Key) {
 }
 
 func workload(key queue.Key) *unstructured.Unstructured {
-	o := controllers.NewWorkload()
+	o := quotas.NewWorkload()
 	o.SetNamespace(key.Namespace)
 	o.SetName(key.Name)
 	return o

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/labpage"
 	"nodrop.dev/nodrop/internal/pki"
@@ -34,7 +34,7 @@ func addPage(mgr ctrl.Manager, rc *rest.Config, c Config, keeper *webhookcert.Ke
 	log := mgr.GetLogger().WithName("lab-page")
 	options := labpage.Options{
 		Reader: mgr.GetCache(), Results: mgr.GetAPIReader(), Access: access, LabNamespace: c.Lab.Namespace, Now: time.Now, Log: log,
-		Order: controllers.OrderFrom(mgr.GetCache(), controllers.LineupInput{DefaultPolicy: c.DefaultPolicy, Deadlines: c.Deadlines}, time.Now),
+		Order: allocation.OrderFrom(mgr.GetCache(), allocation.LineupInput{DefaultPolicy: c.DefaultPolicy, Deadlines: c.Deadlines}, time.Now),
 	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)

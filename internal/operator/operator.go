@@ -24,7 +24,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/benchmarks"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/controllers/quotas"
 	"nodrop.dev/nodrop/internal/admission"
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/opmetrics"
@@ -97,7 +100,7 @@ type Config struct {
 	NotificationCAFile string
 	// Deadlines of what the operator waits for, from 10 s to 2 h each; the zero value has the
 	// defaults.
-	Deadlines controllers.Deadlines
+	Deadlines kit.Deadlines
 	// TimeToLive is the default ttlSecondsAfterFinished for benchmarks that do not set it; nil
 	// keeps them for ever.
 	TimeToLive *time.Duration
@@ -175,7 +178,7 @@ const (
 
 // checkDeadlines reports deadlines that are out of bounds.
 func (c Config) checkDeadlines() (problems []error) {
-	d := cmp.Or(c.Deadlines, controllers.DefaultDeadlines())
+	d := cmp.Or(c.Deadlines, kit.DefaultDeadlines())
 	for _, deadline := range []struct {
 		flag string
 		time.Duration
@@ -243,7 +246,7 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	if c.Kueue {
 		// Only those of benchmarks: Kueue has one for every job of the cluster.
-		options.Cache.ByObject[controllers.NewWorkload()] = cache.ByObject{Label: labels.NewSelector().Add(*ofRuns)}
+		options.Cache.ByObject[quotas.NewWorkload()] = cache.ByObject{Label: labels.NewSelector().Add(*ofRuns)}
 	}
 	keeper, err := newKeeper(rc, scheme, c)
 	if err != nil {
@@ -361,8 +364,8 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := controllers.Options{
-		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: controllers.MutualTLS{}, Counts: c.Counts, Now: time.Now,
+	options := kit.Options{
+		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: benchmarks.MutualTLS{}, Counts: c.Counts, Now: time.Now,
 		Deadlines: c.Deadlines, TimeToLive: c.TimeToLive, Kueue: c.Kueue, Connections: c.Connections,
 	}
 	if c.ArchiveURL != "" {

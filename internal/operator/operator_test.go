@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
@@ -23,8 +23,8 @@ func TestValidate(t *testing.T) {
 		"--image":             func(c *Config) { c.Lab.Image = "" },
 		"--device-image":      func(c *Config) { c.Lab.DeviceImage = "" },
 		"--image-pull-policy": func(c *Config) { c.Lab.PullPolicy = "Sometimes" },
-		"--device-deadline":   func(c *Config) { c.Deadlines = controllers.DefaultDeadlines(); c.Deadlines.Device = time.Second },
-		"--clean-up-deadline": func(c *Config) { c.Deadlines = controllers.DefaultDeadlines(); c.Deadlines.CleanUp = 3 * time.Hour },
+		"--device-deadline":   func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.Device = time.Second },
+		"--clean-up-deadline": func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.CleanUp = 3 * time.Hour },
 	} {
 		bad := good
 		change(&bad)

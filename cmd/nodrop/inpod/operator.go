@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/version"
@@ -30,7 +30,7 @@ const (
 
 // NewOperatorCommand returns the command of the operator.
 func NewOperatorCommand() *cobra.Command {
-	cfg := operator.Config{Deadlines: controllers.DefaultDeadlines()}
+	cfg := operator.Config{Deadlines: kit.DefaultDeadlines()}
 	var pullPolicy, policyFile, kueueRequired string
 	var verbose bool
 	var timeToLive int64

@@ -1,0 +1,128 @@
+package allocation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/metrics"
+)
+
+// bedSeriesTimeout bounds one attempt to look at the beds and to hand their points over.
+const bedSeriesTimeout = 10 * time.Second
+
+// BedSeries hands a point of every bed to the recorder every so often, while this operator
+// leads. No point is kept: what the recorder does not take is missing in the series.
+type BedSeries struct {
+	kit.Base
+	Allocator *Allocator
+	// failing reports whether the recorder took nothing the last time.
+	failing bool
+}
+
+var (
+	_ manager.Runnable               = (*BedSeries)(nil)
+	_ manager.LeaderElectionRunnable = (*BedSeries)(nil)
+)
+
+// NeedLeaderElection reports whether only the leader knows the beds.
+func (s *BedSeries) NeedLeaderElection() bool { return true }
+
+// Start hands points over until ctx ends.
+func (s *BedSeries) Start(ctx context.Context) error {
+	ticker := time.NewTicker(s.BedSeries)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		err := s.hand(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !s.failing:
+			log.FromContext(ctx).Info("The series of the beds has a gap", "reason", err.Error())
+		case err == nil && s.failing:
+			log.FromContext(ctx).Info("The series of the beds goes on")
+		}
+		s.failing = err != nil
+	}
+}
+
+// hand hands over one point of each bed.
+func (s *BedSeries) hand(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, bedSeriesTimeout)
+	defer cancel()
+	beds, err := ask(ctx, s.Allocator, (*Allocator).takeBeds)
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	points := make([]metrics.Point, 0, len(beds))
+	for _, b := range beds {
+		points = append(points, b.Point(at))
+	}
+	lines, err := metrics.Lines(points)
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	return s.Metrics.Sample(ctx, lines)
+}
+
+// ask has the allocator answer a question between two decisions.
+func ask[T any](ctx context.Context, a *Allocator, question func(*Allocator) T) (answer T, err error) {
+	answered := make(chan T, 1)
+	a.note(func(c *changes) { c.asked = append(c.asked, func(a *Allocator) { answered <- question(a) }) })
+	select {
+	case answer = <-answered:
+		return answer, nil
+	case <-ctx.Done():
+		return answer, fmt.Errorf("asking the allocator: %w", ctx.Err())
+	}
+}
+
+// use adds up how long benchmarks have the beds.
+func (a *Allocator) use(now time.Time) {
+	for _, view := range a.beds {
+		leased := view.bed.Status.Lease != nil
+		switch {
+		case leased && view.usedSince.IsZero():
+			view.usedSince = now
+		case !leased && !view.usedSince.IsZero():
+			view.used += now.Sub(view.usedSince)
+			view.usedSince = time.Time{}
+		}
+	}
+}
+
+// takeBeds returns the current state of the beds, and their use since the previous call.
+func (a *Allocator) takeBeds() []metrics.Bed {
+	now := time.Now()
+	a.use(now)
+	var beds []metrics.Bed
+	for _, seen := range a.look().Beds {
+		view := a.beds[seen.Name]
+		bed := metrics.Bed{
+			Name: seen.Name, Ready: seen.Ready, Unschedulable: seen.Unschedulable, Quarantined: seen.Quarantined,
+			Waiting: seen.Waiting, Oldest: seen.Oldest, Calibrated: seen.Calibrated,
+			Interval: now.Sub(a.usesFrom), Used: view.used,
+		}
+		view.used = 0
+		if l := view.bed.Status.Lease; l != nil {
+			bed.Team, bed.Holder, _ = strings.Cut(l.Holder, "/")
+			bed.Run = l.UID
+			bed.Used += now.Sub(view.usedSince)
+			view.usedSince = now
+		}
+		beds = append(beds, bed)
+	}
+	a.usesFrom = now
+	return beds
+}

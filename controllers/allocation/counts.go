@@ -1,0 +1,108 @@
+package allocation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/opmetrics"
+)
+
+var _ opmetrics.StateReader = (*Allocator)(nil)
+
+// State is the state of the lab for Prometheus.
+func (a *Allocator) State(ctx context.Context) (opmetrics.State, error) {
+	state, err := ask(ctx, a, (*Allocator).look)
+	if err != nil {
+		return state, err
+	}
+	state.Archive, err = unarchived(ctx, &a.Base)
+	return state, err
+}
+
+// look returns the allocator's view of beds and queue.
+func (a *Allocator) look() opmetrics.State {
+	var state opmetrics.State
+	ofBeds, ofTeams := a.queue.Lines()
+	for _, name := range slices.Sorted(maps.Keys(a.beds)) {
+		bed := a.beds[name].bed
+		line := ofBeds[name]
+		view := opmetrics.Bed{
+			Name: name, Ready: kit.IsTrue(bed.Status.Conditions, v1alpha1.ConditionReady), Unschedulable: bed.Spec.Unschedulable,
+			Quarantined: kit.IsQuarantined(bed), Waiting: line.Length, Oldest: line.Oldest,
+		}
+		if bed.Status.Lease != nil {
+			view.Leased = bed.Status.Lease.AcquireTime.Time
+		}
+		view.Calibrated, view.CalibrationEnds = a.calibrated(bed)
+		state.Beds = append(state.Beds, view)
+	}
+	teams := map[string]*opmetrics.Team{}
+	for name, line := range ofTeams {
+		teams[name] = &opmetrics.Team{Name: name, Waiting: line.Length, Oldest: line.Oldest}
+	}
+	for _, c := range a.classes {
+		if len(c.beds) > 0 {
+			continue
+		}
+		if teams[c.key.namespace] == nil {
+			teams[c.key.namespace] = &opmetrics.Team{Name: c.key.namespace}
+		}
+		teams[c.key.namespace].Pending += len(c.members)
+	}
+	for _, name := range slices.Sorted(maps.Keys(teams)) {
+		state.Teams = append(state.Teams, *teams[name])
+	}
+	return state
+}
+
+// calibrated returns the time of the calibration of the tester on the bed that a bed refers
+// to, and the time at which that becomes too old; zero without a calibration.
+func (a *Allocator) calibrated(bed *v1alpha1.TestBed) (at, ends time.Time) {
+	ref := bed.Spec.Calibration
+	if ref == nil {
+		return at, ends
+	}
+	by := a.beds[ref.TestBedName]
+	if by == nil || by.bed.Status.Calibration == nil || !device.Of(by.bed.Spec.Device).Absent {
+		return at, ends
+	}
+	age := calibration.DefaultMaxAge
+	if ref.MaxAge != nil {
+		age = ref.MaxAge.Duration
+	}
+	at = by.bed.Status.Calibration.Time.Time
+	return at, at.Add(age)
+}
+
+// unarchived are the finished benchmarks that wait for the archive; nil without one.
+func unarchived(ctx context.Context, b *kit.Base) (*opmetrics.Archive, error) {
+	if b.Archive == nil {
+		return nil, nil
+	}
+	var all v1alpha1.BenchmarkList
+	if err := b.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing benchmarks: %w", err)
+	}
+	waiting := &opmetrics.Archive{}
+	for i := range all.Items {
+		s := &all.Items[i].Status
+		if !s.Phase.Finished() || kit.IsArchived(&all.Items[i]) {
+			continue
+		}
+		waiting.Waiting++
+		if ended := s.CompletionTime; ended != nil && (waiting.Oldest.IsZero() || ended.Before(&metav1.Time{Time: waiting.Oldest})) {
+			waiting.Oldest = ended.Time
+		}
+	}
+	return waiting, nil
+}

@@ -1,0 +1,41 @@
+package allocation
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+)
+
+// The answer to a write may come after the bed was deleted, and made again.
+func TestADeletedBedStaysAway(t *testing.T) {
+	a := New(kit.Base{Options: kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()}}, nil)
+	bed := func(uid types.UID) *v1alpha1.TestBed {
+		return &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr", UID: uid}}
+	}
+	see := func(ch changes) { a.apply(ch, time.Now()) }
+	of := func(change func(*changes)) changes {
+		ch := newChanges()
+		change(&ch)
+		return ch
+	}
+	see(of(func(c *changes) { c.beds["frr"] = bed("1") }))
+	see(of(func(c *changes) {
+		c.beds["frr"] = nil
+		c.written = append(c.written, func(a *Allocator, _ time.Time) { a.applyWritten(bed("1")) })
+	}))
+	if len(a.beds) != 0 {
+		t.Error("a deleted bed came back")
+	}
+	see(of(func(c *changes) {
+		c.beds["frr"] = bed("2")
+		c.written = append(c.written, func(a *Allocator, _ time.Time) { a.applyWritten(bed("1")) })
+	}))
+	if got := a.beds["frr"].bed.UID; got != "2" {
+		t.Errorf("bed 2 was replaced by bed %s, which it replaced", got)
+	}
+}

@@ -1,0 +1,90 @@
+package beds
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/controllers/lab"
+)
+
+// orphan ends a lease that no controller will release: its benchmark does not exist or
+// is finished. It cleans up after the run first. It returns when to check again.
+func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
+	if _, released := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]; kit.IsQuarantined(bed) && !released {
+		return r.Recheck, nil
+	} else if kit.IsQuarantined(bed) {
+		setRecovering(bed, now, "released by "+v1alpha1.AnnotationReleaseQuarantine+"; cleaning up once more")
+	}
+	if bed.Status.Lease == nil {
+		r.Timers.Over(bed, &bed.Status.Wait)
+		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+		return r.Recheck, nil
+	}
+	holder, err := r.holder(ctx, bed.Status.Lease)
+	if err != nil {
+		return r.Recheck, err
+	}
+	if holder != nil {
+		r.Timers.Over(bed, &bed.Status.Wait)
+		if elsewhere := holder.Status.TestBedName; elsewhere != "" && elsewhere != bed.Name {
+			// The benchmark got two beds, from two operators that both believed to lead. It
+			// uses the one that it names; on this one nothing was started.
+			bed.Status.Lease = nil
+		}
+		return r.Recheck, nil
+	}
+	if meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil {
+		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
+	}
+	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
+	left, err := r.RemoveRun(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
+	if err == nil && left == "" {
+		bed.Status.Lease = nil
+		r.Timers.Over(bed, &bed.Status.Wait)
+		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
+		return r.Recheck, nil
+	}
+	if kit.NoAnswer(err) {
+		return r.Poll, err
+	}
+	if err != nil {
+		left = kit.FirstOf(left, "failing") + ": " + err.Error()
+	}
+	if r.Timers.Overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp) {
+		kit.SetQuarantine(bed, now, bed.Status.Lease.Holder, kit.NotCleanedUp(bed.Status.Wait, left))
+		r.Timers.Over(bed, &bed.Status.Wait)
+		return r.Recheck, nil
+	}
+	return r.Poll, nil
+}
+
+// holder returns the benchmark that has a lease and will release it; nil when the API
+// server, not only the cache, has none.
+func (r *Reconciler) holder(ctx context.Context, lease *v1alpha1.BedLease) (*v1alpha1.Benchmark, error) {
+	namespace, name, _ := strings.Cut(lease.Holder, "/")
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		b := &v1alpha1.Benchmark{}
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading benchmark %s: %w", lease.Holder, err)
+		}
+		if err == nil && string(b.UID) == lease.UID && !b.Status.Phase.Finished() {
+			return b, nil
+		}
+	}
+	return nil, nil
+}
+
+func setRecovering(bed *v1alpha1.TestBed, now time.Time, message string) {
+	kit.SetCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
+		Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonCleaningUp, Message: message,
+	})
+}

@@ -1,0 +1,89 @@
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+)
+
+// cleanUp removes everything once the outcome is decided and stored, releases the
+// bed, judges the gates, and only then sets the final phase of the benchmark. A bed that
+// cannot be cleaned is quarantined; the outcome stays what was measured.
+func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+	if !s.Ending() {
+		return kit.Proceed(), nil
+	}
+	left, err := r.RemoveRun(ctx, s.Run)
+	if err == nil && left == "" {
+		if err := r.calibrate(ctx, s); err != nil {
+			return kit.Step{}, err
+		}
+		if err := r.releaseAll(ctx, s); err != nil {
+			return kit.Step{}, err
+		}
+		Cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
+		if waits, err := r.judgeGates(ctx, s, true); err != nil || waits {
+			return kit.Again(r.Poll), err
+		}
+		return Finish(s), nil
+	}
+	if kit.NoAnswer(err) {
+		return kit.Step{}, err
+	}
+	if err != nil {
+		left = kit.FirstOf(left, "failing") + ": " + err.Error()
+	}
+	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
+	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp) {
+		return kit.Again(r.Poll), nil
+	}
+	if err := r.quarantine(ctx, s, left); err != nil {
+		return kit.Step{}, err
+	}
+	if _, err := r.judgeGates(ctx, s, false); err != nil {
+		return kit.Step{}, err
+	}
+	return Finish(s), nil
+}
+
+// quarantine keeps the bed from being leased again. The lease stays, to show which
+// benchmark left something behind. The outcome of the measurement stays as well:
+// its rows are complete.
+func (r *Reconciler) quarantine(ctx context.Context, s *kit.Scope, left string) error {
+	message := kit.NotCleanedUp(s.Status.Wait, left)
+	held, err := r.HeldBeds(ctx, s.Run.UID)
+	if err != nil {
+		return err
+	}
+	for i := range held {
+		bed := &held[i]
+		kit.SetQuarantine(bed, s.Now, s.Namespace+"/"+s.Name, message)
+		if _, err := r.PatchBed(ctx, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
+			return err
+		}
+		r.Counts.Quarantined(bed.Name)
+		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
+	}
+	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)
+	return nil
+}
+
+// Finish makes the outcome the phase. The next reconcile removes the finalizer.
+func Finish(s *kit.Scope) kit.Step {
+	s.Status.Phase = s.Status.Outcome
+	s.Status.CompletionTime = &metav1.Time{Time: s.Now}
+	s.Status.Preemption = nil
+	s.ConcludeConditions()
+	return kit.Again(kit.Soon)
+}
+
+// Cleaned sets the condition without changing the message, which describes the outcome.
+func Cleaned(s *kit.Scope, status metav1.ConditionStatus, reason, message string) {
+	kit.SetCondition(&s.Status.Conditions, s.Now, s.Generation, metav1.Condition{
+		Type: v1alpha1.ConditionCleanedUp, Status: status, Reason: reason, Message: message,
+	})
+}

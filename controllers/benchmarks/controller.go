@@ -1,0 +1,131 @@
+package benchmarks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+)
+
+// Reconciler takes one benchmark from its lease to its last phase; before that
+// the allocator handles it.
+type Reconciler struct {
+	kit.Base
+	// Poller polls runners, and memory caches what was read and written of results.
+	Poller *Poller
+	Memory *Memory
+}
+
+// phase is one step of a benchmark. It changes the scope's status, and reports whether the
+// next phase can begin.
+type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
+
+// Reconcile does what can be done now for a benchmark.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	b := &v1alpha1.Benchmark{}
+	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
+		r.Timers.Forget(req.NamespacedName)
+		r.Poller.Forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if kit.Waits(b) {
+		held, err := r.HeldBeds(ctx, string(b.UID))
+		if err != nil || len(held) == 0 {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := r.Live.Get(ctx, req.NamespacedName, b); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if b.Status.Phase.Finished() {
+		return kit.Settle(ctrl.Result{}, r.leave(ctx, b))
+	}
+	for range maxSteps {
+		s := kit.NewScope(b, r.Now(), r.Timers)
+		next, err := r.advance(ctx, s)
+		if failure := r.StoreStatus(ctx, s, err); err != nil || failure != nil {
+			return kit.Settle(ctrl.Result{}, err, failure)
+		}
+		if b.Status.Phase.Finished() {
+			return kit.Settle(ctrl.Result{}, r.leave(ctx, b))
+		}
+		if next.After != kit.Soon {
+			return r.urgent(b, next.Result()), nil
+		}
+	}
+	return ctrl.Result{RequeueAfter: kit.Soon}, nil
+}
+
+// maxSteps is the maximum number of phases that one reconcile runs, with one read and the
+// answers to its own writes.
+const maxSteps = 8
+
+// Priorities of the work queue; what was put there without one has 0.
+const priorityClean = 50
+
+// urgent puts clean-ups before all else: others wait for the bed.
+func (r *Reconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
+	if b.Status.Outcome != "" || b.Status.Preemption != nil {
+		result.Priority = new(priorityClean)
+	}
+	return result
+}
+
+// isOver reports whether nothing is left to do for good. The cache is enough to know this, so
+// that thousands of old benchmarks cost a starting operator nothing.
+func isOver(b *v1alpha1.Benchmark) bool {
+	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) &&
+		b.Status.ObservedGeneration == b.Generation
+}
+
+// observe records that an edit of a finished benchmark was seen; it has no other effect.
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.Benchmark) error {
+	if b.Status.ObservedGeneration == b.Generation {
+		return nil
+	}
+	before := b.DeepCopy()
+	b.Status.ObservedGeneration = b.Generation
+	if err := r.Client.Status().Patch(ctx, b, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("storing the observed generation: %w", err)
+	}
+	return nil
+}
+
+// advance runs the phases in their order until one of them has to wait. Once the
+// outcome is decided only the clean-up is left.
+func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+	for _, p := range r.phases() {
+		next, err := p(ctx, s)
+		if err != nil || next.Stop {
+			return next, err
+		}
+	}
+	return kit.Rest(), nil
+}
+
+// leave releases a finished benchmark.
+func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
+	r.Memory.Forget(b.UID)
+	r.Poller.Forget(client.ObjectKeyFromObject(b))
+	r.Timers.Forget(client.ObjectKeyFromObject(b))
+	return errors.Join(r.removeFinalizer(ctx, b), r.observe(ctx, b))
+}
+
+// removeFinalizer lets a finished benchmark be deleted without the operator.
+func (r *Reconciler) removeFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
+	before := b.DeepCopy()
+	if !controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerCleanUp) {
+		return nil
+	}
+	err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the finalizer: %w", err)
+	}
+	return nil
+}

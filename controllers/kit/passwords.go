@@ -1,0 +1,57 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/routing/device"
+)
+
+// Passwords reads those of a bed's BGP sessions from the Secrets that they are in. A
+// problem is something that the owner of the bed has to correct; it names no password.
+func (b *Base) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
+	sessions, invalid := plan.Sessions(bed)
+	if len(invalid) > 0 {
+		return nil, invalid.ToAggregate().Error(), nil
+	}
+	var passwords lab.Passwords
+	secrets := map[string]*corev1.Secret{}
+	for _, s := range sessions {
+		if s.Password == nil {
+			continue
+		}
+		path := fmt.Sprintf("spec.routing.bgp.sessions[%d].passwordSecretRef", s.Index)
+		secret, read := secrets[s.Password.Name]
+		if !read {
+			secret = &corev1.Secret{}
+			err := b.Live.Get(ctx, client.ObjectKey{Namespace: b.Lab.Namespace, Name: s.Password.Name}, secret)
+			if apierrors.IsNotFound(err) {
+				return nil, fmt.Sprintf("%s.name: Secret %s is not in the lab's namespace %s: create it there, or correct the name", path, s.Password.Name, b.Lab.Namespace), nil
+			}
+			if err != nil {
+				return nil, "", fmt.Errorf("reading Secret %s: %w", s.Password.Name, err)
+			}
+			secrets[s.Password.Name] = secret
+		}
+		data, has := secret.Data[s.Password.Key]
+		if !has {
+			return nil, fmt.Sprintf("%s.key: Secret %s has no key %s: add it, or correct the key", path, s.Password.Name, s.Password.Key), nil
+		}
+		password, err := device.ReadPassword(data)
+		if err != nil {
+			return nil, fmt.Sprintf("%s: key %s of Secret %s: %v", path, s.Password.Key, s.Password.Name, err), nil
+		}
+		if passwords == nil {
+			passwords = lab.Passwords{}
+		}
+		passwords[s.Name] = password
+	}
+	return passwords, "", nil
+}

@@ -1,0 +1,2 @@
+// Package notifications sends the events of benchmarks to the receivers of teams.
+package notifications

@@ -1,0 +1,2 @@
+// Package quotas lets Kueue admit benchmarks.
+package quotas
