@@ -33,6 +33,7 @@ func NewMemory() *Memory {
 	return &Memory{ledgers: map[types.UID]*results.Ledger{}, inputs: map[types.UID]*keptInputs{}}
 }
 
+// Forget drops what is remembered of a benchmark.
 func (m *Memory) Forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,6 +26,7 @@ import (
 // Reconciler makes the benchmarks of schedules, and deletes old ones.
 type Reconciler struct{ kit.Base }
 
+// Setup adds the controller of schedules to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("schedule").

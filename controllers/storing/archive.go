@@ -48,6 +48,7 @@ func NewArchiveReconciler(b kit.Base) *ArchiveReconciler {
 	return &ArchiveReconciler{Base: b, outage: outage{what: "the archive", longest: b.ArchiveRetry}}
 }
 
+// Setup adds the controller of the archive to a manager.
 func (r *ArchiveReconciler) Setup(mgr ctrl.Manager) error {
 	if err := mgr.Add(&unarchivedSweep{r.Base}); err != nil {
 		return fmt.Errorf("adding the sweep of what is left: %w", err)

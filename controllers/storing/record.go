@@ -43,6 +43,7 @@ func NewRecordReconciler(b kit.Base) *RecordReconciler {
 	return &RecordReconciler{Base: b, outage: outage{what: "the recorder", longest: b.ArchiveRetry}}
 }
 
+// Setup adds the controller that hands rows to the recorder to a manager.
 func (r *RecordReconciler) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("record").
