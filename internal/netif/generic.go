@@ -15,7 +15,7 @@ type GenericFamily struct {
 	version uint8
 }
 
-// Generic looks up a family. The error is unix.ENOENT where the kernel does not have it.
+// Generic looks up a family of generic netlink by its name. The error is unix.ENOENT where the kernel does not have it.
 func Generic(name string) (GenericFamily, error) {
 	f, err := netlink.GenlFamilyGet(name)
 	if err != nil {

@@ -96,7 +96,7 @@ type state struct {
 	expires func() (time.Time, error)
 }
 
-// Lead exports the state of a lab from now on; nil exports none.
+// Lead begins to export the state of a lab, when this operator begins to lead; with nil it ends that.
 func (o *Operator) Lead(l StateReader) {
 	if o == nil {
 		return

@@ -189,7 +189,8 @@ func runOf(d *Document) gate.Run {
 	return run
 }
 
-// Found are the baselines by the name of the gate. A gate without one says what is missing.
+// Found returns the baselines that were found, by the name of the gate. The baseline of a gate without
+// a result names what is missing.
 func (b *Baselines) Found() map[string]gate.Baseline {
 	if len(b.gates) == 0 {
 		return nil

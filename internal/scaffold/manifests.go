@@ -29,7 +29,7 @@ func plain(name string) string {
 	return strconv.Quote(name)
 }
 
-// Manifests are the files by their names. What would not be valid is refused.
+// Manifests returns the texts of the YAML files by their names. It refuses what would not be valid.
 func (w *Wanted) Manifests() (map[string]string, error) {
 	t, err := template.New("init").Funcs(template.FuncMap{"quote": strconv.Quote, "plain": plain}).Parse(initTemplate)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// SampleNow is the next sample of an engine, or the error for which there is none.
+// SampleNow asks an engine for a sample, and returns it, or the error for which there is none.
 func SampleNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
 	t.Helper()
 	return next(t, s, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour})
 }
 
-// PortsNow is SampleNow with what each port has counted.
+// PortsNow returns a sample as SampleNow does, with the counters of each port.
 func PortsNow(t *testing.T, s traffic.Sampler) (traffic.Sample, error) {
 	t.Helper()
 	sample, err := next(t, s, traffic.Sampling{Interval: time.Millisecond, Span: time.Hour, Ports: true})
