@@ -54,14 +54,14 @@ missed or wrong.
 // historyOf reads the results that arguments name, one after the other.
 func historyOf(ctx context.Context, from *documents.Source, args []string) (*report.History, error) {
 	var b report.HistoryBuilder
-	if err := Each(ctx, from, args, b.Add); err != nil {
+	if err := eachResult(ctx, from, args, b.Add); err != nil {
 		return nil, err
 	}
 	return b.History()
 }
 
-// Each passes the results that arguments name to a function, one after the other.
-func Each(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error) error {
+// eachResult passes the results that arguments name to a function, one after the other.
+func eachResult(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error) error {
 	for _, arg := range args {
 		names, err := documentsIn(arg)
 		if err == nil && names == nil {

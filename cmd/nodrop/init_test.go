@@ -41,7 +41,7 @@ func initialize(t *testing.T, dir, answers string, args ...string) (questions st
 func bundleIn(t *testing.T, dir string) *manifest.Bundle {
 	t.Helper()
 	in := manifestFlags{files: []string{dir}}
-	bundle, err := in.Read(newRunCommand(), nil, "")
+	bundle, err := in.read(newRunCommand(), nil, "")
 	if err != nil {
 		t.Fatalf("%v, hint %q", err, hint.Of(err))
 	}

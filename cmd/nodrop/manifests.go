@@ -22,8 +22,8 @@ type manifestFlags struct {
 	policyFile string
 }
 
-// AddFlags adds the flags of a command that reads manifests.
-func (m *manifestFlags) AddFlags(cmd *cobra.Command) {
+// addFlags adds the flags of a command that reads manifests.
+func (m *manifestFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "file or directory with manifests, - for stdin; may be repeated")
 	cmd.Flags().BoolVarP(&m.recursive, "recursive", "R", false, "read also the directories in a directory that is given with -f")
 	cmd.Flags().StringArrayVar(&m.set, "set", nil, "PATH=VALUE in place of what the manifests say, such as benchmark.spec.tests[0].throughput.trialDuration=5s; may be repeated")
@@ -80,9 +80,9 @@ func withHidden(err error, set *manifest.Set, defaultPolicy *v1alpha1.TrafficPol
 	return all.join()
 }
 
-// Read reads a benchmark and what it refers to, and refuses what is known to be wrong
+// read reads a benchmark and what it refers to, and refuses what is known to be wrong
 // before anything runs. Without a name it is the only benchmark.
-func (m *manifestFlags) Read(cmd *cobra.Command, stdin io.Reader, name string) (*manifest.Bundle, error) {
+func (m *manifestFlags) read(cmd *cobra.Command, stdin io.Reader, name string) (*manifest.Bundle, error) {
 	set, defaultPolicy, err := m.load(cmd, stdin)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func problemsOf(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	in := manifestFlags{files: []string{file}}
-	_, err := in.Read(newRunCommand(), nil, "")
+	_, err := in.read(newRunCommand(), nil, "")
 	if err == nil {
 		return ""
 	}

@@ -29,7 +29,7 @@ with its rendezvous point. Passwords are placeholders.`,
   nodrop render -f testbed.yaml --kind eos --interface p1=Ethernet49/1 --interface p2=Ethernet50/1`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	in.AddFlags(cmd)
+	in.addFlags(cmd)
 	cmd.Flags().StringVar(&kind, "kind", "", "kind of the device: "+strings.Join(device.Kinds(), ", ")+" (required)")
 	cmd.Flags().StringArrayVar(&given, "interface", nil, "PORT=NAME, the device's interface at a port of the bed; without it they count up: "+device.InterfaceName(device.EOS, 0, 0)+", "+device.InterfaceName(device.EOS, 1, 0)+"; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

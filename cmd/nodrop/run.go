@@ -70,7 +70,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast` + clusterRunExample,
 		Args: cobra.MaximumNArgs(1),
 	}
-	in.AddFlags(cmd)
+	in.addFlags(cmd)
 	cmd.Flags().Float64Var(&with.Pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
 	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
@@ -78,7 +78,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 	cmd.Flags().BoolVar(&with.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
 	addRoutingFlags(cmd, &with.Routing)
-	write.AddFlags(cmd)
+	write.addFlags(cmd)
 	addStateDir(cmd, &with.StateDir)
 	out.AddFlags(cmd, report.Formats())
 	inCluster := newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
@@ -99,7 +99,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		if err != nil {
 			return err
 		}
-		bundle, err := in.Read(cmd, stdin, nameIn(args))
+		bundle, err := in.read(cmd, stdin, nameIn(args))
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
 		defer standalone.CloseRows(kept, document.Phase, cmd.ErrOrStderr())
 		err = out.Write(cmd.OutOrStdout(), document)
 		if points != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.Close(cmd.Context()))
+			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.close(cmd.Context()))
 		}
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.Keep))
 		}
-		opts = append(append(opts, points.Options(kept.Rows)...), intervalOptions(b, view, points)...)
+		opts = append(append(opts, points.options(kept.Rows)...), intervalOptions(b, view, points)...)
 		ended <- runner.RunVariants(ctx, b.Variants, opts...)
 	}()
 	state := view.follow(states, ended, interrupted, func() {

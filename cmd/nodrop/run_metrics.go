@@ -47,7 +47,7 @@ type metricsFlags struct {
 	interval time.Duration
 }
 
-func (f *metricsFlags) AddFlags(cmd *cobra.Command) {
+func (f *metricsFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.sink.URL, "metrics", "", "write rows, trials and samples to the InfluxDB at this URL; the token is that in --metrics-token-file or $"+metricsTokenEnv)
 	f.sink.AddFlags(flags, "metrics-")
@@ -137,8 +137,8 @@ func openRunSpool(database string) (*spool.Spool, string, error) {
 	return nil, "", fmt.Errorf("%d runs write metrics to %s: wait for one to end", maxRunSpools, database)
 }
 
-// Options make a run write metrics; rows are those that were finished earlier.
-func (m *runMetrics) Options(given []v1alpha1.ResultRow) []runner.Option {
+// options make a run write metrics; rows are those that were finished earlier.
+func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
 	if m == nil {
 		return nil
 	}
@@ -169,8 +169,8 @@ func intervalOptions(b *standalone.Bench, view *runView, m *runMetrics) []runner
 	})}
 }
 
-// Close writes what is left, as long as the database takes it, and says what was written.
-func (m *runMetrics) Close(ctx context.Context) string {
+// close writes what is left, as long as the database takes it, and says what was written.
+func (m *runMetrics) close(ctx context.Context) string {
 	if m == nil {
 		return ""
 	}

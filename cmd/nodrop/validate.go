@@ -41,7 +41,7 @@ The exit code is 0 when everything is valid, and 1 when something is not.`,
   nodrop validate -f . --set 'benchmark.spec.tests[throughput].throughput.trialDuration=5s'`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	in.AddFlags(cmd)
+	in.addFlags(cmd)
 	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.Check(); err != nil {

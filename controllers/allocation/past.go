@@ -90,8 +90,8 @@ func (p *past) typical(w work) time.Duration {
 	return took[len(took)/2]
 }
 
-// Forget forgets what is older than a week.
-func (p *past) Forget(now time.Time) {
+// forget forgets what is older than a week.
+func (p *past) forget(now time.Time) {
 	for uid, u := range p.uses {
 		if now.Sub(u.until) > week {
 			delete(p.uses, uid)
@@ -118,7 +118,7 @@ func (a *Allocator) bedHours(now time.Time) map[string]time.Duration {
 		return p.hours
 	}
 	p.computed, p.hours = now, map[string]time.Duration{}
-	p.Forget(now)
+	p.forget(now)
 	teams := map[string]string{}
 	teamName := func(namespace string) string {
 		name, known := teams[namespace]

@@ -30,7 +30,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	before := bed.DeepCopy()
 	now := r.Now()
 	after, err := r.orphan(ctx, bed, now)
-	failures := []error{err, r.Ready(ctx, bed, now)}
+	failures := []error{err, r.ready(ctx, bed, now)}
 	if err := r.patchStatus(ctx, before, bed); err != nil {
 		failures = append(failures, err)
 	} else {

@@ -22,8 +22,8 @@ import (
 // bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
 type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error)
 
-// Ready judges the bed, and sets the conditions Ready, Reconciling and Stalled.
-func (r *Reconciler) Ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
+// ready judges the bed, and sets the conditions Ready, Reconciling and Stalled.
+func (r *Reconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
 	if err := r.judge(ctx, bed, now); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
 		r.Timers.Forget(req.NamespacedName)
-		r.Poller.Forget(req.NamespacedName)
+		r.Poller.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if kit.Waits(b) {
@@ -111,8 +111,8 @@ func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error
 
 // leave releases a finished benchmark.
 func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
-	r.Memory.Forget(b.UID)
-	r.Poller.Forget(client.ObjectKeyFromObject(b))
+	r.Memory.forget(b.UID)
+	r.Poller.forget(client.ObjectKeyFromObject(b))
 	r.Timers.Forget(client.ObjectKeyFromObject(b))
 	return errors.Join(r.removeFinalizer(ctx, b), r.observe(ctx, b))
 }

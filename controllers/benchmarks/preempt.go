@@ -109,7 +109,7 @@ func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 	if s.Status.Preemption == nil || s.Ending() {
 		return kit.Proceed(), nil
 	}
-	r.Poller.Forget(keyOf(s.Benchmark))
+	r.Poller.forget(keyOf(s.Benchmark))
 	left, err := r.RemoveRun(ctx, s.Run)
 	if err == nil && left == "" {
 		if err := r.ReleaseBed(ctx, s.Status.TestBedName, s.Run); err != nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 			return kit.Step{}, err
 		}
 		s.Before = s.DeepCopy()
-		r.Memory.Forget(s.UID)
+		r.Memory.forget(s.UID)
 		r.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
 		return kit.Rest(), nil
 	}

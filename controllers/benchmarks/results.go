@@ -33,8 +33,8 @@ func NewMemory() *Memory {
 	return &Memory{ledgers: map[types.UID]*results.Ledger{}, inputs: map[types.UID]*keptInputs{}}
 }
 
-// Forget drops what is remembered of a benchmark.
-func (m *Memory) Forget(uid types.UID) {
+// forget drops what is remembered of a benchmark.
+func (m *Memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.ledgers, uid)
@@ -133,7 +133,7 @@ func (r *Reconciler) closeResult(ctx context.Context, s *kit.Scope) (kit.Step, e
 	if !s.Ending() {
 		return kit.Proceed(), nil
 	}
-	r.Poller.Forget(keyOf(s.Benchmark))
+	r.Poller.forget(keyOf(s.Benchmark))
 	if s.Status.Results == nil && s.Status.StartTime == nil || s.Status.Results != nil && s.Status.Results.Digest != "" {
 		return kit.Proceed(), nil
 	}

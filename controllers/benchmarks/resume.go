@@ -130,7 +130,7 @@ func (r *Reconciler) beginAnew(s *kit.Scope, changed []string) {
 		Parts: s.Status.Results.Parts, DiscardedParts: s.Status.Results.Parts, Inputs: s.Status.Results.Inputs,
 	}
 	s.Status.Resumption, s.Status.Progress, s.Status.Variant = nil, nil, ""
-	r.Memory.Forget(s.UID)
+	r.Memory.forget(s.UID)
 	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonNotResumable,
 		"the benchmark begins anew: "+why+", and rows of both would make one result")
 }
@@ -141,7 +141,7 @@ const maxDiscarded = 256
 // refuseResumption ends a run that was resumed in another environment, and begins anew: what
 // was started is removed first, as before the next variant.
 func (r *Reconciler) refuseResumption(s *kit.Scope, changed []string) kit.Step {
-	r.Poller.Forget(keyOf(s.Benchmark))
+	r.Poller.forget(keyOf(s.Benchmark))
 	s.Status.Phase = v1alpha1.PhasePreparing
 	r.beginAnew(s, changed)
 	return kit.Again(kit.Soon)

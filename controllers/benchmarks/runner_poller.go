@@ -118,7 +118,7 @@ func (p *Poller) following(key types.NamespacedName, pod types.UID) bool {
 // follow begins to poll the runner in a pod, and stops to poll another one of the
 // benchmark.
 func (p *Poller) follow(key types.NamespacedName, pod types.UID, target kit.RunnerTarget, check *results.Checker) {
-	p.Forget(key)
+	p.forget(key)
 	ctx, cancel := context.WithCancel(p.ctx)
 	f := &followed{key: key, pod: pod, target: target, check: check, cancel: cancel, poke: make(chan struct{}, 1)}
 	p.mu.Lock()
@@ -127,8 +127,8 @@ func (p *Poller) follow(key types.NamespacedName, pod types.UID, target kit.Runn
 	p.asking.Go(func() { p.askOn(ctx, f) })
 }
 
-// Forget stops to poll the runner of a benchmark.
-func (p *Poller) Forget(key types.NamespacedName) {
+// forget stops to poll the runner of a benchmark.
+func (p *Poller) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f := p.runs[key]; f != nil {

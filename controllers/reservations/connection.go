@@ -135,7 +135,7 @@ func (c *connections) handOut(ctx context.Context, list []v1alpha1.Reservation, 
 	}
 	var failures []error
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		err := c.Write(ctx, namespace, held[namespace], all, now)
+		err := c.write(ctx, namespace, held[namespace], all, now)
 		for _, h := range held[namespace] {
 			all[reservation.KeyOf(h.reservation)].unknown = err != nil
 		}
@@ -172,8 +172,8 @@ func (c *connections) namespaces(ctx context.Context, list []v1alpha1.Reservatio
 	return all, nil
 }
 
-// Write makes the Secret of one namespace what it has to be.
-func (c *connections) Write(ctx context.Context, namespace string, held []heldBed, all outcomes, now time.Time) error {
+// write makes the Secret of one namespace what it has to be.
+func (c *connections) write(ctx context.Context, namespace string, held []heldBed, all outcomes, now time.Time) error {
 	data, owners, err := c.collect(ctx, held, all)
 	if err != nil {
 		return err

@@ -119,8 +119,8 @@ func (r *ArchiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		log.FromContext(ctx).Info("The archive is not available", "archive", r.Archive.URL(), "reason", err.Error(), "again", wait.String())
 		return kit.Settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
 	}
-	r.outage.Over()
-	if err := r.Record(ctx, b, reference); err != nil {
+	r.outage.over()
+	if err := r.record(ctx, b, reference); err != nil {
 		return kit.Settle(ctrl.Result{}, err)
 	}
 	r.Counts.Archived(opmetrics.Stored)
@@ -151,8 +151,8 @@ func (r *ArchiveReconciler) put(ctx context.Context, d *report.Document) (v1alph
 	return r.Archive.Put(ctx, d)
 }
 
-// Record writes into the status where the result is.
-func (r *ArchiveReconciler) Record(ctx context.Context, b *v1alpha1.Benchmark, reference v1alpha1.ArchiveReference) error {
+// record writes into the status where the result is.
+func (r *ArchiveReconciler) record(ctx context.Context, b *v1alpha1.Benchmark, reference v1alpha1.ArchiveReference) error {
 	before := b.DeepCopy()
 	if b.Status.Results == nil {
 		b.Status.Results = &v1alpha1.ResultSummary{}

@@ -42,8 +42,8 @@ func (o *outage) failed(now time.Time, err error) time.Duration {
 	return wait
 }
 
-// Over notes that the archive is back.
-func (o *outage) Over() {
+// over notes that the archive is back.
+func (o *outage) over() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failures, o.until, o.last = 0, time.Time{}, nil

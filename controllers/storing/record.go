@@ -91,7 +91,7 @@ func (r *RecordReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		log.FromContext(ctx).Info("The recorder is not available", "reason", err.Error(), "again", wait.String())
 		return kit.Settle(ctrl.Result{RequeueAfter: wait}, r.say(ctx, b, metav1.ConditionFalse, v1alpha1.ReasonRecorderUnavailable, r.outage.message()))
 	}
-	r.outage.Over()
+	r.outage.over()
 	return kit.Settle(ctrl.Result{}, r.say(ctx, b, metav1.ConditionTrue, v1alpha1.ReasonRecorded, fmt.Sprintf("the recorder has %d rows", b.Status.Results.Rows)))
 }
 

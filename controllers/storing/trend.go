@@ -75,7 +75,7 @@ func (r *TrendReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	if status == metav1.ConditionTrue {
 		log.FromContext(ctx).Info("The history shows a regression", "message", message)
 		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, v1alpha1.ConditionRegression, "CompareWithHistory", "%s", kit.Truncated(message))
-		if err := r.Record(ctx, metrics.Regressions(history.History, string(b.UID), device)); err != nil {
+		if err := r.record(ctx, metrics.Regressions(history.History, string(b.UID), device)); err != nil {
 			log.FromContext(ctx).Error(err, "The regression is not written as a metric; the next run that shows it is")
 		}
 	}
@@ -102,8 +102,8 @@ func (r *TrendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*
 	return h, device, err
 }
 
-// Record hands points to the recorder of the lab, where there is one.
-func (r *TrendReconciler) Record(ctx context.Context, points []metrics.Point) error {
+// record hands points to the recorder of the lab, where there is one.
+func (r *TrendReconciler) record(ctx context.Context, points []metrics.Point) error {
 	if r.Metrics == nil || len(points) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ func newCables(ports []v1alpha1.Port) (*cables, error) {
 		a, b := ports[i].Name, ports[i+1].Name
 		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a, MTU: cableMTU, TxQLen: 1000}, PeerName: b, PeerMTU: cableMTU}
 		if err := c.add(link, a, b); err != nil {
-			return nil, errors.Join(fmt.Errorf("cabling %s to %s: %w", a, b, err), c.Close())
+			return nil, errors.Join(fmt.Errorf("cabling %s to %s: %w", a, b, err), c.close())
 		}
 	}
 	return c, nil
@@ -56,8 +56,8 @@ func (c *cables) add(link *netlink.Veth, ends ...string) error {
 	return nil
 }
 
-// Close removes the cables; both ends go with one of them.
-func (c *cables) Close() error {
+// close removes the cables; both ends go with one of them.
+func (c *cables) close() error {
 	var errs []error
 	for _, link := range c.links {
 		if err := netlink.LinkDel(link); err != nil {

@@ -143,7 +143,7 @@ func (b *Bench) makeDevice(spec v1alpha1.Device) error {
 			return err
 		}
 		b.Device = "none: the ports are the ends of veth pairs"
-		b.closers = append(b.closers, cables.Close)
+		b.closers = append(b.closers, cables.close)
 		return nil
 	}
 	substitute := dut.NewNetns(ports)

@@ -210,12 +210,12 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 			longest := announce.longest()
 			one := event{turn: turn, networks: sum.Routes, gradual: true}
 			one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.stillMissing(announced.Began, withdrawn.Began)
-			announce.Add(one)
+			announce.add(one)
 			one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.stillForwarded(withdrawn.Began, whole)
 			if last := lastForwarded(t, loads); gaps && last > withdrawn.Began {
 				one.ending = one.notBefore(last-withdrawn.Began, last+turn+one.within >= whole)
 			}
-			withdraw.Add(one)
+			withdraw.add(one)
 			if out.Trial == nil || announce.longest() > longest {
 				out.Trial, series = t, s.Series(trials.MaxPoints)
 			}

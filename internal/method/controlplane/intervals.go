@@ -246,16 +246,16 @@ func (all intervals) longest(is func(tally) bool) time.Duration {
 	return longest
 }
 
-// Missing returns the time that it takes to send the frames of a part that were not
+// missing returns the time that it takes to send the frames of a part that were not
 // received, where none was missing before.
-func (all intervals) Missing(from, to time.Duration) time.Duration {
-	return all.share(from, to, tally.Missing, false)
+func (all intervals) missing(from, to time.Duration) time.Duration {
+	return all.share(from, to, tally.missing, false)
 }
 
 // stillMissing returns the time that it takes to send the frames of a part that were not
 // received, where all were missing before.
 func (all intervals) stillMissing(from, to time.Duration) time.Duration {
-	return all.share(from, to, tally.Missing, true)
+	return all.share(from, to, tally.missing, true)
 }
 
 // stillForwarded returns the time that it takes to send the frames of a part that were
@@ -264,7 +264,7 @@ func (all intervals) stillForwarded(from, to time.Duration) time.Duration {
 	return all.share(from, to, func(i tally) uint64 { return i.received }, true)
 }
 
-func (i tally) Missing() uint64 { return i.sent - min(i.sent, i.received) }
+func (i tally) missing() uint64 { return i.sent - min(i.sent, i.received) }
 
 // share returns the time that it takes to send the frames of a part that a function counts.
 // The part begins within its first interval. If before holds, the frames that were sent in
@@ -354,8 +354,8 @@ func (e event) contradiction() string {
 		e.kind, trials.TimeText(int64(e.took)), trials.TimeText(int64(e.derived)), traffic.Grouped(e.networks))
 }
 
-// Add adds an event.
-func (e *eventTimes) Add(one event) {
+// add adds an event.
+func (e *eventTimes) add(one event) {
 	if doubt := one.contradiction(); doubt != "" {
 		e.doubts = append(e.doubts, doubt)
 	}

@@ -72,7 +72,7 @@ func TestTheTimeByFramesBeginsWithTheEvent(t *testing.T) {
 	if got := all.stillForwarded(withdrawn, 5*time.Second); got != 80*time.Millisecond {
 		t.Errorf("withdrawn routes were forwarded for %v, want 80 ms", got)
 	}
-	if got := all.Missing(withdrawn, 5*time.Second); got != 1220*time.Millisecond {
+	if got := all.missing(withdrawn, 5*time.Second); got != 1220*time.Millisecond {
 		t.Errorf("frames were missing for %v after an event before which none was, want 1.22 s", got)
 	}
 	withdraw := event{kind: trials.EventWithdraw, turn: time.Millisecond, networks: 16, gradual: true,
@@ -227,7 +227,7 @@ func TestContradictingTimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e eventTimes
-			e.Add(tc.event)
+			e.add(tc.event)
 			if got := contradictions(e); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
@@ -269,12 +269,12 @@ func TestMissingSamplesLowerTheResolution(t *testing.T) {
 		{from: ms(800), to: ms(900), sent: 100, received: 100},
 	}
 	var times eventTimes
-	times.Add(event{ending: all.until(ms(200), ms(1000), whollyForwarded)})
+	times.add(event{ending: all.until(ms(200), ms(1000), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(600)) || times.within != ms(600) || unsampledEvents(times) != "" {
 		t.Errorf("%+v known to %v: %s", s, times.within, unsampledEvents(times))
 	}
-	times.Add(event{ending: all.until(ms(100), ms(1000), whollyForwarded)})
-	times.Add(event{ending: all.until(ms(910), ms(1000), whollyForwarded)})
+	times.add(event{ending: all.until(ms(100), ms(1000), whollyForwarded)})
+	times.add(event{ending: all.until(ms(910), ms(1000), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(700)) || times.within != ms(700) || s.Unseen != 0 || times.unsampled != 1 {
 		t.Errorf("%+v known to %v, %d without a sample", s, times.within, times.unsampled)
 	}

@@ -330,10 +330,10 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 			end = stampOf(t, trials.EventWithdraw, i+1).Began
 		}
 		one := event{turn: turn, networks: sum.Flapped}
-		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.Missing(gone, back)
-		withdraw.Add(one)
-		one.kind, one.ending, one.derived = trials.EventAnnounce, home.until(back, end, whollyForwarded), flapped.Missing(back, end)
-		announce.Add(one)
+		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)
+		withdraw.add(one)
+		one.kind, one.ending, one.derived = trials.EventAnnounce, home.until(back, end, whollyForwarded), flapped.missing(back, end)
+		announce.add(one)
 	}
 	out.Invalid = contradictions(withdraw, announce)
 	sum.Withdraw, sum.Announce = withdraw.summary(), announce.summary()

@@ -28,7 +28,7 @@ func (t *Trial) sums(of func(plan.Stream) string) (order []string, by map[string
 			arrived := t.Arrived(s, port)
 			sum.Received += int64(arrived)
 			sum.Lost += int64(sent - min(sent, arrived))
-			sum.latency.Add(t.At(s, port).Latency)
+			sum.latency.add(t.At(s, port).Latency)
 		}
 	}
 	for _, sum := range by {

@@ -78,8 +78,8 @@ func newLatencySum() latencySum {
 	return latencySum{&Latency{}, map[uintptr]*sharedBuckets{}}
 }
 
-// Add adds what one receiver of one stream measured.
-func (s latencySum) Add(rx traffic.Latency) {
+// add adds what one receiver of one stream measured.
+func (s latencySum) add(rx traffic.Latency) {
 	if rx.Count == 0 {
 		return
 	}

@@ -92,7 +92,7 @@ func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
 		if err != nil {
 			return err
 		}
-		missing := l.Missing(m, streams)
+		missing := l.missing(m, streams)
 		if len(missing) == 0 {
 			l.Unheard = ""
 			return nil
@@ -108,8 +108,8 @@ func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
 	return nil
 }
 
-// Missing are the streams of which a receiver did not get every frame.
-func (l *Tester) Missing(m traffic.Measurement, streams []plan.Stream) []plan.Stream {
+// missing are the streams of which a receiver did not get every frame.
+func (l *Tester) missing(m traffic.Measurement, streams []plan.Stream) []plan.Stream {
 	var missing []plan.Stream
 	for _, s := range streams {
 		if slices.ContainsFunc(s.Rx, func(port int) bool {

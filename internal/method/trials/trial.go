@@ -251,7 +251,7 @@ func (t *Trial) Latency() Latency {
 	}
 	s := newLatencySum()
 	for rx := range t.received() {
-		s.Add(rx.Latency)
+		s.add(rx.Latency)
 	}
 	return s.sum()
 }

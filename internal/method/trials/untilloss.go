@@ -62,15 +62,15 @@ func (w *LossWatch) Action(l *Tester, d time.Duration) Action {
 		w.Ended, w.saturated = 0, 0
 		return nil
 	})
-	a.alongside = func(ctx context.Context, stop func()) { w.Look(ctx, l, d, stop) }
+	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, l, d, stop) }
 	a.finish = func(t *Trial) { t.Ended, t.Saturated = w.Ended, w.saturated }
 	a.settled = func(ctx context.Context) error { return w.settled(ctx, l) }
 	return a
 }
 
-// Look queries the progress of a trial of d repeatedly, and stops the trial once its loss is
+// look queries the progress of a trial of d repeatedly, and stops the trial once its loss is
 // certain. If the progress is unknown, the trial runs to its end: its loss shows there, too.
-func (w *LossWatch) Look(ctx context.Context, l *Tester, d time.Duration, stop func()) {
+func (w *LossWatch) look(ctx context.Context, l *Tester, d time.Duration, stop func()) {
 	var seen looks
 	start := l.Generator.Clock().Now()
 	ask := func(at time.Duration) bool {

@@ -82,7 +82,7 @@ func (s *zeroCopySender) quantum() time.Duration { return afxdpQuantum }
 func (s *zeroCopySender) room() (int, error) {
 	s.socket.Reap(func(uint64) { s.flown++ })
 	if len(s.socket.Free) == 0 {
-		return 0, s.Wake()
+		return 0, s.wake()
 	}
 	return len(s.socket.Free), nil
 }
@@ -97,13 +97,13 @@ func (s *zeroCopySender) send(frames []kernel.PortTxFrame) error {
 	}
 	s.lane.submit(len(frames))
 	atomic.StoreUint32(ring.Producer, at)
-	err := s.Wake()
+	err := s.wake()
 	s.lane.recordAll(frames, uint64(monotonic()-s.lane.begin))
 	return err
 }
 
-// Wake ignores errors of a busy device: the sender tries again.
-func (s *zeroCopySender) Wake() error {
+// wake ignores errors of a busy device: the sender tries again.
+func (s *zeroCopySender) wake() error {
 	err := s.socket.Wake()
 	if err == nil || busy(err) {
 		return nil
@@ -120,7 +120,7 @@ func (s *zeroCopySender) finish() error {
 		if len(s.socket.Free) == xsk.Frames || time.Now().After(end) {
 			break
 		}
-		err = s.Wake()
+		err = s.wake()
 	}
 	for at := *s.socket.Transmit.Producer; at != s.flown; at-- {
 		s.lane.giveBack(s.flying[(at-1)%xsk.Frames])
@@ -128,8 +128,8 @@ func (s *zeroCopySender) finish() error {
 	return err
 }
 
-// Close leaves the socket to the port.
-func (s *zeroCopySender) Close() error { return nil }
+// close leaves the socket to the port.
+func (s *zeroCopySender) close() error { return nil }
 
 // copySender sends through a socket whose frames the kernel copies and gives to the
 // device one by one, in the system call. So a frame leaves in that call, or waits in the
@@ -158,7 +158,7 @@ func (s *copySender) room() (int, error) {
 			return 0, err
 		}
 	}
-	s.Reap()
+	s.reap()
 	return min(copyBatch, len(s.socket.Free)), nil
 }
 
@@ -174,9 +174,9 @@ func (s *copySender) send(frames []kernel.PortTxFrame) error {
 	return s.push()
 }
 
-// Reap takes back chunks. It returns how many of the waiting frames have certainly been
+// reap takes back chunks. It returns how many of the waiting frames have certainly been
 // taken by the kernel.
-func (s *copySender) Reap() (taken int) {
+func (s *copySender) reap() (taken int) {
 	s.socket.Reap(func(chunk uint64) { taken = max(taken, s.places[s.socket.Number(chunk)]+1) })
 	return taken
 }
@@ -187,7 +187,7 @@ func (s *copySender) push() error {
 	if err != nil && !busy(err) {
 		return fmt.Errorf("sending through an AF_XDP socket: %w", err)
 	}
-	taken := max(s.Reap(), int(int32(atomic.LoadUint32(s.socket.Transmit.Consumer)-s.first)))
+	taken := max(s.reap(), int(int32(atomic.LoadUint32(s.socket.Transmit.Consumer)-s.first)))
 	if !errors.Is(err, unix.EBUSY) {
 		s.leave(taken)
 		return nil
@@ -253,7 +253,7 @@ func (s *copySender) finish() error {
 		}
 		err = nil
 	}
-	taken := s.Reap()
+	taken := s.reap()
 	if atomic.LoadUint32(ring.Consumer) == *ring.Producer {
 		after, invalidErr := s.socket.Invalid()
 		if invalidErr != nil {
@@ -269,8 +269,8 @@ func (s *copySender) finish() error {
 	return err
 }
 
-// Close leaves the socket to the port.
-func (s *copySender) Close() error { return nil }
+// close leaves the socket to the port.
+func (s *copySender) close() error { return nil }
 
 // busy reports whether an error means that the device or the kernel takes no more frames at
 // the moment.

@@ -220,7 +220,7 @@ func (e *Engine) Close() error {
 	errs = append(errs, e.netns.Do(func() error {
 		var errs []error
 		for _, p := range e.ports {
-			errs = append(errs, p.Close())
+			errs = append(errs, p.close())
 		}
 		return errors.Join(errs...)
 	}))

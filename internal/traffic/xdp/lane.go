@@ -137,9 +137,9 @@ func (l *lane) refuse(f kernel.PortTxFrame) {
 	p.RetryHead++
 }
 
-// Write writes a frame into b. A frame that was in a hole has its places in ranges from
+// write writes a frame into b. A frame that was in a hole has its places in ranges from
 // before.
-func (l *lane) Write(f kernel.PortTxFrame, b []byte, nanos uint64) {
+func (l *lane) write(f kernel.PortTxFrame, b []byte, nanos uint64) {
 	t := &l.streams[f.Slot]
 	if f.Replay > 0 {
 		t.MoveBack(f.Replay)

@@ -54,7 +54,7 @@ func (e *Engine) changes(m *traffic.Measurement) error {
 	m.Notes = append(m.Notes, before.clocks.Notes(now.clocks, e.options.Host)...)
 	for i, p := range e.ports {
 		if len(p.tx)+len(p.rx) > 0 {
-			m.Notes = append(m.Notes, before.links[i].Notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
+			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
 		}
 		strays := now.strays[i].since(before.strays[i])
 		strays.stale += p.stragglers
@@ -113,8 +113,8 @@ func linkNow(index int) (linkState, error) {
 	return s, nil
 }
 
-// Notes describes what happened to a link between two moments.
-func (s linkState) Notes(end linkState, port string) []traffic.Note {
+// notes describes what happened to a link between two moments.
+func (s linkState) notes(end linkState, port string) []traffic.Note {
 	note := func(format string, args ...any) []traffic.Note {
 		return []traffic.Note{{Kind: traffic.NoteCounter, Text: fmt.Sprintf(format, args...)}}
 	}

@@ -107,7 +107,7 @@ func TestLinkNotes(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			notes := tc.begin.Notes(tc.end, "p1")
+			notes := tc.begin.notes(tc.end, "p1")
 			if tc.want == "" && len(notes) == 0 {
 				return
 			}

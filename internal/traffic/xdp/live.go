@@ -127,11 +127,11 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	}
 	s := &packetSender{lane: l, fd: fd}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
-		s.Close()
+		s.close()
 		return nil, fmt.Errorf("bypassing the queueing discipline: %w", err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: l.port.index}); err != nil {
-		s.Close()
+		s.close()
 		return nil, fmt.Errorf("binding a packet socket: %w", err)
 	}
 	l.makeBodies()
@@ -147,7 +147,7 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	return s, nil
 }
 
-func (s *packetSender) Close() error {
+func (s *packetSender) close() error {
 	if err := unix.Close(s.fd); err != nil {
 		return fmt.Errorf("closing the packet socket: %w", err)
 	}

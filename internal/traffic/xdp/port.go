@@ -176,8 +176,8 @@ func (p *port) reload(frags bool) error {
 	return old.Close()
 }
 
-// Close gives everything back.
-func (p *port) Close() error {
+// close gives everything back.
+func (p *port) close() error {
 	var errs []error
 	errs = append(errs, p.hearOwn(), p.leaveAll(), p.closeSockets())
 	for i := len(p.undo) - 1; i >= 0; i-- {

@@ -128,7 +128,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 		perNano += schedule.perNano
 		at = kernel.Used{Lanes: at.Lanes + 1, Slots: at.Slots + len(schedule.order), Groups: at.Groups + len(schedule.groups)}
 		if err := l.chooseSender(); err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(err, s.close())
 		}
 	}
 	s.programs.Used = kernel.Used{Lanes: at.Lanes, Slots: kernel.Next(at.Slots), Groups: kernel.Next(at.Groups)}
@@ -185,17 +185,17 @@ func (s *sender) run(ready func(), start <-chan int64) {
 		s.cpu, err = machine.ReadCPUTime()
 		return err
 	})
-	s.err = errors.Join(err, s.Close())
+	s.err = errors.Join(err, s.close())
 }
 
-// Close closes the sockets of the lanes that have one.
-func (s *sender) Close() error {
+// close closes the sockets of the lanes that have one.
+func (s *sender) close() error {
 	var errs []error
 	for _, l := range s.lanes {
 		if l.user == nil {
 			continue
 		}
-		if err := l.user.Close(); err != nil {
+		if err := l.user.close(); err != nil {
 			errs = append(errs, l.failed(err))
 		}
 	}
@@ -281,7 +281,7 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 		}
 		switch why {
 		case kernel.PortEndingENDED_GAP:
-			s.sleepUntil(min(s.Wake(), s.deadline()))
+			s.sleepUntil(min(s.wake(), s.deadline()))
 		case kernel.PortEndingENDED_BEHIND:
 			s.live.batch = batch
 		case kernel.PortEndingENDED_HOLE:
@@ -295,9 +295,9 @@ func (s *sender) runLive(fellBack func(*lane)) error {
 	}
 }
 
-// Wake returns the time at which the sender goes on after a run that ended before the next
+// wake returns the time at which the sender goes on after a run that ended before the next
 // frame, in ns since sending began.
-func (s *sender) Wake() int64 {
+func (s *sender) wake() int64 {
 	now, next := monotonic()-s.begin, int64(s.tx.Next)
 	if now < int64(s.tx.Resting) {
 		return max(next, now+int64(restQuantum))

@@ -149,7 +149,7 @@ func (e *Engine) addSenders(t *trial) error {
 		s, err := newSender(shares[cpu], t.Trial, e.epoch, cpu)
 		if err != nil {
 			for _, s := range t.senders {
-				err = errors.Join(err, s.Close())
+				err = errors.Join(err, s.close())
 			}
 			return err
 		}
@@ -255,7 +255,7 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 		}
 	}
 	e.trial.readSent(e.ports, &m)
-	m.Notes = append(m.Notes, e.trial.Foreign(e.options.Host)...)
+	m.Notes = append(m.Notes, e.trial.foreign(e.options.Host)...)
 	return m, e.netns.Do(func() error { return e.observe(ctx, &m) })
 }
 
@@ -329,9 +329,9 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 	return intends, sent
 }
 
-// Foreign returns the notes about other load, while the trial was sent, on processors
+// foreign returns the notes about other load, while the trial was sent, on processors
 // that sent.
-func (t *trial) Foreign(host string) []traffic.Note {
+func (t *trial) foreign(host string) []traffic.Note {
 	var notes []traffic.Note
 	seen := map[int]bool{}
 	for _, s := range t.senders {

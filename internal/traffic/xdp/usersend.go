@@ -23,7 +23,7 @@ type userSender interface {
 	// quantum returns the shortest time between two wake-ups: frames that are due within
 	// it leave together.
 	quantum() time.Duration
-	Close() error
+	close() error
 }
 
 // sendFrames sends the frames of a lane from user space until all are sent, the
@@ -94,6 +94,6 @@ func (l *lane) writeFrame(f kernel.PortTxFrame, b []byte) int {
 	if t.BodyAt > 0 {
 		copy(b[t.BodyAt:t.Len], l.bodies[t.Body])
 	}
-	l.Write(f, b[:t.Len], uint64(monotonic()))
+	l.write(f, b[:t.Len], uint64(monotonic()))
 	return int(t.Len)
 }
