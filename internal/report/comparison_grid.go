@@ -62,11 +62,11 @@ func (c *Comparison) winner(winners []string) string {
 
 // scoreGrid has a line per test and metric.
 func (c *Comparison) scoreGrid() *layout.Grid {
-	g := &layout.Grid{Columns: []layout.Column{{Heading: "", Name: "test", Left: true}, {Heading: "", Name: "metric", Left: true}}}
+	g := &layout.Grid{Columns: []layout.Column{{Name: "test", Left: true}, {Name: "metric", Left: true}}}
 	for _, r := range c.Results {
-		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: "rank", Left: false}, layout.Column{Heading: r.Name, Name: "firsts", Left: false})
+		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: "rank"}, layout.Column{Heading: r.Name, Name: "firsts"})
 	}
-	g.Columns = append(g.Columns, layout.Column{Heading: "rows", Name: "counted", Left: false}, layout.Column{Heading: "", Name: "winner", Left: true})
+	g.Columns = append(g.Columns, layout.Column{Heading: "rows", Name: "counted"}, layout.Column{Name: "winner", Left: true})
 	for _, s := range c.Scores {
 		cells := []string{testName(s.Test, s.Variant), metricTexts[s.Metric].name}
 		for _, p := range s.Places {
@@ -101,27 +101,27 @@ func (c *Comparison) tables() []comparedLines {
 // baseline the difference.
 func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
-	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes", Left: false}}}
+	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes"}}}
 	withLoad := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Load != "" })
 	if withLoad {
-		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "load", Left: true})
+		g.Columns = append(g.Columns, layout.Column{Name: "load", Left: true})
 	}
 	withLoss := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.LossRatioPPM > 0 })
 	if withLoss {
-		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
+		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
 	for i, r := range c.Results {
-		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: text.unit, Left: false}, layout.Column{Heading: r.Name, Name: "rank", Left: false})
+		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: text.unit}, layout.Column{Heading: r.Name, Name: "rank"})
 		if i > 0 {
 			difference := "change, " + text.unit
 			if text.unit == "%" {
 				// The share of lost frames is a percentage, and so is its relative change.
 				difference = "change"
 			}
-			g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: difference, Left: false}, layout.Column{Heading: r.Name, Name: "change, %", Left: false})
+			g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: difference}, layout.Column{Heading: r.Name, Name: "change, %"})
 		}
 	}
-	g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "winner", Left: true})
+	g.Columns = append(g.Columns, layout.Column{Name: "winner", Left: true})
 	for _, l := range lines {
 		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
 		if withLoad {

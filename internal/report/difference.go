@@ -39,7 +39,7 @@ func (t differenceTable) title() string {
 // grid has a line per row of the test. The columns of a method that measures
 // something else stand in place of latency and jitter, as in its own table.
 func (t differenceTable) grid() *layout.Grid {
-	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes", Left: false}}}
+	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes"}}}
 	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
 	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
 	searched := method.IsSearched(t[0].Method)
@@ -50,15 +50,15 @@ func (t differenceTable) grid() *layout.Grid {
 			g.Columns = append(g.Columns, columns...)
 		}
 	}
-	add(withLoad, layout.Column{Heading: "", Name: "load", Left: true})
-	add(withLoss, layout.Column{Heading: "", Name: "goal", Left: true})
-	add(searched, layout.Column{Heading: "rate", Name: "frames/s", Left: false}, layout.Column{Heading: "rate", Name: "%", Left: false})
+	add(withLoad, layout.Column{Name: "load", Left: true})
+	add(withLoss, layout.Column{Name: "goal", Left: true})
+	add(searched, layout.Column{Heading: "rate", Name: "frames/s"}, layout.Column{Heading: "rate", Name: "%"})
 	for _, c := range own.Columns {
-		add(measuresItself, layout.Column{Heading: c.Heading, Name: c.Name, Left: false})
+		add(measuresItself, layout.Column{Heading: c.Heading, Name: c.Name})
 	}
 	add(!measuresItself,
-		layout.Column{Heading: "latency, us", Name: "min", Left: false}, layout.Column{Heading: "latency, us", Name: "avg", Left: false}, layout.Column{Heading: "latency, us", Name: "max", Left: false},
-		layout.Column{Heading: "jitter, us", Name: "avg", Left: false}, layout.Column{Heading: "jitter, us", Name: "max", Left: false})
+		layout.Column{Heading: "latency, us", Name: "min"}, layout.Column{Heading: "latency, us", Name: "avg"}, layout.Column{Heading: "latency, us", Name: "max"},
+		layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
 	for _, d := range t {
 		cells := []string{sizeCell(d.FrameSize, d.FrameMix)}
 		if withLoad {

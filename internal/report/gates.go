@@ -18,8 +18,8 @@ const maxGateNotes = 8
 // gateGrid has a line per gate.
 func (d *Document) gateGrid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
-		{Heading: "", Name: "gate", Left: true}, {Heading: "", Name: "test", Left: true}, {Heading: "", Name: "metric", Left: true}, {Heading: "", Name: "bound", Left: true},
-		{Heading: "", Name: "passed", Left: false}, {Heading: "", Name: "failed", Left: false}, {Heading: "", Name: "inconclusive", Left: false}, {Heading: "", Name: "verdict", Left: true},
+		{Name: "gate", Left: true}, {Name: "test", Left: true}, {Name: "metric", Left: true}, {Name: "bound", Left: true},
+		{Name: "passed"}, {Name: "failed"}, {Name: "inconclusive"}, {Name: "verdict", Left: true},
 	}}
 	for i, r := range d.gates() {
 		count := func(v v1alpha1.GateVerdict) string { return fmt.Sprint(r.Count(v)) }
@@ -103,7 +103,7 @@ func comparedWith(of *gate.BaselineIdentity) string {
 // gateRowsGrid has a line per row of all gates.
 func (d *Document) gateRowsGrid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
-		{Heading: "", Name: "gate", Left: true}, {Heading: "", Name: "of row", Left: true}, {Heading: "", Name: "value", Left: false}, {Heading: "passes", Name: "from", Left: false}, {Heading: "passes", Name: "to", Left: false}, {Heading: "", Name: "baseline", Left: false}, {Heading: "", Name: "verdict", Left: true},
+		{Name: "gate", Left: true}, {Name: "of row", Left: true}, {Name: "value"}, {Heading: "passes", Name: "from"}, {Heading: "passes", Name: "to"}, {Name: "baseline"}, {Name: "verdict", Left: true},
 	}}
 	for _, r := range d.gates() {
 		for _, row := range r.Rows {

@@ -87,7 +87,7 @@ func (h *History) tables() [][]history.Line {
 func (h *History) grid(lines []history.Line) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
 	g := &layout.Grid{Columns: []layout.Column{
-		{Heading: "", Name: "row", Left: true}, {Heading: "", Name: "values", Left: false}, {Heading: text.unit, Name: "level", Left: false}, {Heading: text.unit, Name: "newest", Left: false}, {Heading: "last change", Name: "%", Left: false}, {Heading: "last change", Name: "is", Left: true}, {Heading: "", Name: "all runs", Left: true},
+		{Name: "row", Left: true}, {Name: "values"}, {Heading: text.unit, Name: "level"}, {Heading: text.unit, Name: "newest"}, {Heading: "last change", Name: "%"}, {Heading: "last change", Name: "is", Left: true}, {Name: "all runs", Left: true},
 	}}
 	for _, l := range lines {
 		cells := []string{rowName(l.RowID), fmt.Sprint(len(l.Points)), text.value(l.Level), h.newest(l, text.value), "-", "-", spark(l.Points, len(h.Runs))}
@@ -102,8 +102,8 @@ func (h *History) grid(lines []history.Line) *layout.Grid {
 // changesGrid has a line for each change of a level.
 func (h *History) changesGrid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
-		{Heading: "", Name: "row", Left: true}, {Heading: "", Name: "figure", Left: true}, {Heading: "", Name: "first run", Left: true}, {Heading: "level", Name: "from", Left: false}, {Heading: "level", Name: "to", Left: false},
-		{Heading: "change, %", Name: "median", Left: false}, {Heading: "change, %", Name: "lowest", Left: false}, {Heading: "change, %", Name: "highest", Left: false}, {Heading: "", Name: "is", Left: true}, {Heading: "", Name: "device", Left: true},
+		{Name: "row", Left: true}, {Name: "figure", Left: true}, {Name: "first run", Left: true}, {Heading: "level", Name: "from"}, {Heading: "level", Name: "to"},
+		{Heading: "change, %", Name: "median"}, {Heading: "change, %", Name: "lowest"}, {Heading: "change, %", Name: "highest"}, {Name: "is", Left: true}, {Name: "device", Left: true},
 	}}
 	for _, l := range h.Lines {
 		text := metricTexts[l.Metric]

@@ -43,7 +43,7 @@ func (d *Document) jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
 func (d *Document) jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
 	t := jitterTable{title: what + " jitter by load", grid: &layout.Grid{Columns: []layout.Column{d.sizeColumn()}}}
 	for _, load := range loads {
-		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "at load, us", Name: string(load), Left: false})
+		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "at load, us", Name: string(load)})
 	}
 	at := map[string][]string{}
 	for _, row := range rows {
@@ -93,10 +93,10 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *layout.Grid {
 		g.Columns = append(g.Columns, intendedColumn(rows))
 	}
 	if withGoal {
-		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
+		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
 	for _, name := range []string{"min", "p50", "p90", "p99", "p99.9", "max"} {
-		g.Columns = append(g.Columns, layout.Column{Heading: d.latencyHeading(), Name: name, Left: false})
+		g.Columns = append(g.Columns, layout.Column{Heading: d.latencyHeading(), Name: name})
 	}
 	for _, row := range rows {
 		cells := []string{sizeCell(row.FrameSize, row.FrameMix)}

@@ -53,17 +53,17 @@ func intendedColumn(rows []v1alpha1.ResultRow) layout.Column {
 // searchedColumn returns the column of the intended load for a test that searches it.
 func searchedColumn(rows []v1alpha1.ResultRow) layout.Column {
 	if ofFullLoad(rows) {
-		return layout.Column{Heading: "intended, %", Name: "of full load", Left: false}
+		return layout.Column{Heading: "intended, %", Name: "of full load"}
 	}
-	return layout.Column{Heading: "intended", Name: "%", Left: false}
+	return layout.Column{Heading: "intended", Name: "%"}
 }
 
 // shareColumn returns the column of the offered load as a share of line rate.
 func shareColumn(rows []v1alpha1.ResultRow) layout.Column {
 	if ofFullLoad(rows) {
-		return layout.Column{Heading: loadHeading(rows), Name: shareBySender, Left: false}
+		return layout.Column{Heading: loadHeading(rows), Name: shareBySender}
 	}
-	return layout.Column{Heading: loadHeading(rows), Name: shareOfLine, Left: false}
+	return layout.Column{Heading: loadHeading(rows), Name: shareOfLine}
 }
 
 // shareCell is the share of line rate that the ports offered in a row.

@@ -19,7 +19,7 @@ type partsTable struct {
 }
 
 // rowColumn names the row that a line is about.
-var rowColumn = layout.Column{Heading: "", Name: "row", Left: true}
+var rowColumn = layout.Column{Name: "row", Left: true}
 
 // partsOfRow are the parts of which the traffic of a row was; none where it was of one kind.
 func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
@@ -45,23 +45,23 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 	}
 	own := d.sizesOfFlows()
 	add := func(columns ...layout.Column) { t.grid.Columns = append(t.grid.Columns, columns...) }
-	add(layout.Column{Heading: "", Name: name, Left: true}, rowColumn)
+	add(layout.Column{Name: name, Left: true}, rowColumn)
 	if own != nil {
-		add(layout.Column{Heading: "frame", Name: "bytes", Left: false})
+		add(layout.Column{Heading: "frame", Name: "bytes"})
 	}
-	add(layout.Column{Heading: "offered", Name: "frames/s", Left: false}, layout.Column{Heading: "offered", Name: shareBySender, Left: false})
+	add(layout.Column{Heading: "offered", Name: "frames/s"}, layout.Column{Heading: "offered", Name: shareBySender})
 	if copied {
-		add(layout.Column{Heading: "received", Name: "frames/s", Left: false})
+		add(layout.Column{Heading: "received", Name: "frames/s"})
 	}
-	add(layout.Column{Heading: "frames", Name: "lost", Left: false})
+	add(layout.Column{Heading: "frames", Name: "lost"})
 	if timed {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "avg", Left: false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "avg"})
 	}
 	if percentiles {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "p50", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "p99", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "p99.9", Left: false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "p50"}, layout.Column{Heading: d.latencyHeading(), Name: "p99"}, layout.Column{Heading: d.latencyHeading(), Name: "p99.9"})
 	}
 	if timed {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "max", Left: false})
+		add(layout.Column{Heading: d.latencyHeading(), Name: "max"})
 	}
 	for _, row := range rows {
 		for _, p := range partsOfRow(row) {
@@ -142,13 +142,13 @@ func (d *Document) sizesOfFlows() func(flow string, row v1alpha1.ResultRow) stri
 func (d *Document) sizeColumn() layout.Column {
 	const longest = 12
 	if d.sizesOfFlows() == nil || d.Profile.OwnSizes() {
-		return layout.Column{Heading: "frame", Name: "bytes", Left: false}
+		return layout.Column{Heading: "frame", Name: "bytes"}
 	}
 	following := slices.DeleteFunc(slices.Clone(d.Profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
 	if len(following) > 1 || len(following[0].Name) > longest {
-		return layout.Column{Heading: "some flows", Name: "bytes", Left: false}
+		return layout.Column{Heading: "some flows", Name: "bytes"}
 	}
-	return layout.Column{Heading: following[0].Name, Name: "bytes", Left: false}
+	return layout.Column{Heading: following[0].Name, Name: "bytes"}
 }
 
 // eventsOf is the table of the events in the trials of rows; nil where the method has none.
@@ -157,14 +157,14 @@ func (d *Document) eventsOf(rows []v1alpha1.ResultRow) *partsTable {
 	if own.Events == nil {
 		return nil
 	}
-	t := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Heading: "", Name: "event", Left: true}, rowColumn, {Heading: "", Name: "times", Left: false}}}}
+	t := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
 	kinds, columns := own.EventColumns()
 	for _, c := range columns[kinds[0]] {
 		if c.Unit == trials.LongNanoseconds {
-			t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name, Left: false})
+			t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name})
 			continue
 		}
-		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "", Name: c.Heading, Left: false})
+		t.grid.Columns = append(t.grid.Columns, layout.Column{Name: c.Heading})
 	}
 	for _, row := range rows {
 		times, ok := own.Events(&row)

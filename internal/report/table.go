@@ -35,29 +35,29 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit layout.BitUnit) *layo
 	}
 	withLoss := withPartialDrop(rows)
 	if withLoss {
-		g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "goal", Left: true})
+		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
 	if withIntended {
 		g.Columns = append(g.Columns, searchedColumn(rows))
 	}
 	if withFrames {
 		g.Columns = append(g.Columns,
-			layout.Column{Heading: loadHeading(rows), Name: "frames/s", Left: false}, layout.Column{Heading: loadHeading(rows), Name: unit.Name, Left: false}, shareColumn(rows))
+			layout.Column{Heading: loadHeading(rows), Name: "frames/s"}, layout.Column{Heading: loadHeading(rows), Name: unit.Name}, shareColumn(rows))
 	}
 	switch {
 	case measuresItself:
 		for _, c := range own.RowColumns() {
-			g.Columns = append(g.Columns, layout.Column{Heading: c.Heading, Name: c.Name, Left: false})
+			g.Columns = append(g.Columns, layout.Column{Heading: c.Heading, Name: c.Name})
 		}
 	case withFrames:
 		g.Columns = append(g.Columns,
-			layout.Column{Heading: d.latencyHeading(), Name: "min", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "avg", Left: false}, layout.Column{Heading: d.latencyHeading(), Name: "max", Left: false},
-			layout.Column{Heading: "jitter, us", Name: "avg", Left: false}, layout.Column{Heading: "jitter, us", Name: "max", Left: false})
+			layout.Column{Heading: d.latencyHeading(), Name: "min"}, layout.Column{Heading: d.latencyHeading(), Name: "avg"}, layout.Column{Heading: d.latencyHeading(), Name: "max"},
+			layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
 	}
 	if withFrames {
-		g.Columns = append(g.Columns, layout.Column{Heading: "frames", Name: "lost", Left: false})
+		g.Columns = append(g.Columns, layout.Column{Heading: "frames", Name: "lost"})
 	}
-	g.Columns = append(g.Columns, layout.Column{Heading: "", Name: "validity", Left: true})
+	g.Columns = append(g.Columns, layout.Column{Name: "validity", Left: true})
 	for _, row := range rows {
 		var cells []string
 		if withFrames {
