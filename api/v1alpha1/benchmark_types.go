@@ -219,6 +219,16 @@ func (s *BenchmarkSpec) Rest() time.Duration {
 	return s.RestTime.Duration
 }
 
+// Test returns the test of a name; nil if the benchmark has none.
+func (s *BenchmarkSpec) Test(name string) *Test {
+	for i := range s.Tests {
+		if s.Tests[i].Name == name {
+			return &s.Tests[i]
+		}
+	}
+	return nil
+}
+
 // History is the name under which results of a benchmark of this name are compared with
 // others.
 func (s *BenchmarkSpec) History(name string) string {

@@ -52,12 +52,12 @@ func worse(a, b v1alpha1.GateVerdict) v1alpha1.GateVerdict {
 // judge judges one gate.
 func (in Input) judge(g *v1alpha1.Gate) JudgedGate {
 	r := JudgedGate{Name: g.Name, Test: g.Test, Metric: g.Metric, Verdict: v1alpha1.GateInconclusive, Rows: []JudgedRow{}}
-	i := slices.IndexFunc(in.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == g.Test })
-	if i < 0 {
+	test := in.Spec.Test(g.Test)
+	if test == nil {
 		r.Reason, r.Message = Invalid, fmt.Sprintf("the benchmark has no test %q", g.Test)
 		return r
 	}
-	metric, ok := metricOf(&in.Spec.Tests[i], g.Metric)
+	metric, ok := metricOf(test, g.Metric)
 	if !ok {
 		r.Reason, r.Message = Invalid, fmt.Sprintf("test %s has no metric %q", g.Test, g.Metric)
 		return r

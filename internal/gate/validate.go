@@ -25,8 +25,8 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.Err
 			errs = append(errs, field.Duplicate(path.Child("name"), g.Name))
 		}
 		seen[g.Name] = true
-		k := slices.IndexFunc(b.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == g.Test })
-		if k < 0 {
+		test := b.Spec.Test(g.Test)
+		if test == nil {
 			var tests []string
 			for _, t := range b.Spec.Tests {
 				tests = append(tests, t.Name)
@@ -34,8 +34,8 @@ func Validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) field.Err
 			errs = append(errs, field.Invalid(path.Child("test"), g.Test, fmt.Sprintf("the benchmark has no test of this name: give one of %s", strings.Join(tests, ", "))))
 			continue
 		}
-		errs = append(errs, validateRows(b, g, &b.Spec.Tests[k], profile, path)...)
-		errs = append(errs, validateMetric(g, &b.Spec.Tests[k], path)...)
+		errs = append(errs, validateRows(b, g, test, profile, path)...)
+		errs = append(errs, validateMetric(g, test, path)...)
 	}
 	return errs
 }

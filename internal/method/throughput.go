@@ -38,6 +38,7 @@ func describeThroughput() trials.Definition {
 			return throughput(ctx, tester, step)
 		},
 		Purpose:    "highest load without loss (RFC 2544 section 26.1)",
+		Caveat:     exceedRatioCaveat,
 		Headline:   trials.LoadFigure,
 		Trials:     throughputTrials,
 		Resolution: func(t v1alpha1.Test) v1alpha1.LoadAmount { return t.Throughput.Resolution },

@@ -196,3 +196,13 @@ func searchName(m v1alpha1.SearchMethod) string {
 	}
 	return strings.ToLower(string(m)) + " search"
 }
+
+// exceedRatioCaveat describes that some trials without a limit of loss do not fail a load; empty
+// if none may have loss, as RFC 2544 asks for.
+func exceedRatioCaveat(test v1alpha1.Test) string {
+	share := test.Throughput.Goal(zeroLoss).ExceedRatio
+	if ppm, err := share.PPM(); err != nil || ppm == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Trials with more loss may take %s of the duration sum of a load (exceedRatio of MLRsearch): RFC 2544 allows none", share)
+}

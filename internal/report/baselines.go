@@ -62,11 +62,11 @@ func NewBaselines(own *Document) (*Baselines, error) {
 	b := &Baselines{own: own, seen: map[string]bool{}}
 	for i := range own.Spec.Gates {
 		g := &own.Spec.Gates[i]
-		k := slices.IndexFunc(own.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == g.Test })
-		if g.Relative == nil || k < 0 {
+		test := own.Spec.Test(g.Test)
+		if g.Relative == nil || test == nil {
 			continue
 		}
-		one := gateBaseline{gate: g, test: &own.Spec.Tests[k]}
+		one := gateBaseline{gate: g, test: test}
 		switch of := g.Relative.Baseline; {
 		case of.Trend != nil:
 			one.history = gate.NewHistory(g, one.test)
@@ -145,11 +145,10 @@ func (g *gateBaseline) baseline(own, d *Document) gate.Baseline {
 	missing := func(why string) gate.Baseline {
 		return gate.Baseline{Of: run.Of, Missing: fmt.Sprintf("the baseline %s cannot be compared with: %s", d.Benchmark.Name, why)}
 	}
-	k := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == g.test.Name })
-	switch {
-	case k < 0:
+	switch test := d.Spec.Test(g.test.Name); {
+	case test == nil:
 		return missing("it has no test " + g.test.Name)
-	case !same(g.test, &d.Spec.Tests[k]):
+	case !same(g.test, test):
 		return missing("its test " + g.test.Name + " has other settings")
 	case !same(trafficOf(own.Profile), trafficOf(d.Profile)):
 		return missing("it measured with other traffic")

@@ -116,11 +116,11 @@ func stableOf(row v1alpha1.ResultRow) *v1alpha1.RateSeries {
 // momentsOf are the events in the trials of a row's test; none when the test is not known.
 func (d *Document) momentsOf(row v1alpha1.ResultRow) []trials.Moment {
 	own, _ := method.Describe(row.Method)
-	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
-	if own.Moments == nil || i < 0 || !own.Given(d.Spec.Tests[i]) {
+	test := d.Spec.Test(row.Test)
+	if own.Moments == nil || test == nil || !own.Given(*test) {
 		return nil
 	}
-	return own.Moments(d.Spec.Tests[i])
+	return own.Moments(*test)
 }
 
 // addMark draws events at where says of their time in milliseconds.

@@ -63,15 +63,15 @@ func comparisonBanner(documents []*Document, names []string) string {
 // resolutionPPM returns the resolution of the load search of a row, in parts per million of
 // line rate. It returns 0 (exact) if the load is not a share of a single line rate.
 func (d *Document) resolutionPPM(row *v1alpha1.ResultRow) int64 {
-	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
-	if i < 0 {
+	test := d.Spec.Test(row.Test)
+	if test == nil {
 		return 0
 	}
-	own, ok := method.DescribeTest(d.Spec.Tests[i])
+	own, ok := method.DescribeTest(*test)
 	if !ok || own.Resolution == nil {
 		return 0
 	}
-	return d.scale(row.RowID).PPM(own.Resolution(d.Spec.Tests[i]))
+	return d.scale(row.RowID).PPM(own.Resolution(*test))
 }
 
 // scale converts rates of a row to shares of line rate. It is empty unless all ports have the

@@ -30,22 +30,18 @@ func (d *Document) facts() []fact {
 	all := len(throughput)
 	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
 	switch {
-	case all > 0 && len(throughput) == 0:
-		facts = append(facts, fact{"Throughput without loss", "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(all), "row"))})
-	case all > 0:
-		unit, doubt := layout.UnitFor(d.highestBitRate()), ""
-		if count := all - len(throughput); count > 0 {
-			doubt = fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(count), "row"))
-		}
+	case all == 0:
+		facts = d.headlines()
+	case len(throughput) == 0:
+		facts = append(facts, unknownFact("Throughput without loss", all))
+	default:
+		unit, doubt := layout.UnitFor(d.highestBitRate()), withoutDoubtful(all-len(throughput))
 		facts = append(facts,
 			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
 			shareOfFact(throughput, doubt))
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
 			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
 		}
-	}
-	if all == 0 {
-		facts = d.headlines()
 	}
 	judged := 0
 	for _, row := range d.Rows {
@@ -99,7 +95,7 @@ const maxHeadlines = 4
 // the lowest to the highest.
 func (d *Document) headlines() []fact {
 	var facts []fact
-	for _, rows := range d.rowsByTest() {
+	for _, rows := range d.byTest() {
 		if len(facts) == maxHeadlines {
 			break
 		}
@@ -108,25 +104,9 @@ func (d *Document) headlines() []fact {
 	return facts
 }
 
-// rowsByTest returns the rows of each test and variant, in the order of their first rows.
-func (d *Document) rowsByTest() [][]v1alpha1.ResultRow {
-	var all [][]v1alpha1.ResultRow
-	at := map[string]int{}
-	for _, row := range d.Rows {
-		name := testName(row.Test, row.Variant)
-		i, known := at[name]
-		if !known {
-			i = len(all)
-			at[name], all = i, append(all, nil)
-		}
-		all[i] = append(all[i], row)
-	}
-	return all
-}
-
 // headline returns the fact of the rows of a test.
 func headline(device v1alpha1.Device, rows []v1alpha1.ResultRow) fact {
-	f := fact{sentence(testName(rows[0].Test, rows[0].Variant)), "Not known", fmt.Sprintf("%s in doubt", layout.Quantity(int64(len(rows)), "row"))}
+	title := sentence(testName(rows[0].Test, rows[0].Variant))
 	var figures []trials.Figure
 	for _, row := range rows {
 		if !result.Conclusive(device, &row) {
@@ -137,16 +117,27 @@ func headline(device v1alpha1.Device, rows []v1alpha1.ResultRow) fact {
 		}
 	}
 	if len(figures) == 0 {
-		return f
+		return unknownFact(title, len(rows))
 	}
 	byNumber := func(a, b trials.Figure) int { return cmp.Compare(a.Number, b.Number) }
 	lowest, highest := slices.MinFunc(figures, byNumber), slices.MaxFunc(figures, byNumber)
-	f.Value, f.Unit = lowest.Text, layout.Quantity(int64(len(figures)), "row")
+	value := lowest.Text
 	if highest.Number != lowest.Number {
-		f.Value += " – " + highest.Text
+		value += " – " + highest.Text
 	}
-	if doubts := len(rows) - len(figures); doubts > 0 {
-		f.Unit += fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(doubts), "row"))
+	return fact{title, value, layout.Quantity(int64(len(figures)), "row") + withoutDoubtful(len(rows)-len(figures))}
+}
+
+// unknownFact returns the fact of so many rows that are all in doubt.
+func unknownFact(title string, rows int) fact {
+	return fact{title, "Not known", layout.Quantity(int64(rows), "row") + " in doubt"}
+}
+
+// withoutDoubtful returns how many rows were left out of a fact, as an addition to its unit; empty
+// if none was.
+func withoutDoubtful(rows int) string {
+	if rows == 0 {
+		return ""
 	}
-	return f
+	return fmt.Sprintf(", without %s in doubt", layout.Quantity(int64(rows), "row"))
 }

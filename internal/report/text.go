@@ -73,42 +73,26 @@ func (d *Document) byTest() [][]v1alpha1.ResultRow {
 	return tests
 }
 
-// purpose describes the rows of a test. A load at which some trials may have loss is not the
-// throughput of RFC 2544.
+// purpose describes the rows of a test, and in what the test differs from that.
 func (d *Document) purpose(rows []v1alpha1.ResultRow) string {
-	text := purpose(rows)
-	if share := d.exceedRatio(&rows[0]); share != "" {
-		text += fmt.Sprintf(". Trials with more loss may take %s of the duration sum of a load (exceedRatio of MLRsearch): RFC 2544 allows none", share)
+	own, ok := method.Describe(rows[0].Method)
+	if !ok {
+		return string(rows[0].Method)
 	}
-	return text
-}
-
-// exceedRatio returns the goal exceed ratio of the search without loss that a row is of; empty if
-// no trial may have loss.
-func (d *Document) exceedRatio(row *v1alpha1.ResultRow) v1alpha1.LossRatio {
-	i := slices.IndexFunc(d.Spec.Tests, func(t v1alpha1.Test) bool { return t.Name == row.Test })
-	if i < 0 || d.Spec.Tests[i].Throughput == nil {
-		return ""
-	}
-	ratio := d.Spec.Tests[i].Throughput.Goal("0%").ExceedRatio
-	if ppm, err := ratio.PPM(); err != nil || ppm == 0 {
-		return ""
-	}
-	return ratio
-}
-
-func purpose(rows []v1alpha1.ResultRow) string {
-	d, ok := method.Describe(rows[0].Method)
+	text := own.Purpose
 	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
 	switch {
-	case !ok:
-		return string(rows[0].Method)
 	case withPartialDrop(rows):
-		return "NDR is the " + d.Purpose + ", PDR with up to the given loss"
-	case d.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
-		return d.SampledPurpose
+		text = "NDR is the " + own.Purpose + ", PDR with up to the given loss"
+	case own.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
+		text = own.SampledPurpose
 	}
-	return d.Purpose
+	if test := d.Spec.Test(rows[0].Test); own.Caveat != nil && test != nil && own.Given(*test) {
+		if caveat := own.Caveat(*test); caveat != "" {
+			text += ". " + caveat
+		}
+	}
+	return text
 }
 
 // note is an additional remark on the numbers of a table, and the rows that it is about.

@@ -32,6 +32,9 @@ type Definition struct {
 	// SampledPurpose replaces it if only a share of the frames was timed, if that makes a
 	// difference.
 	Purpose, SampledPurpose string
+	// Caveat returns, as a sentence, in what a test differs from its purpose; empty if it does
+	// not. It is nil for a method of which no test does.
+	Caveat func(v1alpha1.Test) string
 	// Columns are the figures of the method, in the order of the report's table. A method
 	// without columns shows latency and jitter.
 	Columns []Column
