@@ -86,7 +86,7 @@ func lineUp(in LineupInput) (*Allocator, []Place) {
 	for _, w := range a.benchmarks {
 		_, holds := a.holders[string(w.b.UID)]
 		if !holds && kit.Waits(w.b) && kit.IsHeld(w.b) {
-			places = append(places, Place{Benchmark: w.b, Why: kit.FirstOf(w.b.Status.Message, "waits to be let into the queue")})
+			places = append(places, Place{Benchmark: w.b, Why: cmp.Or(w.b.Status.Message, "waits to be let into the queue")})
 		}
 		if w.class == nil || holds {
 			continue

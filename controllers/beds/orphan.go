@@ -45,18 +45,15 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
-	left, err := r.RemoveRun(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
-	if err == nil && left == "" {
+	left, err := r.CleanUp(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
+	if err != nil {
+		return r.Poll, err
+	}
+	if left == "" {
 		bed.Status.Lease = nil
 		r.Timers.Over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
 		return r.Recheck, nil
-	}
-	if kit.NoAnswer(err) {
-		return r.Poll, err
-	}
-	if err != nil {
-		left = kit.FirstOf(left, "failing") + ": " + err.Error()
 	}
 	if r.Timers.Overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp) {
 		kit.SetQuarantine(bed, now, bed.Status.Lease.Holder, kit.NotCleanedUp(bed.Status.Wait, left))

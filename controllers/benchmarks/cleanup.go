@@ -17,8 +17,11 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if !s.Ending() {
 		return kit.Proceed(), nil
 	}
-	left, err := r.RemoveRun(ctx, s.Run)
-	if err == nil && left == "" {
+	left, err := r.CleanUp(ctx, s.Run)
+	if err != nil {
+		return kit.Step{}, err
+	}
+	if left == "" {
 		if err := r.calibrate(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
@@ -30,12 +33,6 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error
 			return kit.Again(r.Poll), err
 		}
 		return Finish(s), nil
-	}
-	if kit.NoAnswer(err) {
-		return kit.Step{}, err
-	}
-	if err != nil {
-		left = kit.FirstOf(left, "failing") + ": " + err.Error()
 	}
 	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
 	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp) {

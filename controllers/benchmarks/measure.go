@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (r *Reconciler) react(ctx context.Context, s *kit.Scope, pod *corev1.Pod, h
 		return r.unreachable(ctx, s, pod, heard.err)
 	}
 	s.Set(v1alpha1.ConditionTrafficReady, metav1.ConditionTrue, v1alpha1.ReasonTrafficReady, "agents and runner are ready")
-	s.Status.Message = kit.FirstOf(heard.state.Progress.Trial, "trials run")
+	s.Status.Message = cmp.Or(heard.state.Progress.Trial, "trials run")
 	if !heard.begun {
 		l, err := r.ledger(ctx, s)
 		if err != nil {
@@ -174,7 +175,7 @@ func (r *Reconciler) runnerConfig(ctx context.Context, s *kit.Scope) (*runner.Co
 // unreachable waits for a runner that does not answer: its container may be
 // restarting. After a while the pod is given up.
 func (r *Reconciler) unreachable(ctx context.Context, s *kit.Scope, pod *corev1.Pod, failure error) (kit.Step, error) {
-	message := "the runner does not answer" + kit.Colon(kit.FirstOf(r.WaitsFor(ctx, pod), failure.Error()))
+	message := "the runner does not answer" + kit.Colon(cmp.Or(r.WaitsFor(ctx, pod), failure.Error()))
 	reason := v1alpha1.ReasonRunnerUnreachable
 	if kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) == v1alpha1.ReasonRunnerRestarting {
 		reason = v1alpha1.ReasonRunnerRestarting

@@ -110,8 +110,11 @@ func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 		return kit.Proceed(), nil
 	}
 	r.Poller.forget(keyOf(s.Benchmark))
-	left, err := r.RemoveRun(ctx, s.Run)
-	if err == nil && left == "" {
+	left, err := r.CleanUp(ctx, s.Run)
+	if err != nil {
+		return kit.Step{}, err
+	}
+	if left == "" {
 		if err := r.ReleaseBed(ctx, s.Status.TestBedName, s.Run); err != nil {
 			return kit.Step{}, err
 		}
@@ -123,12 +126,6 @@ func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 		r.Memory.forget(s.UID)
 		r.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
 		return kit.Rest(), nil
-	}
-	if kit.NoAnswer(err) {
-		return kit.Step{}, err
-	}
-	if err != nil {
-		left = kit.FirstOf(left, "failing") + ": " + err.Error()
 	}
 	s.Status.Message = kit.Bounded(fmt.Sprintf("everything that was started is being removed (%s): %s", left, s.PreemptedBy()))
 	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,

@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 			return "", err
 		}
 		if !kit.IsReady(pod) {
-			waitsFor = kit.FirstOf(waitsFor, r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready")
+			waitsFor = cmp.Or(waitsFor, r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready")
 			if err := r.discard(ctx, pod); err != nil {
 				return "", err
 			}
@@ -93,7 +94,7 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 		return "", err
 	}
 	if !kit.IsReady(pod) {
-		return kit.FirstOf(r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
+		return cmp.Or(r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
 	}
 	return "", nil
 }

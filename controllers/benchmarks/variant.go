@@ -50,8 +50,11 @@ func (r *Reconciler) prepareAgain(ctx context.Context, s *kit.Scope, next v1alph
 	if s.Status.Variant != "" {
 		what = "variant " + string(s.Status.Variant)
 	}
-	left, err := r.RemoveRun(ctx, s.Run)
-	if err == nil && left == "" {
+	left, err := r.CleanUp(ctx, s.Run)
+	if err != nil {
+		return kit.Step{}, err
+	}
+	if left == "" {
 		s.Status.Variant = next
 		s.Status.Message = "the device is being prepared"
 		if next != "" {
@@ -60,12 +63,6 @@ func (r *Reconciler) prepareAgain(ctx context.Context, s *kit.Scope, next v1alph
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionDeviceReady)
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionTrafficReady)
 		return kit.Again(kit.Soon), nil
-	}
-	if kit.NoAnswer(err) {
-		return kit.Step{}, err
-	}
-	if err != nil {
-		left = kit.FirstOf(left, "failing") + ": " + err.Error()
 	}
 	s.Status.Message = fmt.Sprintf("%s is being removed: %s", what, left)
 	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,7 +84,7 @@ func lastLines(output string) string {
 func (b *Base) WaitsFor(ctx context.Context, pod *corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && !isStarting(w.Reason) {
-			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, FirstOf(endOfLast(c), lastLines(w.Message))), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, cmp.Or(endOfLast(c), lastLines(w.Message))), ": ")
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -121,16 +122,6 @@ func starts(e *corev1.Event) bool { return e.Reason == "Unhealthy" && e.Count < 
 func endOfLast(c corev1.ContainerStatus) string {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		return lastLines(t.Message)
-	}
-	return ""
-}
-
-// FirstOf returns the first text that is not empty.
-func FirstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,20 @@ import (
 
 	"nodrop.dev/nodrop/controllers/lab"
 )
+
+// CleanUp removes a run as RemoveRun does, and returns what is left, with the failure if there is
+// one; "" if nothing is left. Its error is that the API server does not answer, which does not show
+// what is left.
+func (b *Base) CleanUp(ctx context.Context, run lab.Run) (left string, _ error) {
+	left, err := b.RemoveRun(ctx, run)
+	switch {
+	case err == nil:
+		return left, nil
+	case NoAnswer(err):
+		return "", err
+	}
+	return cmp.Or(left, "failing") + ": " + err.Error(), nil
+}
 
 // RemoveRun removes what a run left in the lab, as far as that can be done now, and returns what
 // is still there; "" if nothing is. It needs neither the benchmark nor its bed: everything is

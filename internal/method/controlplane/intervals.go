@@ -163,7 +163,7 @@ var (
 		if i.gaps {
 			return max(i.overtaken, i.pending-min(i.pending, i.flying)), 0
 		}
-		return i.sent - min(i.sent, i.received), i.flying
+		return i.missing(), i.flying
 	}}
 	// notForwarded judges whether no frame is received. Those that were in flight at the
 	// end arrive in the next interval.
@@ -227,7 +227,7 @@ func (all intervals) until(from, to time.Duration, over judgment) ending {
 		// Here pending frames count that arrive later: their streams are dead.
 		e.over = all.between(from, to)[:n].longest(func(i tally) bool {
 			frames, _ := over.against(i)
-			return frames <= i.sent/forwardedShare && (over.once || i.sent-min(i.sent, i.received) <= max(i.sent/forwardedShare, i.flying))
+			return frames <= i.sent/forwardedShare && (over.once || i.missing() <= max(i.sent/forwardedShare, i.flying))
 		})
 		break
 	}
@@ -264,6 +264,7 @@ func (all intervals) stillForwarded(from, to time.Duration) time.Duration {
 	return all.share(from, to, func(i tally) uint64 { return i.received }, true)
 }
 
+// missing returns the number of frames that were sent and never received.
 func (i tally) missing() uint64 { return i.sent - min(i.sent, i.received) }
 
 // share returns the time that it takes to send the frames of a part that a function counts.
@@ -291,7 +292,7 @@ func (all intervals) unreachable(from, announced, to time.Duration) (n uint64) {
 		if i.from >= announced && i.received == i.sent {
 			return n
 		}
-		n += i.sent - i.received
+		n += i.missing()
 	}
 	return n
 }
