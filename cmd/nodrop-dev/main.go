@@ -3,12 +3,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/version"
 )
 
@@ -22,10 +21,6 @@ func main() {
 	}
 	root.AddCommand(newXDPBenchCommand(), newBGPBenchCommand(), newSearchCostCommand(), newLabSimCommand())
 	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "nodrop-dev:", err)
-		if text := hint.Of(err); text != "" {
-			fmt.Fprintln(os.Stderr, "hint:", text)
-		}
-		os.Exit(1)
+		os.Exit(exit.Explain(os.Stderr, root.Name(), err))
 	}
 }

@@ -21,7 +21,7 @@ const pluginName = "kubectl-nodrop"
 func main() {
 	root := newRootCommand(filepath.Base(os.Args[0]))
 	if err := root.Execute(); err != nil {
-		os.Exit(exit.Explain(root.ErrOrStderr(), err))
+		os.Exit(exit.Explain(root.ErrOrStderr(), root.Name(), err))
 	}
 }
 

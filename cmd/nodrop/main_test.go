@@ -24,7 +24,7 @@ func TestExitCodesNeverChange(t *testing.T) {
 	} {
 		got := 0
 		if err := exit.Outcome(phase); err != nil {
-			got = exit.Explain(io.Discard, err)
+			got = exit.Explain(io.Discard, "nodrop", err)
 		}
 		if got != code {
 			t.Errorf("%s ends with %d, want %d", phase, got, code)
@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if code := exit.Explain(&out, test.err); code != test.code || out.String() != test.text {
+			if code := exit.Explain(&out, "nodrop", test.err); code != test.code || out.String() != test.text {
 				t.Errorf("code %d, text %q; want %d, %q", code, out.String(), test.code, test.text)
 			}
 		})

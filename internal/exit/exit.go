@@ -78,16 +78,16 @@ func Outcome(phase v1alpha1.BenchmarkPhase) error {
 	return nil
 }
 
-// Explain prints an error for a person, with the hint that it carries, and
+// Explain prints the error of a program for a person, with the hint that it carries, and
 // returns the exit code.
-func Explain(w io.Writer, err error) int {
+func Explain(w io.Writer, program string, err error) int {
 	code := Use
 	var coded *Coded
 	if errors.As(err, &coded) {
 		code = coded.Code
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(w, "nodrop:", text)
+		fmt.Fprintf(w, "%s: %s\n", program, text)
 	}
 	if text := hint.Of(err); text != "" {
 		fmt.Fprintln(w, "hint:", text)

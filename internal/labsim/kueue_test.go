@@ -40,13 +40,13 @@ func TestMeasureKueue(t *testing.T) {
 	}
 	for _, p := range []Policy{Fair, FIFO, Kueue} {
 		trace := equalBeds(c)
-		l := newLab(c, trace, newDecider(p, c, trace.weights))
+		l := newSimulation(c, trace, newDecider(p, c, trace.weights))
 		l.run()
 		t.Logf("%s: %+v", p, l.report(p))
 	}
 	trace := equalBeds(c)
 	d := startKueue(t, c, trace)
-	l := newLab(c, trace, d)
+	l := newSimulation(c, trace, d)
 	d.lab = l
 	l.run()
 	t.Logf("real Kueue: %+v", l.report("real Kueue"))

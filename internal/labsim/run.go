@@ -26,8 +26,8 @@ type simulation struct {
 	spent []time.Duration
 }
 
-// newLab is a lab at the begin of a trace.
-func newLab(c Config, t *trace, d decider) *simulation {
+// newSimulation returns a simulation at the beginning of a trace.
+func newSimulation(c Config, t *trace, d decider) *simulation {
 	l := &simulation{
 		trace: t, queue: queue.New(), decider: d, watch: newWatch(c, t),
 		jobs: map[queue.Key]*job{}, running: map[string]*job{}, waiting: map[queue.Key]*job{},
@@ -41,7 +41,7 @@ func newLab(c Config, t *trace, d decider) *simulation {
 // run simulates a policy on the trace of a configuration.
 func run(p Policy, c Config) *simulation {
 	t := newTrace(c)
-	l := newLab(c, t, newDecider(p, c, t.weights))
+	l := newSimulation(c, t, newDecider(p, c, t.weights))
 	l.run()
 	return l
 }

@@ -82,7 +82,7 @@ func (b *Bench) takeInterfaces(from, to netns.NsHandle, ports []plan.Port, o Opt
 		go func() {
 			<-again
 			if err := taken.PutBack(); err != nil {
-				os.Exit(exit.Explain(os.Stderr, err))
+				os.Exit(exit.Explain(os.Stderr, "nodrop", err))
 			}
 			os.Exit(exit.Aborted)
 		}()
@@ -137,7 +137,7 @@ func (o *Options) cleanFirst() error {
 	routers, cleaning := router.Clean(router.Dir)
 	SayRoutersGone(os.Stderr, routers)
 	if err = errors.Join(err, cleaning); err != nil {
-		exit.Explain(os.Stderr, fmt.Errorf("cleaning up after a run that was killed: %w", err))
+		exit.Explain(os.Stderr, "nodrop", fmt.Errorf("cleaning up after a run that was killed: %w", err))
 	}
 	return nil
 }

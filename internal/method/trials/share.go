@@ -110,7 +110,7 @@ func NumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) int6
 	}
 }
 
-// OptionalNumberOf is number for what not every row of the method has.
+// OptionalNumberOf makes columns as NumberOf does, of numbers that not every row of the method has.
 func OptionalNumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
 	return func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
 		return func(row *v1alpha1.ResultRow) (int64, bool) {
