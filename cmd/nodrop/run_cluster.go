@@ -62,9 +62,9 @@ func newClusterRun(cmd *cobra.Command, shared ...string) *clusterRun {
 			r.local.AddFlag(f)
 		}
 	})
-	apart := &cobra.Command{}
-	r.kube = cluster.NewClient(apart)
-	flags := apart.Flags()
+	separate := &cobra.Command{}
+	r.kube = cluster.NewClient(separate)
+	flags := separate.Flags()
 	flags.StringVar(&r.nameSuffix, "name-suffix", "", "with --wait, applies the benchmarks and profiles under names that end in a dash and this text, such as a commit")
 	flags.StringVar(&r.reportDir, "report-dir", "", "with --wait, directory for the reports of each benchmark: NAME.html, NAME.json, NAME.xml (JUnit) and NAME.sarif")
 	flags.DurationVar(&r.timeout, "timeout", 0, "with --wait, stop waiting after this time; the benchmarks go on (0: never)")

@@ -47,7 +47,7 @@ func HasLease(bed *v1alpha1.TestBed, run lab.Run) bool {
 // RunOf is the run that a lease is for, without the name of the benchmark.
 func RunOf(l *v1alpha1.BedLease) lab.Run { return lab.Run{UID: l.UID, Attempt: l.Attempt} }
 
-// ReleaseBed removes the lease of a bed if it is that of the run. The patch tests that, so that
+// ReleaseBed removes the lease of a bed if the run has it. The patch tests that, so that
 // it needs no earlier read, and no lock that others could break.
 func (b *Base) ReleaseBed(ctx context.Context, name string, run lab.Run) error {
 	patch, err := json.Marshal([]map[string]any{

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/device"
 )
 
-// Passwords reads those of a bed's BGP sessions from the Secrets that they are in. A
+// Passwords reads the passwords of the BGP sessions of a bed from their Secrets. A
 // problem is something that the owner of the bed has to correct; it names no password.
 func (b *Base) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
 	sessions, invalid := plan.Sessions(bed)

@@ -35,7 +35,7 @@ func threeFirings(t *testing.T, m *crashtest.FakeAPI) {
 		SuccessfulHistoryLimit: &one, FailedHistoryLimit: &one, Matrix: &v1alpha1.BenchmarkMatrix{TestBedNames: []string{"a", "b", "c"}},
 	}
 	direct := m.WithWatch
-	// The first write is that of the test, which does not die.
+	// The test makes the first write, and does not die.
 	m.Writes--
 	m.Must(t, direct.Create(ctx, s))
 	clear(m.Created)

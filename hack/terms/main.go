@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,6 +44,9 @@ var spelling = rule{
 	regexp.MustCompile(`(?i)\b(behaviours?|colours?|neighbours?|favours?|honours?|centres?|metres?|licences?|(analy|organi|recogni|initiali|normali)s(es?|ed|ing|ation))\b`),
 	"use American spelling",
 }
+
+// texts are the rules for texts without names of the code: messages and pages.
+var texts = append(slices.Clone(words), spelling)
 
 // inlineCode is code within a line of a page.
 var inlineCode = regexp.MustCompile("`[^`]*`")
@@ -142,7 +146,7 @@ func messages(set *token.FileSet, file *ast.File) []problem {
 		case *ast.BasicLit:
 			text, err := strconv.Unquote(n.Value)
 			if n.Kind == token.STRING && err == nil && strings.Contains(text, " ") && !strings.Contains(text, `\b`) {
-				problems = append(problems, breaks(append(words, spelling), set.Position(n.Pos()).String(), text)...)
+				problems = append(problems, breaks(texts, set.Position(n.Pos()).String(), text)...)
 			}
 		}
 		return true
@@ -216,7 +220,7 @@ func checkPage(path string) ([]problem, error) {
 			continue
 		}
 		line = inlineCode.ReplaceAllString(line, "")
-		problems = append(problems, breaks(append(words, spelling), fmt.Sprintf("%s:%d", path, n), line)...)
+		problems = append(problems, breaks(texts, fmt.Sprintf("%s:%d", path, n), line)...)
 	}
 	return problems, lines.Err()
 }

@@ -104,7 +104,7 @@ func limitOf(bursts []burst) *trials.Trial {
 }
 
 // startTogether refuses bursts of senders on different nodes, which do not begin at the same time:
-// each node has a clock of its own, and is told to send by a call of its own. 1,000 frames of 64
+// each node has a clock of its own, and is started by a call of its own. 1,000 frames of 64
 // bytes take 67 us at 10 Gbit/s.
 func startTogether(test v1alpha1.Test, in plan.Setting, senders []int, path *field.Path) field.ErrorList {
 	for _, i := range senders {

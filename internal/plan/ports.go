@@ -183,8 +183,8 @@ func simPorts(spec v1alpha1.SimPorts, path *field.Path) ([]Port, field.ErrorList
 }
 
 // PortGroup refuses tests that act on the whole device, or measure what it has once, on a bed
-// that is a port group of it: benchmarks on other groups run at the same time. Instead is what
-// to do about it; empty is to leave the test out.
+// that is a port group of it: benchmarks on other groups run at the same time. Instead
+// is the remedy; if it is empty, the remedy is to leave the test out.
 func PortGroup(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, instead string) field.ErrorList {
 	if bed.Spec.PortGroup == nil {
 		return nil

@@ -181,7 +181,7 @@ func flowNames(rows []v1alpha1.ResultRow) []string {
 }
 
 // flowHeader are the columns of flows, each with the name of its flow in front; they are
-// the last, as their number is that of the flows.
+// the last, as there is one column for each flow.
 func flowHeader(names []string) []string {
 	var header []string
 	for _, name := range names {

@@ -16,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/method/trials"
 )
 
-// Captures are the files with frames that were captured, in a directory beside the output
+// Captures are the files with frames that were captured, in a directory next to the output
 // file.
 type Captures struct {
 	dir string

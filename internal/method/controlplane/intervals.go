@@ -404,12 +404,12 @@ func (e *eventTimes) summary() v1alpha1.EventTimes {
 	return s
 }
 
-// stampsOf are the events of a kind.
+// stampsOf returns the events of a kind.
 func stampsOf(t *trials.Trial, kind trials.EventKind) []trials.Stamp {
 	return slices.DeleteFunc(slices.Clone(t.Stamps), func(s trials.Stamp) bool { return s.Kind != kind })
 }
 
-// stampOf is the n-th event of a kind, counting from 0; empty when there is none.
+// stampOf returns the n-th event of a kind, counting from 0; empty if it did not happen.
 func stampOf(t *trials.Trial, kind trials.EventKind, n int) trials.Stamp {
 	if all := stampsOf(t, kind); n < len(all) {
 		return all[n]

@@ -22,9 +22,9 @@ func (l *Tester) Answers() ([]plan.Stream, map[uint16]traffic.MAC) {
 		port int
 		mac  traffic.MAC
 	}
-	told := map[station]bool{}
+	heard := map[station]bool{}
 	for _, s := range l.Plan.Streams {
-		told[station{s.Tx, l.Source(s)}] = true
+		heard[station{s.Tx, l.Source(s)}] = true
 	}
 	var streams []plan.Stream
 	hops := map[uint16]traffic.MAC{}
@@ -41,10 +41,10 @@ func (l *Tester) Answers() ([]plan.Stream, map[uint16]traffic.MAC) {
 			if from.mac == (traffic.MAC{}) {
 				from.mac = l.Hops.Sources[l.Plan.Ports[port].Name]
 			}
-			if told[from] {
+			if heard[from] {
 				continue
 			}
-			told[from] = true
+			heard[from] = true
 			answer := plan.Stream{ID: uint16(len(streams)), Tx: port, Rx: []int{s.Tx}, Part: s.Part, Times: s.Times, Headers: reversed(h)}
 			hops[answer.ID] = l.Source(s)
 			streams = append(streams, answer)

@@ -33,8 +33,8 @@ func WithSpeaker(s routing.Speaker) Option { return func(l *Tester) { l.Speaker 
 type routes struct {
 	// Speaker of the tester; nil without one.
 	Speaker routing.Speaker
-	// Router of the device; nil when it cannot be started anew. Full says that its table
-	// is, so that it is before the next test.
+	// Router of the device; nil when it cannot be started anew. Full reports whether
+	// its table is full: it is started anew before the next test.
 	Router Router
 	Full   bool
 	// open reports whether the sessions are, and announced which announcements of the plan

@@ -72,7 +72,7 @@ type Session struct {
 	Rows []v1alpha1.ResultRow
 	// Hints of what the device can do, from outside of the benchmark.
 	Hints []search.Hint
-	// Partial drop rates that the search of a throughput found beside it.
+	// Partial contains the partial drop rates that the search of a throughput also found.
 	Partial map[Partial]Outcome
 	routes
 	// Device that can be reset; nil when there is none.
@@ -132,8 +132,8 @@ func (l *Tester) With(ctx context.Context, step plan.Step, streams []plan.Stream
 const answerTime = 2 * time.Second
 
 // WithStreams calls f with a tester whose streams are these alone, between any ports of the
-// bed. Unlike those of with, the device has not learnt them: f lets it, by learn,
-// where that is not what the method is about. The step after it gets the streams of
+// bed. Unlike the streams of With, the device has not learnt them: f calls Learn, unless the method
+// is about learning. The step after it gets the streams of
 // the plan again.
 func (l *Tester) WithStreams(ctx context.Context, step plan.Step, streams []plan.Stream, f func(*Tester) error) error {
 	info, err := l.Generator.Info(ctx)

@@ -51,7 +51,7 @@ type ChartSeries struct {
 	Key            string
 	Label          string
 	LabelX, LabelY string
-	// EndX and EndY are the last mark that is joined, and shape is that of the marks.
+	// EndX and EndY are the last mark that is joined, and Shape is the shape of the marks.
 	EndX, EndY float64
 	Shape      int
 }

@@ -135,7 +135,7 @@ func (m *member) answer() {
 		if err != nil {
 			return
 		}
-		frame, ok := beside(m.host.VLANs).Untag(b[:n])
+		frame, ok := innerTags(m.host.VLANs).Untag(b[:n])
 		if !ok {
 			continue
 		}
@@ -178,9 +178,9 @@ func membershipSocket(index int, filter []unix.SockFilter) (int, error) {
 
 func bigEndian(v uint16) uint16 { return v<<8 | v>>8 }
 
-// beside returns the tags that remain in a frame which a packet socket receives: the kernel
+// innerTags returns the tags that remain in a frame which a packet socket receives: the kernel
 // keeps the outermost one outside the frame.
-func beside(vlans frame.VLANs) frame.VLANs { return vlans[min(1, len(vlans)):] }
+func innerTags(vlans frame.VLANs) frame.VLANs { return vlans[min(1, len(vlans)):] }
 
 // Offsets of the data that the kernel keeps outside a frame (linux/filter.h, SKF_AD_OFF).
 const (
@@ -212,7 +212,7 @@ func queries(vlans frame.VLANs) []unix.SockFilter {
 		load(unix.BPF_W, tagAt)
 		inVLAN(vlans[0])
 	}
-	inside := beside(vlans)
+	inside := innerTags(vlans)
 	for i, v := range inside {
 		load(unix.BPF_H, uint32(14+4*i))
 		inVLAN(v)

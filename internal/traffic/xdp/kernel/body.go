@@ -54,7 +54,7 @@ func BodiesOf(streams []traffic.Stream) (Bodies, error) {
 // Number returns the number of a stream's body.
 func (b Bodies) Number(s traffic.Stream) uint8 { return uint8(slices.Index(b, bodyOf(s))) }
 
-// Use gives the bodies to the programs, which have the first.
+// Use writes the bodies into the memory of the programs, which have the first.
 func (p *Programs) Use(b Bodies) error {
 	for i := 1; i < len(b); i++ {
 		if err := p.Bodies.Update(uint32(i), b[i].Bytes(), ebpf.UpdateAny); err != nil {

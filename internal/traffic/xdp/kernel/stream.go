@@ -243,7 +243,7 @@ func stepBack(pos *uint32, count, steps uint32) {
 	}
 }
 
-// TakeBack gives a refused frame's number and places in ranges to the next frame. The
+// TakeBack lets the next frame have the number and the places in ranges of a refused frame. The
 // frame is the newest of the stream.
 func (t *PortTxStream) TakeBack(f PortTxFrame) {
 	t.Seq--

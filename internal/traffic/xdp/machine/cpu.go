@@ -39,9 +39,9 @@ const (
 type CPUTime struct {
 	At   time.Time
 	Busy map[int]Spent
-	// Own is the part of it that threads used which are bound to the processor: those of
-	// this process, and those of the kernel that receive frames, as far as they are seen
-	// from here. By its number, as a thread can end.
+	// Own is the part of Busy that threads used which are bound to the processor: the threads of
+	// this process, and the visible threads of the kernel that receive frames. The second key is
+	// the number of the thread, as a thread can end.
 	Own map[int]map[int]Spent
 	// Process is the time of all threads of this process.
 	Process time.Duration
