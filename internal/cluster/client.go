@@ -26,14 +26,14 @@ import (
 // the plugin asks the same server as kubectl does.
 type Client struct {
 	rules     *clientcmd.ClientConfigLoadingRules
-	Overrides *clientcmd.ConfigOverrides
+	overrides *clientcmd.ConfigOverrides
 }
 
 // NewClient returns a client that a command configures by its flags.
 func NewClient(cmd *cobra.Command) *Client {
-	k := &Client{rules: clientcmd.NewDefaultClientConfigLoadingRules(), Overrides: &clientcmd.ConfigOverrides{}}
+	k := &Client{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
 	cmd.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")
-	clientcmd.BindOverrideFlags(k.Overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
+	clientcmd.BindOverrideFlags(k.overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
 	return k
 }
 
@@ -69,7 +69,7 @@ func (k *Client) Reach() (*rest.Config, client.WithWatch, error) {
 }
 
 func (k *Client) loader() clientcmd.ClientConfig {
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.Overrides)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules, k.overrides)
 }
 
 // Unreachable adds a hint to an error of the API server.
@@ -136,4 +136,4 @@ func GetBenchmark(ctx context.Context, c client.Client, key client.ObjectKey) (*
 }
 
 // HasNamespace reports whether the namespace was given on the command line.
-func (k *Client) HasNamespace() bool { return k.Overrides.Context.Namespace != "" }
+func (k *Client) HasNamespace() bool { return k.overrides.Context.Namespace != "" }

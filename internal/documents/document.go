@@ -24,9 +24,9 @@ func IsFile(name string) bool {
 	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
 }
 
-// Read reads a document in an archive or in a file, compressed or not, of
+// readDocument reads a document in an archive or in a file, compressed or not, of
 // which get returns the text.
-func Read(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
+func readDocument(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
 	text, err := get(ctx, where)
 	switch {
 	case err != nil && IsURL(where):

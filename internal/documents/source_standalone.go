@@ -47,7 +47,7 @@ func (*Source) Read(ctx context.Context, name string) (*report.Document, error) 
 		return nil, hint.With(fmt.Errorf("%q is not a file: this binary was built with the tag standalone, and reads files only", name),
 			"give a file that nodrop run or kubectl nodrop report wrote with -o json or -o yaml (ending .json, .yaml, .yml or .zst, or with a folder before it), or build without the tag: make build")
 	}
-	return Read(ctx, name, func(ctx context.Context, name string) ([]byte, error) {
+	return readDocument(ctx, name, func(ctx context.Context, name string) ([]byte, error) {
 		text, err := document.Read(ctx, name, document.File)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
