@@ -150,7 +150,7 @@ e2e: cluster-build ## a real cluster with a real router; taken down afterwards; 
 	@hack/e2e $(E2E)
 
 .PHONY: test-sriov
-test-sriov: ## pods with virtual functions, on a node in an emulated machine (about 20 min)
+test-sriov: ## pods with virtual functions, on a node in an emulated machine (8 to 20 min)
 	@hack/vm/test-sriov
 
 .PHONY: generate
