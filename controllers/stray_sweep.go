@@ -53,7 +53,7 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 	}
 	var errs []error
 	for run := range strays {
-		still, err := s.RemoveRun(ctx, run)
+		still, err := s.RunObjects().Remove(ctx, run)
 		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", run.UID, "attempt", run.Attempt, "left", still)
 		errs = append(errs, err)
 		left = left || still != ""
@@ -65,7 +65,7 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 // one. The order matters: a run has its lease before its first object, so that an object
 // without a lease, listed earlier, was left behind.
 func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
-	objects, err := s.ObjectsOf(ctx, client.HasLabels{lab.LabelUID})
+	objects, err := s.RunObjects().List(ctx, client.HasLabels{lab.LabelUID})
 	if err != nil || len(objects) == 0 {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (a *Allocator) whyLater(key queue.Key, was queue.Start, last forecast, now 
 	w := a.benchmarks[key]
 	for i := range view.reserved {
 		s := &view.reserved[i]
-		if w != nil && s.Reservation != kit.ReservationOf(w.b) && s.Until.After(was.At) && s.From.Before(was.At.Add(a.HoldOf(w.b))) {
+		if w != nil && s.Reservation != kit.ReservationOf(w.b) && s.Until.After(was.At) && s.From.Before(was.At.Add(a.Deadlines.HoldOf(w.b))) {
 			return fmt.Sprintf("%s; reservation %s has it %s", before, s.Reservation, reservation.Span{From: s.From, Until: s.Until})
 		}
 	}

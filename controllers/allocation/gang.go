@@ -209,7 +209,7 @@ func (a *Allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchma
 		}
 	}
 	for bed, b := range held {
-		if err := a.ReleaseBed(ctx, bed, lab.RunOf(b)); err != nil {
+		if err := kit.ReleaseBed(ctx, a.Client, a.Live, bed, lab.RunOf(b)); err != nil {
 			return err
 		}
 	}

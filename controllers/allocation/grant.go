@@ -123,7 +123,7 @@ func (a *Allocator) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alp
 	if a.Now().After(latest) {
 		return nil, errLate
 	}
-	return a.PatchBed(ctx, bed, map[string]any{
+	return kit.PatchBed(ctx, a.Client, bed, map[string]any{
 		"lease": v1alpha1.BedLease{
 			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(a.Now()), Attempt: attempt,
 		},
@@ -144,7 +144,7 @@ func (a *Allocator) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alp
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 			body := map[string]any{"metadata": map[string]any{
 				"resourceVersion": b.ResourceVersion,
-				"finalizers":      a.FinalizersOfHolder(b),
+				"finalizers":      kit.FinalizersOfHolder(b, a.Archive),
 			}}
 			err := a.Patch(ctx, kit.Named(&v1alpha1.Benchmark{}, b), kit.MergePatch(body))
 			if err == nil {

@@ -18,7 +18,7 @@ func (a *Allocator) explainObstacle(b *v1alpha1.Benchmark, place queue.Place, no
 	e := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonReserved}
 	own := kit.ReservationOf(b)
 	takes := fmt.Sprintf("it may have the bed for %s (activeDeadlineSeconds %d, and %s to start and to clean up)",
-		human.Duration(a.HoldOf(b)), b.Spec.ActiveDeadlineSeconds, human.Duration(a.Deadlines.CleanUp+kit.LeaseMargin))
+		human.Duration(a.Deadlines.HoldOf(b)), b.Spec.ActiveDeadlineSeconds, human.Duration(a.Deadlines.CleanUp+kit.LeaseMargin))
 	switch {
 	case o.Slice == nil && a.calendarKnows(own):
 		e.Message = fmt.Sprintf("reservation %s does not have bed %s now or later: see its status, or leave reservationName out", own, o.Bed)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/queue"
 	"nodrop.dev/nodrop/internal/team"
 )
@@ -44,7 +45,7 @@ func (a *Allocator) preempt(ctx context.Context, now time.Time) {
 		a.promises[p.Bed] = p.For.Key
 		bed, by := view.bed, p.For.Key
 		a.begin(func() written {
-			after, err := a.PatchBed(ctx, bed, map[string]any{
+			after, err := kit.PatchBed(ctx, a.Client, bed, map[string]any{
 				"lease": map[string]any{"preemption": v1alpha1.Preemption{By: by.String(), Time: metav1.NewTime(a.Now())}},
 			}, bed.ResourceVersion)
 			if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {

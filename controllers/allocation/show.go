@@ -148,7 +148,7 @@ func (a *Allocator) showBed(ctx context.Context, view *bedView, now time.Time) {
 	a.shown.limiter.AllowN(now, 1)
 	view.shown.writing = true
 	a.begin(func() written {
-		after, err := a.PatchBed(ctx, bed, map[string]any{"queued": queued}, "")
+		after, err := kit.PatchBed(ctx, a.Client, bed, map[string]any{"queued": queued}, "")
 		return func(a *Allocator, now time.Time) {
 			view.shown = shownAt{time: now}
 			if err == nil {
@@ -193,7 +193,7 @@ func (a *Allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 	a.begin(func() written {
 		sc := kit.NewScope(b, a.Now(), a.Timers)
 		want.Write(sc)
-		err := a.StoreStatus(ctx, sc, nil)
+		err := a.StatusWriter().Store(ctx, sc, nil)
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The place in the queue could not be stored", "benchmark", key.String())
 		}

@@ -226,7 +226,7 @@ func (a *Allocator) placeOne(w *waiter) {
 	}
 	e := queue.EntryOf(a.policy, a.namespaces, w.b)
 	e.Beds, e.Limits, e.Pools = kit.BedsFor(w.b, w.class.beds), w.class.limits, w.class.pools
-	e.Reservation, e.Hold, e.Expected = kit.ReservationOf(w.b), a.HoldOf(w.b), a.expected(w)
+	e.Reservation, e.Hold, e.Expected = kit.ReservationOf(w.b), a.Deadlines.HoldOf(w.b), a.expected(w)
 	if !a.inGang(w, &e) {
 		a.queue.Remove(key)
 		return

@@ -45,7 +45,7 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
-	left, err := r.CleanUp(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
+	left, err := r.RunObjects().CleanUp(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
 	if err != nil {
 		return r.Poll, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // passwordsExist checks for the Secrets with the passwords of BGP sessions.
 func (r *Reconciler) passwordsExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	_, problem, err := r.Passwords(ctx, bed)
+	_, problem, err := r.LabFiles().Passwords(ctx, bed)
 	if err != nil || problem == "" {
 		return "", "", err
 	}

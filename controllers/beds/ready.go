@@ -74,7 +74,7 @@ func (r *Reconciler) judgeConnection(ctx context.Context, bed *v1alpha1.TestBed,
 	if !r.Connections {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotHandedOut
 		c.Message = "this lab hands no connection data out: set connections.enabled of the chart (docs/reservations.md)"
-	} else if _, problem, err := r.ConnectionOf(ctx, bed); err != nil {
+	} else if _, problem, err := r.LabFiles().Connection(ctx, bed); err != nil {
 		return err
 	} else if problem != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonConnectionUnreadable, problem
@@ -111,7 +111,7 @@ func (r *Reconciler) referencesExist(ctx context.Context, bed *v1alpha1.TestBed)
 		return "", "", nil
 	}
 	for _, ref := range device.Files(bed.Spec.Device) {
-		topology, problem, err := r.LabFiles(ctx, ref)
+		topology, problem, err := r.LabFiles().ConfigMap(ctx, ref)
 		if err != nil {
 			return "", "", err
 		}
@@ -136,7 +136,7 @@ func (r *Reconciler) tablesAreSound(ctx context.Context, bed *v1alpha1.TestBed) 
 		names = append(names, v.Name)
 	}
 	for _, name := range names {
-		problem, err := kit.ReadTables(ctx, r.LabFiles, &runner.Config{Bed: *bed, Variant: name})
+		problem, err := kit.ReadTables(ctx, r.LabFiles().ConfigMap, &runner.Config{Bed: *bed, Variant: name})
 		if err != nil {
 			return "", "", err
 		}

@@ -33,7 +33,7 @@ func holderLeft() predicate.Predicate {
 
 // bedsOf names the beds that a benchmark has.
 func (b *Reconciler) bedsOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	held, err := b.HeldBeds(ctx, string(obj.GetUID()))
+	held, err := kit.HeldBeds(ctx, b.Client, string(obj.GetUID()))
 	if err != nil {
 		return nil // The cache was stopped; so is everything else.
 	}

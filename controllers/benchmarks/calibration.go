@@ -52,7 +52,7 @@ func (r *Reconciler) calibrate(ctx context.Context, s *kit.Scope) error {
 	if !device.Of(bed.Spec.Device).Absent || lease == nil || lease.UID != s.Run.UID || equality.Semantic.DeepEqual(bed.Status.Calibration, found) {
 		return nil
 	}
-	if _, err := r.PatchBed(ctx, bed, map[string]any{"calibration": found}, bed.ResourceVersion); err != nil {
+	if _, err := kit.PatchBed(ctx, r.Client, bed, map[string]any{"calibration": found}, bed.ResourceVersion); err != nil {
 		return err
 	}
 	r.Recorder.Eventf(bed, s.Benchmark, corev1.EventTypeNormal, "Calibrated", "Calibrate", "%s", kit.Truncated(fmt.Sprintf(

@@ -17,7 +17,7 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if !s.Ending() {
 		return kit.Proceed(), nil
 	}
-	left, err := r.CleanUp(ctx, s.Run)
+	left, err := r.RunObjects().CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
@@ -52,14 +52,14 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error
 // its rows are complete.
 func (r *Reconciler) quarantine(ctx context.Context, s *kit.Scope, left string) error {
 	message := kit.NotCleanedUp(s.Status.Wait, left)
-	held, err := r.HeldBeds(ctx, s.Run.UID)
+	held, err := kit.HeldBeds(ctx, r.Client, s.Run.UID)
 	if err != nil {
 		return err
 	}
 	for i := range held {
 		bed := &held[i]
 		kit.SetQuarantine(bed, s.Now, s.Namespace+"/"+s.Name, message)
-		if _, err := r.PatchBed(ctx, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
+		if _, err := kit.PatchBed(ctx, r.Client, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
 			return err
 		}
 		r.Counts.Quarantined(bed.Name)

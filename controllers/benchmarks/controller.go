@@ -35,7 +35,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if kit.Waits(b) {
-		held, err := r.HeldBeds(ctx, string(b.UID))
+		held, err := kit.HeldBeds(ctx, r.Client, string(b.UID))
 		if err != nil || len(held) == 0 {
 			return ctrl.Result{}, err
 		}
@@ -49,7 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 	for range maxSteps {
 		s := kit.NewScope(b, r.Now(), r.Timers)
 		next, err := r.advance(ctx, s)
-		if failure := r.StoreStatus(ctx, s, err); err != nil || failure != nil {
+		if failure := r.StatusWriter().Store(ctx, s, err); err != nil || failure != nil {
 			return kit.Settle(ctrl.Result{}, err, failure)
 		}
 		if b.Status.Phase.Finished() {

@@ -39,7 +39,7 @@ func (r *Reconciler) startDevice(ctx context.Context, s *kit.Scope) (kit.Step, e
 	if err != nil {
 		return fail(err.Error())
 	}
-	if err := r.Ensure(ctx, s.Run, up); err != nil {
+	if err := r.RunObjects().Ensure(ctx, s.Run, up); err != nil {
 		return kit.Step{}, err
 	}
 	switch up.Status.Phase {
@@ -49,7 +49,7 @@ func (r *Reconciler) startDevice(ctx context.Context, s *kit.Scope) (kit.Step, e
 	case corev1.PodFailed:
 		return fail("the device did not come up: " + kit.EndOf(up))
 	}
-	why := r.WaitsFor(ctx, up)
+	why := kit.WaitsFor(ctx, r.Live, up)
 	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceStarting, "the device is being started"+kit.Colon(why))
 	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, r.Deadlines.Device, "the device did not come up"+kit.InBrackets(why)); late {
 		return next, nil
@@ -86,7 +86,7 @@ func (r *Reconciler) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secr
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
-	passwords, problem, err := r.Passwords(ctx, s.Bed)
+	passwords, problem, err := r.LabFiles().Passwords(ctx, s.Bed)
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
@@ -96,5 +96,5 @@ func (r *Reconciler) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secr
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	return sec, "", r.Ensure(ctx, s.Run, sec)
+	return sec, "", r.RunObjects().Ensure(ctx, s.Run, sec)
 }

@@ -59,7 +59,7 @@ func (r *Reconciler) wholeGang(ctx context.Context, s *kit.Scope) (bool, error) 
 
 // hasBed reports whether the API server has a lease of a benchmark.
 func (r *Reconciler) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, error) {
-	held, err := r.HeldBeds(ctx, string(b.UID))
+	held, err := kit.HeldBeds(ctx, r.Client, string(b.UID))
 	if err != nil || len(held) == 0 {
 		return false, err
 	}

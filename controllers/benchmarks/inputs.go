@@ -77,7 +77,7 @@ func (r *Reconciler) keepInputs(ctx context.Context, s *kit.Scope) (kit.Step, er
 // variant. A problem is something that the owner of the bed has to correct.
 func (r *Reconciler) snapshotBed(ctx context.Context, s *kit.Scope) (problem string, _ error) {
 	for _, ref := range device.Files(s.Bed.Spec.Device) {
-		config, problem, err := r.LabFiles(ctx, ref)
+		config, problem, err := r.LabFiles().ConfigMap(ctx, ref)
 		if err != nil || problem != "" {
 			return problem, err
 		}
@@ -103,7 +103,7 @@ func (r *Reconciler) snapshot(ctx context.Context, s *kit.Scope, kind v1alpha1.S
 		return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
 	}
 	for i := range parts {
-		r.KeepForArchive(&parts[i])
+		kit.KeepForArchive(&parts[i], r.Archive)
 		if err := r.Create(ctx, &parts[i]); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("keeping %s %s: %w", kind, of.Name, err)
 		}

@@ -48,7 +48,7 @@ func (r *Reconciler) lease(ctx context.Context, s *kit.Scope) (kit.Step, error) 
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, kit.AcceptedMessage)
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)
 	s.Status.Message = "has bed " + bed.Name
-	if err := r.StoreStatus(ctx, s, nil); err != nil {
+	if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
 		return kit.Step{}, err
 	}
 	s.Before = s.DeepCopy()
@@ -83,7 +83,7 @@ func (r *Reconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, er
 // leased is the bed that the present attempt of a benchmark has; nil when it has none. Leases of
 // earlier attempts are removed: who ended those may not live any more.
 func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.TestBed, error) {
-	held, err := r.HeldBeds(ctx, string(b.UID))
+	held, err := kit.HeldBeds(ctx, r.Client, string(b.UID))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alph
 		}
 		// One of a later attempt stays: the benchmark was read before it.
 		if l := bed.Status.Lease; l != nil && l.UID == string(b.UID) && l.Attempt < b.Status.Attempt {
-			if err := r.ReleaseBed(ctx, bed.Name, kit.RunOf(l)); err != nil {
+			if err := kit.ReleaseBed(ctx, r.Client, r.Live, bed.Name, kit.RunOf(l)); err != nil {
 				return nil, err
 			}
 		}
@@ -111,11 +111,11 @@ func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alph
 // lease goes.
 func (r *Reconciler) handBack(ctx context.Context, s *kit.Scope, bed string) error {
 	s.Status.Attempt++
-	if err := r.StoreStatus(ctx, s, nil); err != nil {
+	if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
 		return err
 	}
 	s.Before = s.DeepCopy()
-	return r.ReleaseBed(ctx, bed, s.Run)
+	return kit.ReleaseBed(ctx, r.Client, r.Live, bed, s.Run)
 }
 
 // keepLease makes sure that the benchmark still has the bed. When the cache does not show
@@ -154,7 +154,7 @@ func (r *Reconciler) waitAnew(ctx context.Context, s *kit.Scope) error {
 // releaseAll releases the bed that a benchmark had when it ended, and every other one that the
 // cache knows; normally there are no others.
 func (r *Reconciler) releaseAll(ctx context.Context, s *kit.Scope) error {
-	held, err := r.HeldBeds(ctx, s.Run.UID)
+	held, err := kit.HeldBeds(ctx, r.Client, s.Run.UID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (r *Reconciler) releaseAll(ctx context.Context, s *kit.Scope) error {
 		runs[s.Status.TestBedName] = s.Run
 	}
 	for bed, run := range runs {
-		if err := r.ReleaseBed(ctx, bed, run); err != nil {
+		if err := kit.ReleaseBed(ctx, r.Client, r.Live, bed, run); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (r *Reconciler) measure(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if err != nil {
 		return kit.Step{}, err
 	}
-	pods, err := r.Pods(ctx, s.Run)
+	pods, err := r.RunObjects().Pods(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
@@ -126,7 +126,7 @@ func (r *Reconciler) followRunner(ctx context.Context, s *kit.Scope, cfg *runner
 // lastPoll stores what the runner has before it is stopped. It reports whether an answer is
 // still to come, which wakes the benchmark.
 func (r *Reconciler) lastPoll(ctx context.Context, s *kit.Scope) (waits bool, _ error) {
-	pods, err := r.Pods(ctx, s.Run)
+	pods, err := r.RunObjects().Pods(ctx, s.Run)
 	if err != nil {
 		return false, err
 	}
@@ -175,7 +175,7 @@ func (r *Reconciler) runnerConfig(ctx context.Context, s *kit.Scope) (*runner.Co
 // unreachable waits for a runner that does not answer: its container may be
 // restarting. After a while the pod is given up.
 func (r *Reconciler) unreachable(ctx context.Context, s *kit.Scope, pod *corev1.Pod, failure error) (kit.Step, error) {
-	message := "the runner does not answer" + kit.Colon(cmp.Or(r.WaitsFor(ctx, pod), failure.Error()))
+	message := "the runner does not answer" + kit.Colon(cmp.Or(kit.WaitsFor(ctx, r.Live, pod), failure.Error()))
 	reason := v1alpha1.ReasonRunnerUnreachable
 	if kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) == v1alpha1.ReasonRunnerRestarting {
 		reason = v1alpha1.ReasonRunnerRestarting
@@ -207,7 +207,7 @@ func (r *Reconciler) replaceRunner(ctx context.Context, s *kit.Scope, cfg *runne
 	}
 	switch {
 	case pod == nil:
-		if err := r.Ensure(ctx, s.Run, lab.RunnerPod(r.Lab, s.Run, attempt)); err != nil {
+		if err := r.RunObjects().Ensure(ctx, s.Run, lab.RunnerPod(r.Lab, s.Run, attempt)); err != nil {
 			return kit.Step{}, err
 		}
 	case pod.DeletionTimestamp.IsZero():

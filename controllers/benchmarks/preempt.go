@@ -110,16 +110,16 @@ func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 		return kit.Proceed(), nil
 	}
 	r.Poller.forget(keyOf(s.Benchmark))
-	left, err := r.CleanUp(ctx, s.Run)
+	left, err := r.RunObjects().CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if left == "" {
-		if err := r.ReleaseBed(ctx, s.Status.TestBedName, s.Run); err != nil {
+		if err := kit.ReleaseBed(ctx, r.Client, r.Live, s.Status.TestBedName, s.Run); err != nil {
 			return kit.Step{}, err
 		}
 		waitAgain(s)
-		if err := r.StoreStatus(ctx, s, nil); err != nil {
+		if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
 			return kit.Step{}, err
 		}
 		s.Before = s.DeepCopy()

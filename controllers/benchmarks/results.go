@@ -69,7 +69,7 @@ func (r *Reconciler) ledger(ctx context.Context, s *kit.Scope) (*results.Ledger,
 func (r *Reconciler) store(ctx context.Context, s *kit.Scope, l *results.Ledger) error {
 	err := l.Write(func(part *v1alpha1.BenchmarkResult) error {
 		if part.ResourceVersion == "" {
-			r.KeepForArchive(part)
+			kit.KeepForArchive(part, r.Archive)
 			return r.Create(ctx, part)
 		}
 		return r.Update(ctx, part)

@@ -64,7 +64,7 @@ func (r *Reconciler) changedSince(ctx context.Context, s *kit.Scope, bed *v1alph
 		}
 	}
 	for _, ref := range device.Files(bed.Spec.Device) {
-		now, problem, err := r.LabFiles(ctx, ref)
+		now, problem, err := r.LabFiles().ConfigMap(ctx, ref)
 		if err != nil {
 			return nil, err
 		}

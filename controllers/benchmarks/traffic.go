@@ -61,7 +61,7 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 	if err != nil {
 		return "", err
 	}
-	passwords, problem, err := r.Passwords(ctx, s.Bed)
+	passwords, problem, err := r.LabFiles().Passwords(ctx, s.Bed)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 			return "", err
 		}
 		if !kit.IsReady(pod) {
-			waitsFor = cmp.Or(waitsFor, r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready")
+			waitsFor = cmp.Or(waitsFor, kit.WaitsFor(ctx, r.Live, pod), "pod "+pod.Name+" is not ready")
 			if err := r.discard(ctx, pod); err != nil {
 				return "", err
 			}
@@ -94,7 +94,7 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 		return "", err
 	}
 	if !kit.IsReady(pod) {
-		return cmp.Or(r.WaitsFor(ctx, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
+		return cmp.Or(kit.WaitsFor(ctx, r.Live, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
 	}
 	return "", nil
 }
@@ -128,7 +128,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *kit.Scope, agents int)
 		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}
 	for _, sec = range lab.CertificatesSecrets(r.Lab, s.Run, set) {
-		if err := r.Ensure(ctx, s.Run, sec); err != nil {
+		if err := r.RunObjects().Ensure(ctx, s.Run, sec); err != nil {
 			return nil, err
 		}
 	}
@@ -154,8 +154,8 @@ func (r *Reconciler) agent(ctx context.Context, s *kit.Scope, a lab.Agent, passw
 		return nil, kit.Permanent(err)
 	}
 	for _, obj := range append(objects, pod) {
-		if err := r.Ensure(ctx, s.Run, obj); err != nil {
-			return nil, r.Refusal(err)
+		if err := r.RunObjects().Ensure(ctx, s.Run, obj); err != nil {
+			return nil, kit.Refusal(err, r.Lab.Namespace)
 		}
 	}
 	return pod, nil
@@ -196,8 +196,8 @@ func (r *Reconciler) runner(ctx context.Context, s *kit.Scope, endpoints []runne
 	}
 	pod := lab.RunnerPod(r.Lab, s.Run, 1)
 	for _, obj := range []client.Object{sec, pod} {
-		if err := r.Ensure(ctx, s.Run, obj); err != nil {
-			return nil, r.Refusal(err)
+		if err := r.RunObjects().Ensure(ctx, s.Run, obj); err != nil {
+			return nil, kit.Refusal(err, r.Lab.Namespace)
 		}
 	}
 	return pod, r.sameAgents(ctx, sec, pod, endpoints)

@@ -50,7 +50,7 @@ func (r *Reconciler) prepareAgain(ctx context.Context, s *kit.Scope, next v1alph
 	if s.Status.Variant != "" {
 		what = "variant " + string(s.Status.Variant)
 	}
-	left, err := r.CleanUp(ctx, s.Run)
+	left, err := r.RunObjects().CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}

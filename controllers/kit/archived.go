@@ -57,10 +57,10 @@ func WasMeasured(b *v1alpha1.Benchmark) bool {
 		b.Status.Phase == v1alpha1.PhaseFailed && ReasonOf(b.Status.Conditions, v1alpha1.ConditionMeasured) != v1alpha1.ReasonNothingForwarded
 }
 
-// SinksOf are the sinks of a namespace.
-func (b *Base) SinksOf(ctx context.Context, namespace string) ([]v1alpha1.NotificationSink, error) {
+// SinksOf returns the notification sinks of a namespace.
+func SinksOf(ctx context.Context, reader client.Reader, namespace string) ([]v1alpha1.NotificationSink, error) {
 	var all v1alpha1.NotificationSinkList
-	if err := b.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, &all, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("listing the notification sinks: %w", err)
 	}
 	return all.Items, nil

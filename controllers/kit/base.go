@@ -1,20 +1,16 @@
 package kit
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// Base has the fields that both controllers use.
+// Base has the fields that every reconciler uses.
 type Base struct {
 	client.Client
 	// Live reads from the API server.
@@ -23,6 +19,19 @@ type Base struct {
 	Timers   *Timers
 	Options
 }
+
+// RunObjects returns what makes, lists and removes the objects of runs in the lab.
+func (b *Base) RunObjects() RunObjects {
+	return RunObjects{Client: b.Client, Live: b.Live, Lab: b.Lab, Bench: b.Bench}
+}
+
+// StatusWriter returns what stores the status of benchmarks.
+func (b *Base) StatusWriter() StatusWriter {
+	return StatusWriter{Client: b.Client, Recorder: b.Recorder, Counts: b.Counts}
+}
+
+// LabFiles returns what reads the ConfigMaps and Secrets of the owner of the lab.
+func (b *Base) LabFiles() LabFiles { return LabFiles{Live: b.Live, Namespace: b.Lab.Namespace} }
 
 // Step defines how a reconcile continues after a phase.
 type Step struct {
@@ -58,22 +67,4 @@ func Settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 		}
 	}
 	return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
-}
-
-// Ensure creates an object of a run unless it exists, and reads an existing one into it.
-func (b *Base) Ensure(ctx context.Context, run lab.Run, obj client.Object) error {
-	key := client.ObjectKeyFromObject(obj)
-	err := b.Live.Get(ctx, key, obj)
-	if apierrors.IsNotFound(err) {
-		if err = b.Create(ctx, obj); apierrors.IsAlreadyExists(err) {
-			err = b.Live.Get(ctx, key, obj)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("making %s: %w", key, err)
-	}
-	if owner := obj.GetLabels(); !run.Has(owner) {
-		return fmt.Errorf("making %s: it exists and belongs to %q: delete it", key, owner[lab.LabelUID])
-	}
-	return nil
 }

@@ -12,9 +12,26 @@ import (
 	"nodrop.dev/nodrop/internal/runner"
 )
 
-// LabFiles reads ConfigMaps of the lab's namespace.
-func (b *Base) LabFiles(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (*corev1.ConfigMap, string, error) {
-	return configMap(ctx, b.Live, b.Lab.Namespace, ref)
+// LabFiles reads the ConfigMaps and Secrets of the owner of the lab.
+type LabFiles struct {
+	// Live reads from the API server.
+	Live client.Reader
+	// Namespace of the lab.
+	Namespace string
+}
+
+// ConfigMap reads a ConfigMap that a bed refers to. A problem is something that the owner
+// of the bed has to correct.
+func (f LabFiles) ConfigMap(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error) {
+	config := &corev1.ConfigMap{}
+	err := f.Live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: ref.Name}, config)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Sprintf("ConfigMap %s is not in the lab's namespace %s: apply it there, or correct configMapRef.name", ref.Name, f.Namespace), nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading ConfigMap %s: %w", ref.Name, err)
+	}
+	return config, KeyProblem(config, f.Namespace, ref), nil
 }
 
 // ReadTables fills in the texts of the tables of a modeled device. A table that
@@ -37,16 +54,16 @@ func ReadTables(ctx context.Context, read files, cfg *runner.Config) (problem st
 	return "", nil
 }
 
-// ConnectionOf reads the connection data of a bed. A problem is something that the owner of
+// Connection reads the connection data of a bed. A problem is something that the owner of
 // the lab has to correct; it says nothing of the values.
-func (b *Base) ConnectionOf(ctx context.Context, bed *v1alpha1.TestBed) (_ map[string][]byte, problem string, _ error) {
+func (f LabFiles) Connection(ctx context.Context, bed *v1alpha1.TestBed) (_ map[string][]byte, problem string, _ error) {
 	name := bed.Spec.Connection.SecretName
 	path := "spec.connection.secretName: "
 	secret := &corev1.Secret{}
-	err := b.Live.Get(ctx, client.ObjectKey{Namespace: b.Lab.Namespace, Name: name}, secret)
+	err := f.Live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Sprintf("%sSecret %s is not in the lab's namespace %s: its owner has to create it there, or to correct the name", path, name, b.Lab.Namespace), nil
+		return nil, fmt.Sprintf("%sSecret %s is not in the lab's namespace %s: its owner has to create it there, or to correct the name", path, name, f.Namespace), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("reading Secret %s: %w", name, err)
 	case secret.Type != v1alpha1.ConnectionSecretType:
@@ -63,20 +80,6 @@ func (b *Base) ConnectionOf(ctx context.Context, bed *v1alpha1.TestBed) (_ map[s
 		}
 	}
 	return secret.Data, "", nil
-}
-
-// configMap reads a ConfigMap that a bed refers to. A problem is something that the
-// owner of the bed has to correct.
-func configMap(ctx context.Context, reader client.Reader, namespace string, ref v1alpha1.ConfigMapKeyReference) (_ *corev1.ConfigMap, problem string, _ error) {
-	config := &corev1.ConfigMap{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, config)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Sprintf("ConfigMap %s is not in the lab's namespace %s: apply it there, or correct configMapRef.name", ref.Name, namespace), nil
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("reading ConfigMap %s: %w", ref.Name, err)
-	}
-	return config, KeyProblem(config, namespace, ref), nil
 }
 
 // files reads the ConfigMaps of a bed: from the lab's namespace, or from snapshots.

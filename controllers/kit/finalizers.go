@@ -9,10 +9,10 @@ import (
 
 // FinalizersOfHolder are the finalizers of a benchmark that gets a bed: that of the
 // clean-up and, in a lab with an archive, that of the archive. Others stay.
-func (b *Base) FinalizersOfHolder(benchmark *v1alpha1.Benchmark) []string {
+func FinalizersOfHolder(benchmark *v1alpha1.Benchmark, archive Archive) []string {
 	after := benchmark.DeepCopy()
 	controllerutil.AddFinalizer(after, v1alpha1.FinalizerCleanUp)
-	if b.Archive != nil {
+	if archive != nil {
 		controllerutil.AddFinalizer(after, v1alpha1.FinalizerArchive)
 	}
 	return after.Finalizers
@@ -21,8 +21,8 @@ func (b *Base) FinalizersOfHolder(benchmark *v1alpha1.Benchmark) []string {
 // KeepForArchive marks an object that is about to be created, a part of a result or
 // a snapshot, so that it is not deleted before it was archived. Without an archive
 // it does nothing.
-func (b *Base) KeepForArchive(obj client.Object) {
-	if b.Archive == nil {
+func KeepForArchive(obj client.Object, archive Archive) {
+	if archive == nil {
 		return
 	}
 	controllerutil.AddFinalizer(obj, v1alpha1.FinalizerArchive)

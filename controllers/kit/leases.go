@@ -30,10 +30,11 @@ func LeaseUID(o client.Object) []string {
 	return nil
 }
 
-// HeldBeds returns the beds that a benchmark has, as the cache knows them.
-func (b *Base) HeldBeds(ctx context.Context, uid string) ([]v1alpha1.TestBed, error) {
+// HeldBeds returns the beds that a benchmark has, as the cache from which the reader reads
+// knows them.
+func HeldBeds(ctx context.Context, reader client.Reader, uid string) ([]v1alpha1.TestBed, error) {
 	var beds v1alpha1.TestBedList
-	if err := b.List(ctx, &beds, client.MatchingFields{IndexLease: uid}); err != nil {
+	if err := reader.List(ctx, &beds, client.MatchingFields{IndexLease: uid}); err != nil {
 		return nil, fmt.Errorf("listing the beds of a benchmark: %w", err)
 	}
 	return beds.Items, nil
@@ -49,7 +50,7 @@ func RunOf(l *v1alpha1.BedLease) lab.Run { return lab.Run{UID: l.UID, Attempt: l
 
 // ReleaseBed removes the lease of a bed if the run has it. The patch tests that, so that
 // it needs no earlier read, and no lock that others could break.
-func (b *Base) ReleaseBed(ctx context.Context, name string, run lab.Run) error {
+func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Reader, name string, run lab.Run) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/status/lease/uid", "value": run.UID},
 		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(run.Attempt)},
@@ -59,13 +60,13 @@ func (b *Base) ReleaseBed(ctx context.Context, name string, run lab.Run) error {
 		return fmt.Errorf("releasing test bed %s: %w", name, err)
 	}
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err = b.Client.Status().Patch(ctx, bed, client.RawPatch(types.JSONPatchType, patch))
+	err = writer.Status().Patch(ctx, bed, client.RawPatch(types.JSONPatchType, patch))
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
 	if apierrors.IsInvalid(err) {
 		// Most likely the test failed: another operator released it.
-		if reading := b.Live.Get(ctx, client.ObjectKey{Name: name}, bed); reading == nil && !HasLease(bed, run) {
+		if reading := live.Get(ctx, client.ObjectKey{Name: name}, bed); reading == nil && !HasLease(bed, run) {
 			return nil
 		}
 	}
@@ -115,11 +116,11 @@ func ReservationOf(b *v1alpha1.Benchmark) queue.Key {
 	return queue.Key(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ReservationName})
 }
 
-// HoldOf is the longest time for which a benchmark has a bed that it gets now, as far as
+// HoldOf returns the longest time for which a benchmark has a bed that it gets now, as far as
 // operators run: what is left of its deadline, which all its runs together are held to, and the clean-up. How long a run is
 // expected to take is an estimate, and no bound.
-func (b *Base) HoldOf(bm *v1alpha1.Benchmark) time.Duration {
-	return Seconds(max(bm.Spec.ActiveDeadlineSeconds-bm.Status.ActiveSeconds, 0)) + b.Deadlines.CleanUp + LeaseMargin
+func (d Deadlines) HoldOf(b *v1alpha1.Benchmark) time.Duration {
+	return Seconds(max(b.Spec.ActiveDeadlineSeconds-b.Status.ActiveSeconds, 0)) + d.CleanUp + LeaseMargin
 }
 
 // Recalendar is the interval at which the calendar is computed if no object changes: it covers

@@ -16,7 +16,7 @@ import (
 
 // Passwords reads the passwords of the BGP sessions of a bed from their Secrets. A
 // problem is something that the owner of the bed has to correct; it names no password.
-func (b *Base) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
+func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
 	sessions, invalid := plan.Sessions(bed)
 	if len(invalid) > 0 {
 		return nil, invalid.ToAggregate().Error(), nil
@@ -31,9 +31,9 @@ func (b *Base) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Pass
 		secret, read := secrets[s.Password.Name]
 		if !read {
 			secret = &corev1.Secret{}
-			err := b.Live.Get(ctx, client.ObjectKey{Namespace: b.Lab.Namespace, Name: s.Password.Name}, secret)
+			err := f.Live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: s.Password.Name}, secret)
 			if apierrors.IsNotFound(err) {
-				return nil, fmt.Sprintf("%s.name: Secret %s is not in the lab's namespace %s: create it there, or correct the name", path, s.Password.Name, b.Lab.Namespace), nil
+				return nil, fmt.Sprintf("%s.name: Secret %s is not in the lab's namespace %s: create it there, or correct the name", path, s.Password.Name, f.Namespace), nil
 			}
 			if err != nil {
 				return nil, "", fmt.Errorf("reading Secret %s: %w", s.Password.Name, err)

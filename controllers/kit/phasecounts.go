@@ -4,27 +4,28 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
-// count counts a benchmark whose phase has changed, once that is stored.
-func (r *Base) count(s *Scope) {
+// countPhase counts a benchmark whose phase has changed, once that is stored.
+func countPhase(counts *opmetrics.Operator, s *Scope) {
 	before, after := s.Before.Status.Phase, s.Status.Phase
 	if Waits(s.Benchmark) {
 		return // In the queue there are too many to follow; the lease ends that phase.
 	}
-	since := r.Timers.enter(s.Benchmark, s.Now)
+	since := s.Timers.enter(s.Benchmark, s.Now)
 	switch {
 	case after == v1alpha1.PhasePreparing && before != v1alpha1.PhaseRunning:
-		r.Counts.Phase(string(v1alpha1.PhaseQueued), s.waited())
+		counts.Phase(string(v1alpha1.PhaseQueued), s.waited())
 	case !since.IsZero():
-		r.Counts.Phase(string(before), s.Now.Sub(since))
+		counts.Phase(string(before), s.Now.Sub(since))
 	}
 	if !after.Finished() {
 		return
 	}
-	r.Counts.Finished(string(after))
+	counts.Finished(string(after))
 	if s.Status.TestBedName != "" {
-		r.Counts.CleanedUp(s.IsTrue(v1alpha1.ConditionCleanedUp))
+		counts.CleanedUp(s.IsTrue(v1alpha1.ConditionCleanedUp))
 	}
 }
 

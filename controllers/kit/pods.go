@@ -9,24 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"nodrop.dev/nodrop/controllers/lab"
 )
-
-// Pods returns the existing pods of a run, by name.
-func (b *Base) Pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, error) {
-	var list corev1.PodList
-	if err := b.Live.List(ctx, &list, client.InNamespace(b.Lab.Namespace), client.MatchingLabels(run.Selector())); err != nil {
-		return nil, fmt.Errorf("listing the pods of the run: %w", err)
-	}
-	pods := make(map[string]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		if pod := &list.Items[i]; run.Has(pod.Labels) {
-			pods[pod.Name] = pod
-		}
-	}
-	return pods, nil
-}
 
 // IsReady reports whether a pod's containers are ready to serve.
 func IsReady(pod *corev1.Pod) bool {
@@ -81,7 +64,7 @@ func lastLines(output string) string {
 
 // WaitsFor returns the reason why a pod is not ready yet, or "" if nothing is known: its
 // container, its scheduling, or the latest warning about it.
-func (b *Base) WaitsFor(ctx context.Context, pod *corev1.Pod) string {
+func WaitsFor(ctx context.Context, reader client.Reader, pod *corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && !isStarting(w.Reason) {
 			return strings.TrimSuffix(fmt.Sprintf("pod %s: %s: %s", pod.Name, w.Reason, cmp.Or(endOfLast(c), lastLines(w.Message))), ": ")
@@ -94,7 +77,7 @@ func (b *Base) WaitsFor(ctx context.Context, pod *corev1.Pod) string {
 	}
 	var events corev1.EventList
 	// Only for a message: without it the wait is the same.
-	if err := b.Live.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}); err != nil {
+	if err := reader.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}); err != nil {
 		return ""
 	}
 	var latest *corev1.Event

@@ -13,15 +13,15 @@ import (
 var ErrNoMultus = errors.New("the cluster does not serve NetworkAttachmentDefinition: install Multus, which moves interfaces into traffic pods")
 
 // Refusal turns a permanent error of the API server into a BrokenError that says what to
-// do. It returns other errors unchanged.
-func (b *Base) Refusal(err error) error {
+// do in the namespace of the lab. It returns other errors unchanged.
+func Refusal(err error, namespace string) error {
 	switch {
 	case meta.IsNoMatchError(err):
 		return Permanent(ErrNoMultus)
 	case apierrors.IsInvalid(err):
 		return Permanent(fmt.Errorf("the bed asks for what the API server refuses: %w", err))
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "violates PodSecurity"):
-		return Permanent(fmt.Errorf("%w; the lab's pods hold network interfaces: kubectl label --overwrite namespace %s pod-security.kubernetes.io/enforce=privileged", err, b.Lab.Namespace))
+		return Permanent(fmt.Errorf("%w; the lab's pods hold network interfaces: kubectl label --overwrite namespace %s pod-security.kubernetes.io/enforce=privileged", err, namespace))
 	}
 	return err
 }

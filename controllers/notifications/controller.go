@@ -72,7 +72,7 @@ func (r *NotifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || !b.Status.Phase.Finished() {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	sinks, err := r.SinksOf(ctx, b.Namespace)
+	sinks, err := kit.SinksOf(ctx, r.Client, b.Namespace)
 	if err != nil || len(sinks) == 0 && !kit.NotificationsPending(b) {
 		return ctrl.Result{}, err
 	}

@@ -78,14 +78,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := kit.NewScope(b.DeepCopy(), r.Now(), r.Timers)
 	if s.Spec.Suspend {
 		hold(s, v1alpha1.ReasonSuspended, "spec.suspend is set: set it to false to let the benchmark wait for a bed")
-		return kit.Settle(ctrl.Result{}, r.StoreStatus(ctx, s, nil))
+		return kit.Settle(ctrl.Result{}, r.StatusWriter().Store(ctx, s, nil))
 	}
 	if kit.QueueNameOf(b) == "" {
 		return ctrl.Result{}, nil
 	}
 	if !r.Kueue {
 		letIn(s, v1alpha1.ReasonKueueDisabled, "the operator runs without Kueue (kueue.enabled of the chart): the label "+v1alpha1.LabelQueueName+" counts for nothing")
-		return kit.Settle(ctrl.Result{}, r.StoreStatus(ctx, s, nil))
+		return kit.Settle(ctrl.Result{}, r.StatusWriter().Store(ctx, s, nil))
 	}
 	w, err := r.workloadOf(ctx, b)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // benchmark has to leave the queue, that is stored before Kueue gets the quota back: the
 // optimistic locks let only one happen, that it gets a bed or that it loses the quota.
 func (r *Reconciler) follow(ctx context.Context, s *kit.Scope, w *unstructured.Unstructured) error {
-	held, err := r.HeldBeds(ctx, string(s.UID))
+	held, err := kit.HeldBeds(ctx, r.Client, string(s.UID))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *Reconciler) follow(ctx context.Context, s *kit.Scope, w *unstructured.U
 	default:
 		hold(s, v1alpha1.ReasonWaitsForQuota, "waits in LocalQueue "+kit.QueueNameOf(s.Benchmark)+" of Kueue"+whyNotAdmitted(conditions))
 	}
-	if err := r.StoreStatus(ctx, s, nil); err != nil {
+	if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
 		return err
 	}
 	if err := r.rank(ctx, s.Benchmark, w, hasBed); err != nil {

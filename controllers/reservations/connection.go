@@ -210,7 +210,7 @@ func (c *connections) collect(ctx context.Context, held []heldBed, all outcomes)
 	data, owners := map[string][]byte{}, map[types.UID]*v1alpha1.Reservation{}
 	size := 0
 	for _, h := range held {
-		secret, problem, err := c.ConnectionOf(ctx, h.bed)
+		secret, problem, err := c.LabFiles().Connection(ctx, h.bed)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -168,7 +168,7 @@ func (r *Reconciler) holderOfBed(ctx context.Context, bed *v1alpha1.TestBed) *be
 	for _, request := range kit.RequestFor(l.Holder) {
 		b := &v1alpha1.Benchmark{}
 		if err := r.Get(ctx, request.NamespacedName, b); err == nil {
-			h.reservation, h.until = kit.ReservationOf(b).String(), l.AcquireTime.Add(r.HoldOf(b))
+			h.reservation, h.until = kit.ReservationOf(b).String(), l.AcquireTime.Add(r.Deadlines.HoldOf(b))
 		}
 	}
 	return h
@@ -185,7 +185,7 @@ func (r *Reconciler) publish(ctx context.Context, bed *v1alpha1.TestBed, slices 
 	if equality.Semantic.DeepEqual(bed.Status.Reservations, next) {
 		return nil
 	}
-	_, err := r.PatchBed(ctx, bed, map[string]any{"reservations": next}, "")
+	_, err := kit.PatchBed(ctx, r.Client, bed, map[string]any{"reservations": next}, "")
 	return client.IgnoreNotFound(err)
 }
 

@@ -64,7 +64,7 @@ func (r *RetentionReconciler) Reconcile(ctx context.Context, req ctrl.Request) (
 	if r.Awaited(b) {
 		return ctrl.Result{}, nil
 	}
-	sinks, err := r.SinksOf(ctx, b.Namespace)
+	sinks, err := kit.SinksOf(ctx, r.Client, b.Namespace)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
