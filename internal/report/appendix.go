@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/human"
@@ -42,7 +44,7 @@ func (d *Document) appendix() *entries {
 	a.add("Latency", env.LatencyType)
 	a.add("Traffic", d.traffic())
 	a.add("Full load", d.fullLoad())
-	for _, trial := range d.trials() {
+	for _, trial := range trialLines(&d.Spec) {
 		a.add("Trials", trial)
 	}
 	for _, port := range portLines(env.Ports, int(env.PortCount)) {
@@ -55,10 +57,10 @@ func (d *Document) appendix() *entries {
 		a.add("Hosts", hostLine(host))
 		a.add("Processors", processorsLine(host))
 	}
-	for _, line := range d.calibrated() {
+	for _, line := range calibrated(d.Environment, d.TestBed, d.StartTime) {
 		a.add("Calibration", line)
 	}
-	a.add("Measured", d.measured())
+	a.add("Measured", measured(d.Rows, d.Environment, d.StartTime))
 	version := ""
 	if env.NoDropVersion != "" {
 		version = "NoDrop " + env.NoDropVersion
@@ -109,16 +111,16 @@ func (e *entries) String() string {
 	return b.String()
 }
 
-// trials describes lengths and bounds of the trials, one line per test.
-func (d *Document) trials() []string {
+// trialLines describes lengths and bounds of the trials, one line per test.
+func trialLines(spec *v1alpha1.BenchmarkSpec) []string {
 	var parts []string
-	for _, test := range d.Spec.Tests {
+	for _, test := range spec.Tests {
 		if own, ok := method.DescribeTest(test); ok {
 			parts = append(parts, test.Name+": "+own.Trials(test))
 		}
 	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
-		layout.Span(d.Spec.SettleTime.Duration), layout.Span(d.Spec.Rest())))
+		layout.Span(spec.SettleTime.Duration), layout.Span(spec.Rest())))
 }
 
 // portLines describes the ports; a status lists only the first of very many.
@@ -185,24 +187,24 @@ func processorsLine(host v1alpha1.HostEnvironment) string {
 }
 
 // measured sums up how long the measurement took.
-func (d *Document) measured() string {
-	if len(d.Rows) == 0 {
+func measured(rows []v1alpha1.ResultRow, env *v1alpha1.ResultEnvironment, start *metav1.Time) string {
+	if len(rows) == 0 {
 		return ""
 	}
 	var trials, ms int64
-	for _, row := range d.Rows {
+	for _, row := range rows {
 		trials += int64(row.Trials)
 		ms += row.ElapsedMilliseconds
 	}
-	text := layout.Quantity(int64(len(d.Rows)), "row") + " in " + layout.Quantity(trials, "trial")
+	text := layout.Quantity(int64(len(rows)), "row") + " in " + layout.Quantity(trials, "trial")
 	if ms > 0 {
 		text += ", " + layout.Span(milliseconds(ms))
-		if d.Environment != nil && d.Environment.Engine == v1alpha1.EngineSim {
+		if env != nil && env.Engine == v1alpha1.EngineSim {
 			text += " of simulated time"
 		}
 	}
-	if d.StartTime != nil {
-		text += ", from " + d.StartTime.UTC().Format("2006-01-02 15:04:05 UTC")
+	if start != nil {
+		text += ", from " + start.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	return text
 }
@@ -284,22 +286,22 @@ var joins = map[v1alpha1.BackToBackJoin]string{
 	v1alpha1.JoinedByCables: "joined by the bed's cables",
 }
 
-// calibrated returns the calibration of the tester: the benchmark that measured it, its age,
+// calibrated returns the calibration of the tester of a bed: the benchmark that measured it, its age,
 // and for every frame size the highest rate and the minimum latency. It returns nil without
 // calibration.
-func (d *Document) calibrated() []string {
-	if d.Environment == nil || d.Environment.Calibration == nil {
+func calibrated(env *v1alpha1.ResultEnvironment, testBed string, start *metav1.Time) []string {
+	if env == nil || env.Calibration == nil {
 		return nil
 	}
-	c := d.Environment.Calibration
+	c := env.Calibration
 	of := "ports " + joins[c.JoinedBy]
-	if c.TestBedName != d.TestBed {
+	if c.TestBedName != testBed {
 		of = fmt.Sprintf("bed %s, %s", c.TestBedName, of)
 	}
 	text := fmt.Sprintf("%s; by benchmark %s on %s with engine %s of NoDrop %s", of, c.Benchmark,
 		c.Time.UTC().Format("2006-01-02 15:04 UTC"), calibration.EngineOf(c), c.NoDropVersion)
-	if d.StartTime != nil && d.StartTime.After(c.Time.Time) {
-		text += ", " + calibration.Age(d.StartTime.Sub(c.Time.Time)) + " before this one"
+	if start != nil && start.After(c.Time.Time) {
+		text += ", " + calibration.Age(start.Sub(c.Time.Time)) + " before this one"
 	}
 	lines := []string{text}
 	for _, f := range c.FrameSizes {

@@ -30,7 +30,7 @@ func TestCalibrationInTheAppendix(t *testing.T) {
 		"512 B: at least 50% of line rate, 2,349,624 frames/s",
 		"1518 B: up to 100% of line rate, 1,625,488 frames/s",
 	}
-	if got := d.calibrated(); !slices.Equal(got, want) {
+	if got := calibrated(d.Environment, d.TestBed, d.StartTime); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 	if text := d.appendix().String(); !strings.Contains(text, "Calibration  bed loops, ports joined by the bed's cables") {
@@ -39,11 +39,11 @@ func TestCalibrationInTheAppendix(t *testing.T) {
 
 	// The result of the calibration itself.
 	d.TestBed, d.StartTime = "loops", &metav1.Time{Time: at.Add(-time.Hour)}
-	if got := d.calibrated()[0]; got != "ports joined by the bed's cables; by benchmark lab/calibrate on 2026-03-04 12:00 UTC with engine xdp of NoDrop v0.3.1" {
+	if got := calibrated(d.Environment, d.TestBed, d.StartTime)[0]; got != "ports joined by the bed's cables; by benchmark lab/calibrate on 2026-03-04 12:00 UTC with engine xdp of NoDrop v0.3.1" {
 		t.Errorf("%q", got)
 	}
 	d.Environment.Calibration = nil
-	if got := d.calibrated(); got != nil {
+	if got := calibrated(d.Environment, d.TestBed, d.StartTime); got != nil {
 		t.Errorf("%q without a calibration", got)
 	}
 }

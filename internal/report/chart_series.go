@@ -32,7 +32,7 @@ func largest(value, least float64, units ...unitOf) unitOf {
 
 // ratesOverTime draws the rates in the course of a row's trial, and its events. It is nil
 // when the rates were not sampled.
-func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Chart {
+func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Chart {
 	s := row.Series
 	if s == nil || s.Points.Len() == 0 || len(s.Points.SentFramesPerSecond) != s.Points.Len() {
 		return nil
@@ -82,7 +82,7 @@ func (d *Document) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Char
 		c.Series = append(c.Series, line)
 		c.Description += fmt.Sprintf("%s: %s to %s frames/s, %s at the end. ", l.label, layout.Group(slices.Min(l.values)), layout.Group(slices.Max(l.values)), layout.Group(l.values[len(l.values)-1]))
 	}
-	addMark(c, d.momentsOf(row), func(ms float64) float64 { return x.At(ms / time.size) })
+	addMark(c, t.moments(), func(ms float64) float64 { return x.At(ms / time.size) })
 	chartLabel(c)
 	if joined {
 		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", layout.Group(int64(s.Samples)))
@@ -113,14 +113,13 @@ func stableOf(row v1alpha1.ResultRow) *v1alpha1.RateSeries {
 	return nil
 }
 
-// momentsOf are the events in the trials of a row's test; none when the test is not known.
-func (d *Document) momentsOf(row v1alpha1.ResultRow) []trials.Moment {
-	own, _ := method.Describe(row.Method)
-	test := d.Spec.Test(row.Test)
-	if own.Moments == nil || test == nil || !own.Given(*test) {
+// moments are the events in the trials of the test; none when the test is not known.
+func (t testResults) moments() []trials.Moment {
+	own, _ := method.Describe(t.rows[0].Method)
+	if own.Moments == nil || t.test == nil || !own.Given(*t.test) {
 		return nil
 	}
-	return own.Moments(*test)
+	return own.Moments(*t.test)
 }
 
 // addMark draws events at where says of their time in milliseconds.

@@ -71,23 +71,23 @@ func (d *Document) resolutionPPM(row *v1alpha1.ResultRow) int64 {
 	if !ok || own.Resolution == nil {
 		return 0
 	}
-	return d.scale(row.RowID).PPM(own.Resolution(*test))
+	return scaleOf(d.Environment, d.Profile, row.RowID).PPM(own.Resolution(*test))
 }
 
-// scale converts rates of a row to shares of line rate. It is empty unless all ports have the
+// scaleOf converts rates of a row to shares of line rate. It is empty unless all ports have the
 // same speed.
-func (d *Document) scale(id v1alpha1.RowID) plan.Scale {
-	if d.Environment == nil || d.Profile == nil {
+func scaleOf(env *v1alpha1.ResultEnvironment, profile *v1alpha1.TrafficProfileSpec, id v1alpha1.RowID) plan.Scale {
+	if env == nil || profile == nil {
 		return plan.Scale{}
 	}
 	var speed v1alpha1.BitRate
-	for _, port := range d.Environment.Ports {
+	for _, port := range env.Ports {
 		if speed != "" && port.Speed != speed {
 			return plan.Scale{}
 		}
 		speed = port.Speed
 	}
-	return plan.ScaleOf(&v1alpha1.TrafficProfile{Spec: *d.Profile}, id, speed)
+	return plan.ScaleOf(&v1alpha1.TrafficProfile{Spec: *profile}, id, speed)
 }
 
 // conditions lists the differences between the conditions of the results.
@@ -100,7 +100,7 @@ func conditions(documents []*Document, names []string) []string {
 		{"the engines differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{string(env.Engine)} }},
 		{"the ports differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{portKinds(env)} }},
 		{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }},
-		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return d.trials() }},
+		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return trialLines(&d.Spec) }},
 		{"the versions of NoDrop differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.NoDropVersion} }},
 		{"the kinds of device differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }},
 	}

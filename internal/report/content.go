@@ -202,8 +202,8 @@ const simulatedNote = "simulated: every figure was computed from a model, and no
 const simulatedBanner = "SIMULATED: every figure was computed from a model, and nothing was measured"
 
 // furtherNotes are the notes that no banner says.
-func (d *Document) furtherNotes() []string {
-	return slices.DeleteFunc(slices.Clone(d.Notes), func(text string) bool { return text == simulatedNote })
+func furtherNotes(notes []string) []string {
+	return slices.DeleteFunc(slices.Clone(notes), func(text string) bool { return text == simulatedNote })
 }
 
 // simulated reports whether the figures come from a model of a device.

@@ -57,7 +57,7 @@ func (d *Document) csv() ([]byte, error) {
 		line := []string{d.Benchmark.Namespace, d.Benchmark.Name, string(d.Phase), d.TestBed}
 		line = append(line, csvCells(reflect.ValueOf(row), nil)...)
 		var deltas *compare.Deltas
-		if x := d.deltasOf(&row); x != nil {
+		if x := deltasOf(d.Differences, &row); x != nil {
 			deltas = &x.Deltas
 		}
 		line = csvCells(reflect.ValueOf(deltas), line)

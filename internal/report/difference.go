@@ -20,10 +20,10 @@ const readingDifferences = "Differences are those from the first variant, with t
 type differenceTable []compare.Difference
 
 // differenceTables divides the differences into those of one table each.
-func (d *Document) differenceTables() []differenceTable {
+func differenceTables(differences []compare.Difference) []differenceTable {
 	var all []differenceTable
-	for i, one := range d.Differences {
-		if i == 0 || one.Test != d.Differences[i-1].Test || one.Variant != d.Differences[i-1].Variant {
+	for i, one := range differences {
+		if i == 0 || one.Test != differences[i-1].Test || one.Variant != differences[i-1].Variant {
 			all = append(all, nil)
 		}
 		all[len(all)-1] = append(all[len(all)-1], one)
@@ -111,9 +111,9 @@ func (t differenceTable) notes() []note {
 
 // differencesText returns the differences in the common form of text and Markdown. heading
 // begins a table, and item writes a note.
-func (d *Document) differencesText(heading string, write func(*layout.Grid) string, item func(note) string) string {
+func differencesText(differences []compare.Difference, heading string, write func(*layout.Grid) string, item func(note) string) string {
 	var b strings.Builder
-	for _, t := range d.differenceTables() {
+	for _, t := range differenceTables(differences) {
 		fmt.Fprintf(&b, "\n%s%s\n\n%s", heading, t.title(), write(t.grid()))
 		for i, n := range t.notes() {
 			if i == 0 {
@@ -126,9 +126,9 @@ func (d *Document) differencesText(heading string, write func(*layout.Grid) stri
 }
 
 // differenceSections are the tables of the report in HTML.
-func (d *Document) differenceSections() []section {
+func differenceSections(differences []compare.Difference) []section {
 	var all []section
-	for i, t := range d.differenceTables() {
+	for i, t := range differenceTables(differences) {
 		s := section{ID: fmt.Sprintf("difference-%d", i+1), Title: t.title(), Table: gridHTML(t.grid(), t.title())}
 		for _, n := range t.notes() {
 			s.note(n)
@@ -139,10 +139,10 @@ func (d *Document) differenceSections() []section {
 }
 
 // deltasOf are the differences of a row; nil for rows of the first variant.
-func (d *Document) deltasOf(row *v1alpha1.ResultRow) *compare.Difference {
-	for i, x := range d.Differences {
+func deltasOf(differences []compare.Difference, row *v1alpha1.ResultRow) *compare.Difference {
+	for i, x := range differences {
 		if x.RowID == row.RowID {
-			return &d.Differences[i]
+			return &differences[i]
 		}
 	}
 	return nil

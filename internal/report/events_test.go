@@ -84,7 +84,7 @@ func TestRowsOfEventsAlone(t *testing.T) {
 		t.Error(line)
 	}
 	var kinds []string
-	for _, line := range d.eventsOf(d.Rows).grid.Rows {
+	for _, line := range d.byTest()[0].events().grid.Rows {
 		kinds = append(kinds, line[0])
 	}
 	if !slices.Equal(kinds, []string{"announce", "withdraw"}) {
@@ -112,7 +112,7 @@ func TestEventsAreDrawn(t *testing.T) {
 	seconds := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
 	test := v1alpha1.RouteFlapTest{Flaps: 3, LeadTime: seconds(10), WithdrawnTime: seconds(10), AnnouncedTime: seconds(10)}
 	d.Spec.Tests = []v1alpha1.Test{{Name: "flap", RouteFlap: &test}}
-	c := d.ratesOverTime("rates", row)
+	c := d.byTest()[0].ratesOverTime("rates", row)
 	var labels []string
 	for _, e := range c.Events {
 		labels = append(labels, e.Label)
@@ -133,11 +133,11 @@ func TestEventsAreDrawn(t *testing.T) {
 	}
 	// Labels that would cover each other are left out, and no line is.
 	test.Flaps, test.LeadTime, test.WithdrawnTime, test.AnnouncedTime = 30, seconds(1), seconds(1), seconds(1)
-	if c := d.ratesOverTime("rates", row); len(c.Events) != 60 || c.Events[1].Label != "" || c.Events[0].Label == "" {
+	if c := d.byTest()[0].ratesOverTime("rates", row); len(c.Events) != 60 || c.Events[1].Label != "" || c.Events[0].Label == "" {
 		t.Errorf("%+v", c.Events)
 	}
 	row.Series = nil
-	if c := d.ratesOverTime("rates", row); c != nil {
+	if c := d.byTest()[0].ratesOverTime("rates", row); c != nil {
 		t.Errorf("%+v of nothing", c)
 	}
 }

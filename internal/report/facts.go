@@ -31,11 +31,11 @@ func (d *Document) facts() []fact {
 	throughput = slices.DeleteFunc(throughput, func(r v1alpha1.ResultRow) bool { return !result.Conclusive(d.device(), &r) })
 	switch {
 	case all == 0:
-		facts = d.headlines()
+		facts = headlines(d.device(), d.byTest())
 	case len(throughput) == 0:
 		facts = append(facts, unknownFact("Throughput without loss", all))
 	default:
-		unit, doubt := layout.UnitFor(d.highestBitRate()), withoutDoubtful(all-len(throughput))
+		unit, doubt := layout.UnitFor(highestBitRate(d.Rows)), withoutDoubtful(all-len(throughput))
 		facts = append(facts,
 			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
 			shareOfFact(throughput, doubt))
@@ -93,13 +93,13 @@ const maxHeadlines = 4
 
 // headlines returns a fact for each of the first tests: the most telling figures of its rows, from
 // the lowest to the highest.
-func (d *Document) headlines() []fact {
+func headlines(device v1alpha1.Device, tests []testResults) []fact {
 	var facts []fact
-	for _, rows := range d.byTest() {
+	for _, t := range tests {
 		if len(facts) == maxHeadlines {
 			break
 		}
-		facts = append(facts, headline(d.device(), rows))
+		facts = append(facts, headline(device, t.rows))
 	}
 	return facts
 }

@@ -15,28 +15,47 @@ import (
 // table of rows contains all of them.
 const maxGateNotes = 8
 
-// gateGrid has a line per gate.
-func (d *Document) gateGrid() *layout.Grid {
+// judgedGates are the gates of a benchmark with their verdicts.
+type judgedGates struct {
+	// asked are the gates of the specification.
+	asked []v1alpha1.Gate
+	// verdicts are in the order of asked; nil without gates.
+	verdicts *gate.Judgement
+}
+
+// judged returns the gates of the document.
+func (d *Document) judged() judgedGates { return judgedGates{asked: d.Spec.Gates, verdicts: d.Gates} }
+
+// list returns the verdicts; none without gates.
+func (j judgedGates) list() []gate.JudgedGate {
+	if j.verdicts == nil {
+		return nil
+	}
+	return j.verdicts.Gates
+}
+
+// grid has a line per gate.
+func (j judgedGates) grid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
 		{Name: "gate", Left: true}, {Name: "test", Left: true}, {Name: "metric", Left: true}, {Name: "bound", Left: true},
 		{Name: "passed"}, {Name: "failed"}, {Name: "inconclusive"}, {Name: "verdict", Left: true},
 	}}
-	for i, r := range d.gates() {
+	for i, r := range j.list() {
 		count := func(v v1alpha1.GateVerdict) string { return fmt.Sprint(r.Count(v)) }
 		g.Rows = append(g.Rows, []string{
-			r.Name, r.Test, r.Metric, d.boundOf(i),
+			r.Name, r.Test, r.Metric, j.bound(i),
 			count(v1alpha1.GatePassed), count(v1alpha1.GateFailed), count(v1alpha1.GateInconclusive), string(r.Verdict),
 		})
 	}
 	return g
 }
 
-// boundOf returns the limit of a gate: "at least 90%", "at most 2% below the trend".
-func (d *Document) boundOf(i int) string {
-	if i >= len(d.Spec.Gates) {
+// bound returns the limit of a gate: "at least 90%", "at most 2% below the trend".
+func (j judgedGates) bound(i int) string {
+	if i >= len(j.asked) {
 		return "-"
 	}
-	g := d.Spec.Gates[i]
+	g := j.asked[i]
 	var parts []string
 	add := func(text, value string) {
 		if value != "" {
@@ -49,7 +68,7 @@ func (d *Document) boundOf(i int) string {
 		return strings.Join(parts, ", ")
 	}
 	less, more := g.Relative.MaxDecrease, g.Relative.MaxIncrease
-	of := baselineName(g.Relative.Baseline, d.gates()[i].Baseline)
+	of := baselineName(g.Relative.Baseline, j.list()[i].Baseline)
 	if less != nil && more != nil && *less == *more {
 		return fmt.Sprintf("within %s of %s", *less, of)
 	}
@@ -100,12 +119,12 @@ func comparedWith(of *gate.BaselineIdentity) string {
 	return strings.Join(parts, ", ")
 }
 
-// gateRowsGrid has a line per row of all gates.
-func (d *Document) gateRowsGrid() *layout.Grid {
+// rowsGrid has a line per row of all gates.
+func (j judgedGates) rowsGrid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
 		{Name: "gate", Left: true}, {Name: "of row", Left: true}, {Name: "value"}, {Heading: "passes", Name: "from"}, {Heading: "passes", Name: "to"}, {Name: "baseline"}, {Name: "verdict", Left: true},
 	}}
-	for _, r := range d.gates() {
+	for _, r := range j.list() {
 		for _, row := range r.Rows {
 			g.Rows = append(g.Rows, []string{
 				r.Name, row.Name(), gateValue(row.Value, r.Unit), gateValue(row.Min, r.Unit), gateValue(row.Max, r.Unit), gateValue(row.Baseline, r.Unit), string(row.Verdict),
@@ -128,11 +147,11 @@ func gateValue(n *int64, unit string) string {
 	return traffic.Grouped(*n)
 }
 
-// gateNotes returns the reasons why gates and rows did not pass. Each reason occurs once, with
+// notes returns the reasons why gates and rows did not pass. Each reason occurs once, with
 // at most maxGateNotes reasons of rows for each gate.
-func (d *Document) gateNotes() []note {
+func (j judgedGates) notes() []note {
 	var notes []note
-	for _, r := range d.gates() {
+	for _, r := range j.list() {
 		if r.Message != "" {
 			notes = append(notes, note{r.Name, r.Message})
 		}
@@ -168,14 +187,14 @@ func (d *Document) gateNotes() []note {
 	return notes
 }
 
-// gatesText is the part of the gates in the text; empty without gates.
-func (d *Document) gatesText() string {
-	if d.Gates == nil {
+// text is the part of the gates in the text; empty without gates.
+func (j judgedGates) text() string {
+	if j.verdicts == nil {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nGates: %s\n\n%s", d.Gates.Verdict, d.gateGrid())
-	for i, n := range d.gateNotes() {
+	fmt.Fprintf(&b, "\nGates: %s\n\n%s", j.verdicts.Verdict, j.grid())
+	for i, n := range j.notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
@@ -184,48 +203,48 @@ func (d *Document) gatesText() string {
 	return b.String()
 }
 
-// gatesMarkdown is the part of the gates in Markdown; empty without gates.
-func (d *Document) gatesMarkdown() string {
-	if d.Gates == nil {
+// markdown is the part of the gates in Markdown; empty without gates.
+func (j judgedGates) markdown() string {
+	if j.verdicts == nil {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## Gates: %s\n\n%s", d.Gates.Verdict, gridMarkdown(d.gateGrid()))
-	for i, n := range d.gateNotes() {
+	fmt.Fprintf(&b, "\n## Gates: %s\n\n%s", j.verdicts.Verdict, gridMarkdown(j.grid()))
+	for i, n := range j.notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 	}
-	if rows := d.gateRowsGrid(); len(rows.Rows) > 0 {
+	if rows := j.rowsGrid(); len(rows.Rows) > 0 {
 		fmt.Fprintf(&b, "\n### Rows of the gates\n\n%s", gridMarkdown(rows))
 	}
 	return b.String()
 }
 
-// gateSection is the part of the gates in HTML; nil without gates.
-func (d *Document) gateSection() *section {
-	if d.Gates == nil {
+// section is the part of the gates in HTML; nil without gates.
+func (j judgedGates) section(simulated bool) *section {
+	if j.verdicts == nil {
 		return nil
 	}
-	s := &section{ID: "gates", Title: "Gates: " + string(d.Gates.Verdict), Table: gridHTML(d.gateGrid(), "Gates")}
+	s := &section{ID: "gates", Title: "Gates: " + string(j.verdicts.Verdict), Table: gridHTML(j.grid(), "Gates")}
 	marks := map[v1alpha1.GateVerdict]string{v1alpha1.GatePassed: "passed", v1alpha1.GateFailed: "failed", v1alpha1.GateInconclusive: "inconclusive"}
-	if d.simulated() {
+	if simulated {
 		marks[v1alpha1.GatePassed] = "" // Nothing that was not measured is green.
 	}
-	for i, r := range d.gates() {
+	for i, r := range j.list() {
 		s.Table.Rows[i].Class = strings.TrimSpace(s.Table.Rows[i].Class + " " + marks[r.Verdict])
 	}
-	for _, n := range d.gateNotes() {
+	for _, n := range j.notes() {
 		s.note(n)
 	}
-	rows := d.gateRowsGrid()
+	rows := j.rowsGrid()
 	if len(rows.Rows) == 0 {
 		return s
 	}
 	table := furtherTable{Title: "Rows of the gates", Table: gridHTML(rows, "Rows of the gates")}
 	at := 0
-	for _, r := range d.gates() {
+	for _, r := range j.list() {
 		for _, row := range r.Rows {
 			table.Table.Rows[at].Class = strings.TrimSpace(table.Table.Rows[at].Class + " " + marks[row.Verdict])
 			at++
@@ -235,13 +254,13 @@ func (d *Document) gateSection() *section {
 	return s
 }
 
-// gateSuites are a suite per gate, with a case per row: one that failed is a failure, and one
+// suites are a suite per gate, with a case per row: one that failed is a failure, and one
 // that is inconclusive is skipped, so that neither is taken for success.
-func (d *Document) gateSuites() []junitSuite {
+func (j judgedGates) suites(benchmark Identity, empty junitSuite) []junitSuite {
 	var all []junitSuite
-	for _, r := range d.gates() {
-		s := d.suite("gate " + r.Name)
-		class := d.Benchmark.Namespace + "." + d.Benchmark.Name + ".gates." + r.Name
+	for _, r := range j.list() {
+		s := empty.named("gate " + r.Name)
+		class := classname(benchmark, "gates."+r.Name)
 		if r.Message != "" {
 			s.add(junitCase{Name: "all rows", Classname: class, Skipped: &junitReason{string(r.Reason), r.Message}}, 0)
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/gate"
 )
 
 // github are workflow commands of GitHub Actions: an error for each row that failed a gate, a
@@ -16,7 +15,7 @@ func (d *Document) github() string {
 		fmt.Fprintf(&b, "::%s title=%s::%s\n", kind, githubProperty(title), githubText(message))
 	}
 	levels := map[v1alpha1.GateVerdict]string{v1alpha1.GateFailed: "error", v1alpha1.GateInconclusive: "warning"}
-	for _, g := range d.gates() {
+	for _, g := range d.judged().list() {
 		title := fmt.Sprintf("Gate %s %s", g.Name, g.Verdict)
 		if g.Message != "" {
 			command(levels[g.Verdict], title, g.Message)
@@ -44,14 +43,6 @@ func (d *Document) github() string {
 	}
 	command(level, fmt.Sprintf("Benchmark %s/%s: %s", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase), message)
 	return b.String()
-}
-
-// gates are the verdicts; none without gates.
-func (d *Document) gates() []gate.JudgedGate {
-	if d.Gates == nil {
-		return nil
-	}
-	return d.Gates.Gates
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -111,27 +112,27 @@ type resultPage struct {
 
 // html is the report in one file: it fetches nothing, and needs no script.
 func (d *Document) html() ([]byte, error) {
-	manifests, err := d.manifests()
+	manifests, err := manifestsOf(d.Benchmark, d.Spec, d.Profile)
 	if err != nil {
 		return nil, err
 	}
 	p := resultPage{
 		page: page{
-			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: d.subtitle(),
-			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: d.doubt(),
+			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: subtitle(d.Environment, d.StartTime),
+			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: doubtText(d.Rows),
 			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
 		},
-		Facts: d.facts(), Gates: d.gateSection(), FullLoad: d.fullLoad(), Manifests: manifests, Differences: d.differenceSections(), Reading: readingDifferences,
+		Facts: d.facts(), Gates: d.judged().section(d.simulated()), FullLoad: d.fullLoad(), Manifests: manifests, Differences: differenceSections(d.Differences), Reading: readingDifferences,
 	}
 	if d.simulated() {
 		p.Banner, p.Running = simulatedBanner, "SIMULATED · "+p.Running
 	}
-	for _, text := range d.furtherNotes() {
+	for _, text := range furtherNotes(d.Notes) {
 		p.Notes = append(p.Notes, sentence(text))
 	}
-	unit := layout.UnitFor(d.highestBitRate())
-	for i, rows := range d.byTest() {
-		p.Sections = append(p.Sections, d.sectionOf(fmt.Sprintf("test-%d", i+1), rows, unit))
+	unit := layout.UnitFor(highestBitRate(d.Rows))
+	for i, t := range d.byTest() {
+		p.Sections = append(p.Sections, t.section(fmt.Sprintf("test-%d", i+1), unit))
 	}
 	for _, v := range validities {
 		count := 0
@@ -156,8 +157,10 @@ func render(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit layout.BitUnit) section {
-	s := section{ID: id, Title: rows[0].Test + variantOf(rows[0].Variant), Purpose: sentence(d.purpose(rows)), Table: gridHTML(d.tableOf(rows, unit), "Results of test "+rows[0].Test+variantOf(rows[0].Variant))}
+// section is the part of the test in the report.
+func (t testResults) section(id string, unit layout.BitUnit) section {
+	rows := t.rows
+	s := section{ID: id, Title: t.name(), Purpose: sentence(t.purpose()), Table: gridHTML(t.table(unit), "Results of test "+t.name())}
 	for _, row := range rows {
 		if c := row.Capture; c != nil {
 			s.Captures = append(s.Captures, htmlCapture{labelsOf([]v1alpha1.ResultRow{row}, rows), c.File, layout.Quantity(c.Frames, "frame")})
@@ -176,24 +179,24 @@ func (d *Document) sectionOf(id string, rows []v1alpha1.ResultRow, unit layout.B
 			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
 	}
 	for i, row := range rows {
-		charts = append(charts, d.ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
+		charts = append(charts, t.ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
 	}
 	for _, c := range charts {
 		if c != nil {
 			s.Charts = append(s.Charts, c)
 		}
 	}
-	for _, t := range d.furtherTablesOf(rows) {
-		table := furtherTable{Title: t.title, Table: gridHTML(t.grid, t.title+" of test "+rows[0].Test)}
-		table.Table.doubt(t.rows)
+	for _, further := range t.furtherTables() {
+		table := furtherTable{Title: further.title, Table: gridHTML(further.grid, further.title+" of test "+rows[0].Test)}
+		table.Table.doubt(further.rows)
 		s.Parts = append(s.Parts, table)
 	}
-	if g := d.percentilesOf(rows); g != nil {
+	if g := t.percentiles(); g != nil {
 		s.Percentiles = &furtherTable{Title: percentilesTitle, Table: gridHTML(g, percentilesTitle+" of test "+rows[0].Test)}
 		s.Percentiles.Table.doubt(rows)
 	}
-	for _, t := range d.jitterByLoad(rows) {
-		s.Further = append(s.Further, furtherTable{t.title, gridHTML(t.grid, t.title+" of test "+rows[0].Test), t.caption})
+	for _, jitter := range t.jitterByLoad() {
+		s.Further = append(s.Further, furtherTable{jitter.title, gridHTML(jitter.grid, jitter.title+" of test "+rows[0].Test), jitter.caption})
 	}
 	return s
 }
@@ -236,9 +239,10 @@ func doubtful(rows []v1alpha1.ResultRow) int {
 	return count
 }
 
-func (d *Document) doubt() string {
-	if count := doubtful(d.Rows); count > 0 {
-		return fmt.Sprintf("%d of %d rows are in doubt: see validity", count, len(d.Rows))
+// doubtText returns how many rows are in doubt; empty if none is.
+func doubtText(rows []v1alpha1.ResultRow) string {
+	if count := doubtful(rows); count > 0 {
+		return fmt.Sprintf("%d of %d rows are in doubt: see validity", count, len(rows))
 	}
 	return ""
 }
@@ -254,13 +258,14 @@ func (d *Document) tone() string {
 	return "open"
 }
 
-func (d *Document) subtitle() string {
+// subtitle returns the device and the day of the measurement.
+func subtitle(env *v1alpha1.ResultEnvironment, start *metav1.Time) string {
 	var parts []string
-	if d.Environment != nil && d.Environment.Device != "" {
-		parts = append(parts, d.Environment.Device)
+	if env != nil && env.Device != "" {
+		parts = append(parts, env.Device)
 	}
-	if d.StartTime != nil {
-		parts = append(parts, d.StartTime.UTC().Format("2 January 2006"))
+	if start != nil {
+		parts = append(parts, start.UTC().Format("2 January 2006"))
 	}
 	return sentence(strings.Join(parts, " · "))
 }
@@ -273,9 +278,8 @@ func (d *Document) device() v1alpha1.Device {
 	return d.Bed.Device
 }
 
-// manifests returns the YAML manifests that repeat the benchmark.
-func (d *Document) manifests() (string, error) {
-	spec := d.Spec
+// manifestsOf returns the YAML manifests that repeat the benchmark.
+func manifestsOf(benchmark Identity, spec v1alpha1.BenchmarkSpec, profile *v1alpha1.TrafficProfileSpec) (string, error) {
 	spec.Abort = false
 	type meta struct {
 		Name      string `json:"name"`
@@ -288,9 +292,9 @@ func (d *Document) manifests() (string, error) {
 		Spec       any    `json:"spec"`
 	}
 	api := v1alpha1.GroupVersion.String()
-	objects := []manifest{{api, "Benchmark", meta{d.Benchmark.Name, d.Benchmark.Namespace}, spec}}
-	if d.Profile != nil {
-		objects = append(objects, manifest{api, "TrafficProfile", meta{d.Spec.TrafficProfileName, d.Benchmark.Namespace}, d.Profile})
+	objects := []manifest{{api, "Benchmark", meta{benchmark.Name, benchmark.Namespace}, spec}}
+	if profile != nil {
+		objects = append(objects, manifest{api, "TrafficProfile", meta{spec.TrafficProfileName, benchmark.Namespace}, profile})
 	}
 	var texts []string
 	for _, object := range objects {

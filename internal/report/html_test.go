@@ -124,8 +124,8 @@ func TestPageHasTheDigitsOfTheText(t *testing.T) {
 		for _, line := range lines {
 			seen[strings.TrimSpace(line)] = true
 		}
-		for _, rows := range d.byTest() {
-			for _, row := range d.tableOf(rows, layout.UnitFor(d.highestBitRate())).Rows {
+		for _, results := range d.byTest() {
+			for _, row := range results.table(layout.UnitFor(highestBitRate(d.Rows))).Rows {
 				for _, cell := range row {
 					if cell != "-" && !seen[cell] {
 						t.Errorf("%s: the page lacks %q", name, cell)

@@ -20,51 +20,52 @@ type jitterTable struct {
 // jitterByLoad are the tables of the average and of the maximum jitter of a
 // latency test. There are none when the rows are not of several loads, or jitter
 // was not measured.
-func (d *Document) jitterByLoad(rows []v1alpha1.ResultRow) []jitterTable {
-	if own, _ := method.Describe(rows[0].Method); !own.Latency {
+func (t testResults) jitterByLoad() []jitterTable {
+	if own, _ := method.Describe(t.rows[0].Method); !own.Latency {
 		return nil
 	}
 	var loads []v1alpha1.Load
-	for _, row := range rows {
+	for _, row := range t.rows {
 		if !slices.Contains(loads, row.Load) {
 			loads = append(loads, row.Load)
 		}
 	}
 	measured := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.JitterAvgNs != nil }
-	if len(loads) < 2 || !slices.ContainsFunc(rows, measured) {
+	if len(loads) < 2 || !slices.ContainsFunc(t.rows, measured) {
 		return nil
 	}
 	return []jitterTable{
-		d.jitterOf("Average", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
-		d.jitterOf("Maximum", rows, loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
+		t.jitter("Average", loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterAvgNs }),
+		t.jitter("Maximum", loads, func(l *v1alpha1.LatencySummary) *int64 { return l.JitterMaxNs }),
 	}
 }
 
-func (d *Document) jitterOf(what string, rows []v1alpha1.ResultRow, loads []v1alpha1.Load, jitter func(*v1alpha1.LatencySummary) *int64) jitterTable {
-	t := jitterTable{title: what + " jitter by load", grid: &layout.Grid{Columns: []layout.Column{d.sizeColumn()}}}
+// jitter is the table of one figure of jitter.
+func (t testResults) jitter(what string, loads []v1alpha1.Load, figure func(*v1alpha1.LatencySummary) *int64) jitterTable {
+	table := jitterTable{title: what + " jitter by load", grid: &layout.Grid{Columns: []layout.Column{sizeColumn(t.profile)}}}
 	for _, load := range loads {
-		t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "at load, us", Name: string(load)})
+		table.grid.Columns = append(table.grid.Columns, layout.Column{Heading: "at load, us", Name: string(load)})
 	}
 	at := map[string][]string{}
-	for _, row := range rows {
+	for _, row := range t.rows {
 		size := sizeCell(row.FrameSize, row.FrameMix)
 		cells := at[size]
 		if cells == nil {
 			cells = slices.Repeat([]string{"-"}, len(loads)+1)
 			cells[0] = size
 			at[size] = cells
-			t.grid.Rows = append(t.grid.Rows, cells)
+			table.grid.Rows = append(table.grid.Rows, cells)
 		}
 		i := 1 + slices.Index(loads, row.Load)
 		switch {
 		case row.Frames.OrZero().Lost > 0:
 			cells[i] = "NA"
-			t.caption = "NA: frames were lost at this load."
+			table.caption = "NA: frames were lost at this load."
 		case row.Latency != nil:
-			cells[i] = jitterCell(jitter(row.Latency))
+			cells[i] = jitterCell(figure(row.Latency))
 		}
 	}
-	return t
+	return table
 }
 
 // jitterCell writes jitter, and one that was not measured as a dash.
@@ -78,9 +79,10 @@ func jitterCell(ns *int64) string {
 // percentilesTitle is above the table of percentiles.
 const percentilesTitle = "Percentiles of latency"
 
-// percentilesOf are the percentiles of the latency of the rows in a table; nil where the
+// percentiles are the percentiles of the latency of the rows in a table; nil where the
 // engine counted no frames by their latency, or the method reports no latency.
-func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *layout.Grid {
+func (t testResults) percentiles() *layout.Grid {
+	rows := t.rows
 	own, _ := method.Describe(rows[0].Method)
 	counted := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.P50Ns > 0 }
 	if len(own.Columns) > 0 || !slices.ContainsFunc(rows, counted) {
@@ -88,7 +90,7 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *layout.Grid {
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	withGoal := withPartialDrop(rows)
-	g := &layout.Grid{Columns: []layout.Column{d.sizeColumn()}}
+	g := &layout.Grid{Columns: []layout.Column{sizeColumn(t.profile)}}
 	if withLoad {
 		g.Columns = append(g.Columns, intendedColumn(rows))
 	}
@@ -96,7 +98,7 @@ func (d *Document) percentilesOf(rows []v1alpha1.ResultRow) *layout.Grid {
 		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
 	for _, name := range []string{"min", "p50", "p90", "p99", "p99.9", "max"} {
-		g.Columns = append(g.Columns, layout.Column{Heading: d.latencyHeading(), Name: name})
+		g.Columns = append(g.Columns, layout.Column{Heading: t.latencyHeading(), Name: name})
 	}
 	for _, row := range rows {
 		cells := []string{sizeCell(row.FrameSize, row.FrameMix)}

@@ -64,18 +64,19 @@ type (
 func (d *Document) junit() ([]byte, error) {
 	all := junitSuites{Name: d.Benchmark.Namespace + "/" + d.Benchmark.Name}
 	var elapsed int64
-	for _, test := range d.suites() {
-		s := d.suite(test.name)
+	empty := d.emptySuite()
+	for _, test := range suitesOf(d.Spec.Tests, d.Rows) {
+		s := empty.named(test.name)
 		for _, row := range test.rows {
-			s.add(d.rowCase(test.name, row), row.ElapsedMilliseconds)
+			s.add(rowCase(classname(d.Benchmark, test.name), row), row.ElapsedMilliseconds)
 		}
-		for _, missing := range d.missing(test) {
-			s.add(junitCase{Name: missing, Classname: d.classname(test.name), Skipped: &junitReason{"NotMeasured", d.whyMissing()}}, 0)
+		for _, missing := range test.missing(&d.Spec, d.Profile) {
+			s.add(junitCase{Name: missing, Classname: classname(d.Benchmark, test.name), Skipped: &junitReason{"NotMeasured", d.whyMissing()}}, 0)
 		}
 		all.add(s)
 		elapsed += s.elapsed
 	}
-	for _, s := range d.gateSuites() {
+	for _, s := range d.judged().suites(d.Benchmark, empty) {
 		all.add(s)
 	}
 	verdict := junitCase{Name: "completed", Classname: all.Name}
@@ -86,7 +87,7 @@ func (d *Document) junit() ([]byte, error) {
 		verdict.Failure = &junitReason{string(d.Phase), d.whyMissing()}
 	}
 	if verdict.Error != nil || verdict.Failure != nil {
-		s := d.suite("benchmark")
+		s := empty.named("benchmark")
 		s.add(verdict, 0)
 		all.add(s)
 	}
@@ -121,14 +122,22 @@ func (s *junitSuite) add(c junitCase, elapsed int64) {
 	s.Cases = append(s.Cases, c)
 }
 
-func junitTime(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
-
-func (d *Document) classname(test string) string {
-	return d.Benchmark.Namespace + "." + d.Benchmark.Name + "." + test
+// named returns the suite under a name.
+func (s junitSuite) named(name string) junitSuite {
+	s.Name = name
+	return s
 }
 
-func (d *Document) rowCase(test string, row v1alpha1.ResultRow) junitCase {
-	c := junitCase{Name: caseName(row.RowID), Classname: d.classname(test)}
+func junitTime(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
+
+// classname returns the class of the cases of a test.
+func classname(benchmark Identity, test string) string {
+	return benchmark.Namespace + "." + benchmark.Name + "." + test
+}
+
+// rowCase returns the case of a row.
+func rowCase(class string, row v1alpha1.ResultRow) junitCase {
+	c := junitCase{Name: caseName(row.RowID), Classname: class}
 	lines := append([]string{RowLine(row)}, rowNotes(row)...)
 	c.Out = strings.Join(lines, "\n")
 	switch {
@@ -178,15 +187,15 @@ type suiteRows struct {
 	rows []v1alpha1.ResultRow
 }
 
-// suites are the tests of the specification, and those that only have rows.
-func (d *Document) suites() []suiteRows {
+// suitesOf are the tests of the specification, and those that only have rows.
+func suitesOf(spec []v1alpha1.Test, rows []v1alpha1.ResultRow) []suiteRows {
 	var tests []suiteRows
 	at := map[string]int{}
-	for i := range d.Spec.Tests {
-		at[d.Spec.Tests[i].Name] = len(tests)
-		tests = append(tests, suiteRows{name: d.Spec.Tests[i].Name, spec: &d.Spec.Tests[i]})
+	for i := range spec {
+		at[spec[i].Name] = len(tests)
+		tests = append(tests, suiteRows{name: spec[i].Name, spec: &spec[i]})
 	}
-	for _, row := range d.Rows {
+	for _, row := range rows {
 		i, known := at[row.Test]
 		if !known {
 			i = len(tests)
@@ -199,25 +208,25 @@ func (d *Document) suites() []suiteRows {
 }
 
 // missing names the rows that were asked for and not measured.
-func (d *Document) missing(test suiteRows) []string {
-	if test.spec == nil {
+func (s suiteRows) missing(spec *v1alpha1.BenchmarkSpec, profile *v1alpha1.TrafficProfileSpec) []string {
+	if s.spec == nil {
 		return nil
 	}
 	there := map[v1alpha1.RowID]bool{}
-	for _, row := range test.rows {
+	for _, row := range s.rows {
 		there[row.RowID] = true
 	}
-	asked := askedOf(test.spec)
-	if asked == nil && len(test.rows) > 0 {
+	asked := askedOf(s.spec)
+	if asked == nil && len(s.rows) > 0 {
 		return nil // Which rows were needed is the method's to know.
 	}
 	if asked == nil {
-		asked = []v1alpha1.RowID{{Test: test.name}}
+		asked = []v1alpha1.RowID{{Test: s.name}}
 	}
 	var names []string
-	if d.Profile != nil {
-		for _, variant := range d.Spec.VariantsInOrder() {
-			for _, size := range sizes(d.Profile) {
+	if profile != nil {
+		for _, variant := range spec.VariantsInOrder() {
+			for _, size := range sizes(profile) {
 				for _, id := range asked {
 					id.Variant, id.FrameSize, id.FrameMix = variant, size.FrameSize, size.FrameMix
 					if !there[id] {
@@ -227,7 +236,7 @@ func (d *Document) missing(test suiteRows) []string {
 			}
 		}
 	}
-	if len(names) == 0 && len(test.rows) == 0 {
+	if len(names) == 0 && len(s.rows) == 0 {
 		names = []string{"all rows"}
 	}
 	return names
@@ -247,13 +256,14 @@ func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
 	return ids
 }
 
+// whyMissing explains why a row is missing: by the end of the benchmark.
 func (d *Document) whyMissing() string {
 	return "the benchmark is " + string(d.Phase) + after(": ", d.Message)
 }
 
-// suite is an empty suite with the environment as its properties.
-func (d *Document) suite(name string) junitSuite {
-	s := junitSuite{Name: name}
+// emptySuite is a suite without cases, with the environment as its properties.
+func (d *Document) emptySuite() junitSuite {
+	s := junitSuite{}
 	if d.StartTime != nil {
 		s.Timestamp = d.StartTime.UTC().Format("2006-01-02T15:04:05")
 	}

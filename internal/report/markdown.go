@@ -17,27 +17,27 @@ func (d *Document) markdown() ([]byte, error) {
 	if d.Message != "" {
 		fmt.Fprintf(&b, "\n%s\n", plainMarkdown(d.Message))
 	}
-	for _, text := range d.furtherNotes() {
+	for _, text := range furtherNotes(d.Notes) {
 		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
 	}
-	b.WriteString(d.gatesMarkdown())
-	unit := layout.UnitFor(d.highestBitRate())
-	for _, rows := range d.byTest() {
-		fmt.Fprintf(&b, "\n## Test %s%s\n\n%s\n\n", rows[0].Test, variantOf(rows[0].Variant), d.purpose(rows))
-		b.WriteString(gridMarkdown(d.tableOf(rows, unit)))
-		for i, n := range tableNotes(rows) {
+	b.WriteString(d.judged().markdown())
+	unit := layout.UnitFor(highestBitRate(d.Rows))
+	for _, test := range d.byTest() {
+		fmt.Fprintf(&b, "\n## Test %s\n\n%s\n\n", test.name(), test.purpose())
+		b.WriteString(gridMarkdown(test.table(unit)))
+		for i, n := range tableNotes(test.rows) {
 			if i == 0 {
 				b.WriteString("\n")
 			}
 			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
 		}
-		for _, t := range d.furtherTablesOf(rows) {
+		for _, t := range test.furtherTables() {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, gridMarkdown(t.grid))
 		}
-		if g := d.percentilesOf(rows); g != nil {
+		if g := test.percentiles(); g != nil {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", percentilesTitle, gridMarkdown(g))
 		}
-		for _, t := range d.jitterByLoad(rows) {
+		for _, t := range test.jitterByLoad() {
 			fmt.Fprintf(&b, "\n### %s\n\n%s", t.title, gridMarkdown(t.grid))
 			if t.caption != "" {
 				fmt.Fprintf(&b, "\n%s\n", t.caption)
@@ -48,7 +48,7 @@ func (d *Document) markdown() ([]byte, error) {
 		b.WriteString("\nNo row was measured.\n")
 	}
 	if len(d.Differences) > 0 {
-		b.WriteString(d.differencesText("## ", gridMarkdown, func(n note) string { return fmt.Sprintf("- %s: %s\n", n.rows, plainMarkdown(n.text)) }))
+		b.WriteString(differencesText(d.Differences, "## ", gridMarkdown, func(n note) string { return fmt.Sprintf("- %s: %s\n", n.rows, plainMarkdown(n.text)) }))
 		b.WriteString("\n" + readingDifferences + "\n")
 	}
 	b.WriteString("\n## Validity\n\n")

@@ -85,8 +85,8 @@ func TestMixesAreNamed(t *testing.T) {
 // time its name.
 func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 	d := mixes()
-	rows := d.byTest()[1]
-	for _, table := range (&Document{}).jitterByLoad(rows) {
+	rows := d.byTest()[1].rows
+	for _, table := range (testResults{rows: rows}).jitterByLoad() {
 		var sizes []string
 		for _, cells := range table.grid.Rows {
 			sizes = append(sizes, cells[0])
@@ -100,7 +100,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		DurationMilliseconds: 1000, PointMilliseconds: 1000,
 		Points: v1alpha1.RatePoints{SentFramesPerSecond: []int64{10}, ReceivedFramesPerSecond: []int64{10}},
 	}
-	if c := (&Document{}).ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
+	if c := (testResults{rows: rows}).ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
 		t.Errorf("%q", c.Title)
 	}
 }

@@ -29,13 +29,14 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 	return row.Flows
 }
 
-// partsOf is the table of the parts of rows; nil where the traffic was of one kind.
-func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
-	t := &partsTable{title: "Flows", grid: &layout.Grid{}}
+// parts is the table of the parts of the traffic; nil where the traffic was of one kind.
+func (t testResults) parts() *partsTable {
+	rows := t.rows
+	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
 	name, copied, timed, percentiles := "flow", false, false, false
 	for _, row := range rows {
 		if row.Classes != nil {
-			t.title, name = "Traffic classes", "class"
+			table.title, name = "Traffic classes", "class"
 		}
 		for _, p := range partsOfRow(row) {
 			copied = copied || p.Received+p.Lost != p.Sent
@@ -43,8 +44,8 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 			percentiles = percentiles || p.Latency != nil && p.Latency.P50Ns > 0
 		}
 	}
-	own := d.sizesOfFlows()
-	add := func(columns ...layout.Column) { t.grid.Columns = append(t.grid.Columns, columns...) }
+	own := sizesOfFlows(t.profile)
+	add := func(columns ...layout.Column) { table.grid.Columns = append(table.grid.Columns, columns...) }
 	add(layout.Column{Name: name, Left: true}, rowColumn)
 	if own != nil {
 		add(layout.Column{Heading: "frame", Name: "bytes"})
@@ -55,13 +56,13 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 	}
 	add(layout.Column{Heading: "frames", Name: "lost"})
 	if timed {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "avg"})
+		add(layout.Column{Heading: t.latencyHeading(), Name: "avg"})
 	}
 	if percentiles {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "p50"}, layout.Column{Heading: d.latencyHeading(), Name: "p99"}, layout.Column{Heading: d.latencyHeading(), Name: "p99.9"})
+		add(layout.Column{Heading: t.latencyHeading(), Name: "p50"}, layout.Column{Heading: t.latencyHeading(), Name: "p99"}, layout.Column{Heading: t.latencyHeading(), Name: "p99.9"})
 	}
 	if timed {
-		add(layout.Column{Heading: d.latencyHeading(), Name: "max"})
+		add(layout.Column{Heading: t.latencyHeading(), Name: "max"})
 	}
 	for _, row := range rows {
 		for _, p := range partsOfRow(row) {
@@ -74,14 +75,14 @@ func (d *Document) partsOf(rows []v1alpha1.ResultRow) *partsTable {
 				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond))
 			}
 			cells = append(cells, layout.Group(p.Lost))
-			t.grid.Rows = append(t.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
-			t.rows = append(t.rows, row)
+			table.grid.Rows = append(table.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
+			table.rows = append(table.rows, row)
 		}
 	}
-	if len(t.rows) == 0 {
+	if len(table.rows) == 0 {
 		return nil
 	}
-	return t
+	return table
 }
 
 // offeredOfPart is the rate and the share of line rate at which a part left the tester; not
@@ -121,77 +122,77 @@ func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
 
 // sizesOfFlows returns the frame size of a flow in a row; nil where all traffic has the size
 // of the row.
-func (d *Document) sizesOfFlows() func(flow string, row v1alpha1.ResultRow) string {
-	if d.Profile == nil || !slices.ContainsFunc(d.Profile.Flows, func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() }) {
+func sizesOfFlows(profile *v1alpha1.TrafficProfileSpec) func(flow string, row v1alpha1.ResultRow) string {
+	if profile == nil || !slices.ContainsFunc(profile.Flows, func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() }) {
 		return nil
 	}
 	return func(flow string, row v1alpha1.ResultRow) string {
-		i := slices.IndexFunc(d.Profile.Flows, func(f v1alpha1.TrafficFlow) bool { return f.Name == flow })
+		i := slices.IndexFunc(profile.Flows, func(f v1alpha1.TrafficFlow) bool { return f.Name == flow })
 		switch {
-		case i < 0 || d.Profile.Flows[i].FollowsRow():
+		case i < 0 || profile.Flows[i].FollowsRow():
 			return sizeCell(row.FrameSize, row.FrameMix)
-		case d.Profile.Flows[i].FrameMix != nil:
-			return d.Profile.Flows[i].FrameMix.Name
+		case profile.Flows[i].FrameMix != nil:
+			return profile.Flows[i].FrameMix.Name
 		}
-		return sizeCell(*d.Profile.Flows[i].FrameSize, "")
+		return sizeCell(*profile.Flows[i].FrameSize, "")
 	}
 }
 
 // sizeColumn is the column of the frame size of rows. Where some flows have sizes of their
 // own, it names the flow whose frames have the size.
-func (d *Document) sizeColumn() layout.Column {
+func sizeColumn(profile *v1alpha1.TrafficProfileSpec) layout.Column {
 	const longest = 12
-	if d.sizesOfFlows() == nil || d.Profile.OwnSizes() {
+	if sizesOfFlows(profile) == nil || profile.OwnSizes() {
 		return layout.Column{Heading: "frame", Name: "bytes"}
 	}
-	following := slices.DeleteFunc(slices.Clone(d.Profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
+	following := slices.DeleteFunc(slices.Clone(profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
 	if len(following) > 1 || len(following[0].Name) > longest {
 		return layout.Column{Heading: "some flows", Name: "bytes"}
 	}
 	return layout.Column{Heading: following[0].Name, Name: "bytes"}
 }
 
-// eventsOf is the table of the events in the trials of rows; nil where the method has none.
-func (d *Document) eventsOf(rows []v1alpha1.ResultRow) *partsTable {
-	own, _ := method.Describe(rows[0].Method)
+// events is the table of the events in the trials; nil where the method has none.
+func (t testResults) events() *partsTable {
+	own, _ := method.Describe(t.rows[0].Method)
 	if own.Events == nil {
 		return nil
 	}
-	t := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
+	table := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
 	kinds, columns := own.EventColumns()
 	for _, c := range columns[kinds[0]] {
 		if c.Unit == trials.LongNanoseconds {
-			t.grid.Columns = append(t.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name})
+			table.grid.Columns = append(table.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name})
 			continue
 		}
-		t.grid.Columns = append(t.grid.Columns, layout.Column{Name: c.Heading})
+		table.grid.Columns = append(table.grid.Columns, layout.Column{Name: c.Heading})
 	}
-	for _, row := range rows {
+	for _, row := range t.rows {
 		times, ok := own.Events(&row)
 		if !ok {
 			continue
 		}
 		for _, kind := range kinds {
-			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, rows), layout.Group(times)}
+			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, t.rows), layout.Group(times)}
 			for _, c := range columns[kind] {
 				cells = append(cells, cell(c, &row))
 			}
-			t.grid.Rows = append(t.grid.Rows, cells)
-			t.rows = append(t.rows, row)
+			table.grid.Rows = append(table.grid.Rows, cells)
+			table.rows = append(table.rows, row)
 		}
 	}
-	if len(t.rows) == 0 {
+	if len(table.rows) == 0 {
 		return nil
 	}
-	return t
+	return table
 }
 
-// furtherTablesOf are the tables of what each row has several of.
-func (d *Document) furtherTablesOf(rows []v1alpha1.ResultRow) []*partsTable {
+// furtherTables are the tables of what each row has several of.
+func (t testResults) furtherTables() []*partsTable {
 	var tables []*partsTable
-	for _, t := range []*partsTable{d.partsOf(rows), d.eventsOf(rows)} {
-		if t != nil {
-			tables = append(tables, t)
+	for _, one := range []*partsTable{t.parts(), t.events()} {
+		if one != nil {
+			tables = append(tables, one)
 		}
 	}
 	return tables

@@ -72,7 +72,7 @@ func TestLoadsAreShownAsWritten(t *testing.T) {
 		Frames:   &v1alpha1.FrameSection{LineRatePPM: 336_000, FramesPerSecond: 10_000_000, OfferedFramesPerSecond: 9_999_998, Sent: 10, Received: 10},
 		Validity: v1alpha1.ValidityValid,
 	}
-	text := (&Document{}).tableOf([]v1alpha1.ResultRow{row}, layout.UnitFor(1)).String()
+	text := testResults{rows: []v1alpha1.ResultRow{row}}.table(layout.UnitFor(1)).String()
 	for _, want := range []string{"offered", "intended", "5Mpps", "9,999,998", "33.6000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -100,7 +100,7 @@ func TestIntendedNextToOffered(t *testing.T) {
 				RowID:  v1alpha1.RowID{Test: "a", Method: tc.method, FrameSize: 64, Load: tc.load},
 				Frames: &v1alpha1.FrameSection{LineRatePPM: 336_000, FramesPerSecond: 10_000_000, OfferedFramesPerSecond: tc.offered, Sent: 10, Received: 10},
 			}
-			text := (&Document{}).tableOf([]v1alpha1.ResultRow{row}, layout.UnitFor(1)).String()
+			text := testResults{rows: []v1alpha1.ResultRow{row}}.table(layout.UnitFor(1)).String()
 			if got := strings.Contains(text, " 33.6000 "); strings.Contains(text, "10,000,000") != (tc.offered == 10_000_000) || !strings.Contains(text, layout.Group(tc.offered)) || tc.want && !got {
 				t.Errorf("the intended load is shown: %t, want %t\n%s", got, tc.want, text)
 			}

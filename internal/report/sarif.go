@@ -43,13 +43,15 @@ func (d *Document) sarif() ([]byte, error) {
 		run.Properties["note"] = simulatedBanner
 	}
 	shown := map[v1alpha1.BenchmarkPhase]bool{} // by a gate
-	for i, g := range d.gates() {
+	gates := d.judged()
+	series := sarifSeries{namespace: d.Benchmark.Namespace, history: d.history(), manifest: d.Manifest}
+	for i, g := range gates.list() {
 		rule := "gate/" + g.Name
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: rule, Name: g.Name,
-			ShortDescription: sarifText{strings.TrimSpace(fmt.Sprintf("%s of test %s: %s", g.Metric, g.Test, d.boundOf(i)))}})
+			ShortDescription: sarifText{strings.TrimSpace(fmt.Sprintf("%s of test %s: %s", g.Metric, g.Test, gates.bound(i)))}})
 		add := func(verdict v1alpha1.GateVerdict, row, reason, message string) *sarifResult {
 			shown[map[v1alpha1.GateVerdict]v1alpha1.BenchmarkPhase{v1alpha1.GateFailed: v1alpha1.PhaseFailed, v1alpha1.GateInconclusive: v1alpha1.PhaseInconclusive}[verdict]] = true
-			r := d.sarifResult(rule, i, verdict == v1alpha1.GateFailed, row, message)
+			r := series.result(rule, i, verdict == v1alpha1.GateFailed, row, message)
 			r.Properties = map[string]any{"verdict": string(verdict), "reason": reason}
 			run.Results = append(run.Results, r)
 			return &run.Results[len(run.Results)-1]
@@ -75,7 +77,7 @@ func (d *Document) sarif() ([]byte, error) {
 	if failed := d.Phase == v1alpha1.PhaseFailed; (failed || d.Phase == v1alpha1.PhaseInconclusive) && !shown[d.Phase] {
 		rules := &run.Tool.Driver.Rules
 		*rules = append(*rules, sarifRule{ID: outcomeRule, ShortDescription: sarifText{"The device forwards frames, and every test has a conclusive row."}})
-		run.Results = append(run.Results, d.sarifResult(outcomeRule, len(*rules)-1, failed, "", fmt.Sprintf("Benchmark %s %s%s", name, d.Phase, after(": ", d.Message))))
+		run.Results = append(run.Results, series.result(outcomeRule, len(*rules)-1, failed, "", fmt.Sprintf("Benchmark %s %s%s", name, d.Phase, after(": ", d.Message))))
 	}
 	return indented(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
@@ -96,14 +98,19 @@ func (d *Document) sarifInvocation() sarifInvocation {
 	return in
 }
 
-// sarifResult is a finding on a row, or on all rows of a rule without the name of one. Its
+// sarifSeries is the series of runs of a history, and the manifest of this run.
+type sarifSeries struct {
+	namespace, history, manifest string
+}
+
+// result is a finding on a row, or on all rows of a rule without the name of one. Its
 // fingerprint is the same in every run of a history.
-func (d *Document) sarifResult(rule string, index int, failed bool, row, message string) sarifResult {
-	path := d.Benchmark.Namespace + "/" + d.history() + "/" + rule + after("/", row)
+func (s sarifSeries) result(rule string, index int, failed bool, row, message string) sarifResult {
+	path := s.namespace + "/" + s.history + "/" + rule + after("/", row)
 	digest := sha256.Sum256([]byte(path))
-	location := sarifLocation{Logical: []sarifLogical{{Name: human.Join(": ", d.history(), row), FullyQualifiedName: path, Kind: "object"}}}
-	if d.Manifest != "" && !filepath.IsAbs(d.Manifest) {
-		uri := url.URL{Path: filepath.ToSlash(filepath.Clean(d.Manifest))}
+	location := sarifLocation{Logical: []sarifLogical{{Name: human.Join(": ", s.history, row), FullyQualifiedName: path, Kind: "object"}}}
+	if s.manifest != "" && !filepath.IsAbs(s.manifest) {
+		uri := url.URL{Path: filepath.ToSlash(filepath.Clean(s.manifest))}
 		location.Physical = &sarifPhysical{Artifact: sarifArtifact{URI: uri.EscapedPath(), URIBaseID: "%SRCROOT%"}, Region: &sarifRegion{StartLine: 1}}
 	}
 	r := sarifResult{

@@ -9,22 +9,79 @@ import (
 	"nodrop.dev/nodrop/internal/report/layout"
 )
 
+// testResults are the rows of one test and variant, and what their tables and charts depend on.
+type testResults struct {
+	// rows of the test, at least one.
+	rows []v1alpha1.ResultRow
+	// test of the specification; nil if it does not name the test.
+	test *v1alpha1.Test
+	// profile is the traffic profile; nil if it could not be read.
+	profile *v1alpha1.TrafficProfileSpec
+	// simulated reports whether the figures come from a model of a device.
+	simulated bool
+}
+
+// byTest divides the rows, which are in the order of the variants and tests.
+func (d *Document) byTest() []testResults {
+	var tests []testResults
+	begin := 0
+	for i, row := range d.Rows {
+		if i+1 < len(d.Rows) && row.Test == d.Rows[i+1].Test && row.Variant == d.Rows[i+1].Variant {
+			continue
+		}
+		tests = append(tests, d.resultsOf(d.Rows[begin:i+1:i+1]))
+		begin = i + 1
+	}
+	return tests
+}
+
+// resultsOf returns some rows of one test as its results.
+func (d *Document) resultsOf(rows []v1alpha1.ResultRow) testResults {
+	return testResults{rows: rows, test: d.Spec.Test(rows[0].Test), profile: d.Profile, simulated: d.simulated()}
+}
+
+// name returns the test and the variant: "throughput, variant fec-on".
+func (t testResults) name() string { return t.rows[0].Test + variantOf(t.rows[0].Variant) }
+
+// purpose describes the rows of a test, and in what the test differs from that.
+func (t testResults) purpose() string {
+	own, ok := method.Describe(t.rows[0].Method)
+	if !ok {
+		return string(t.rows[0].Method)
+	}
+	text := own.Purpose
+	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
+	switch {
+	case withPartialDrop(t.rows):
+		text = "NDR is the " + own.Purpose + ", PDR with up to the given loss"
+	case own.SampledPurpose != "" && slices.ContainsFunc(t.rows, sampled):
+		text = own.SampledPurpose
+	}
+	if own.Caveat != nil && t.test != nil && own.Given(*t.test) {
+		if caveat := own.Caveat(*t.test); caveat != "" {
+			text += ". " + caveat
+		}
+	}
+	return text
+}
+
 // latencyHeading is above latency, with what the engines time: from the first bit of a
 // frame in to its last bit out. Of a model only its source knows.
-func (d *Document) latencyHeading() string {
-	if d.simulated() {
+func (t testResults) latencyHeading() string {
+	if t.simulated {
 		return "latency, us"
 	}
 	return "latency FILO, us"
 }
 
-// tableOf is the table of a test, in the columns of published reports.
-func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit layout.BitUnit) *layout.Grid {
+// table is the table of a test, in the columns of published reports.
+func (t testResults) table(unit layout.BitUnit) *layout.Grid {
+	rows := t.rows
 	// Tests that send no test frames have neither sizes nor rates.
 	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	g := &layout.Grid{}
 	if withFrames {
-		g.Columns = append(g.Columns, d.sizeColumn())
+		g.Columns = append(g.Columns, sizeColumn(t.profile))
 	}
 	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	withIntended := withFrames && !withLoad && (ofFullLoad(rows) || slices.ContainsFunc(rows, showsIntended))
@@ -51,7 +108,7 @@ func (d *Document) tableOf(rows []v1alpha1.ResultRow, unit layout.BitUnit) *layo
 		}
 	case withFrames:
 		g.Columns = append(g.Columns,
-			layout.Column{Heading: d.latencyHeading(), Name: "min"}, layout.Column{Heading: d.latencyHeading(), Name: "avg"}, layout.Column{Heading: d.latencyHeading(), Name: "max"},
+			layout.Column{Heading: t.latencyHeading(), Name: "min"}, layout.Column{Heading: t.latencyHeading(), Name: "avg"}, layout.Column{Heading: t.latencyHeading(), Name: "max"},
 			layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
 	}
 	if withFrames {

@@ -25,74 +25,41 @@ func (d *Document) Text() string {
 	if d.Message != "" {
 		b.WriteString(wrap(d.Message, layout.Gap))
 	}
-	for _, note := range d.furtherNotes() {
+	for _, note := range furtherNotes(d.Notes) {
 		b.WriteString(wrap("Note: "+note, layout.Gap))
 	}
-	b.WriteString(d.gatesText())
-	unit := layout.UnitFor(d.highestBitRate())
-	for _, rows := range d.byTest() {
+	b.WriteString(d.judged().text())
+	unit := layout.UnitFor(highestBitRate(d.Rows))
+	for _, test := range d.byTest() {
 		b.WriteString("\n")
-		fmt.Fprintf(&b, "Test %s%s: %s\n\n", rows[0].Test, variantOf(rows[0].Variant), d.purpose(rows))
-		b.WriteString(d.tableOf(rows, unit).String())
-		for _, t := range d.furtherTablesOf(rows) {
+		fmt.Fprintf(&b, "Test %s: %s\n\n", test.name(), test.purpose())
+		b.WriteString(test.table(unit).String())
+		for _, t := range test.furtherTables() {
 			b.WriteString("\n" + layout.Gap + t.title + "\n\n" + t.grid.String())
 		}
-		if g := d.percentilesOf(rows); g != nil {
+		if g := test.percentiles(); g != nil {
 			b.WriteString("\n" + layout.Gap + percentilesTitle + "\n\n" + g.String())
 		}
-		b.WriteString(notesOf(rows))
+		b.WriteString(notesOf(test.rows))
 	}
 	if len(d.Rows) == 0 {
 		b.WriteString("\n  No row was measured.\n")
 	}
 	if len(d.Differences) > 0 {
-		b.WriteString(d.differencesText("", (*layout.Grid).String, func(n note) string { return wrap(n.rows+": "+n.text, layout.Gap) }))
+		b.WriteString(differencesText(d.Differences, "", (*layout.Grid).String, func(n note) string { return wrap(n.rows+": "+n.text, layout.Gap) }))
 		b.WriteString("\n" + wrap(readingDifferences, ""))
 	}
 	b.WriteString("\n" + d.appendix().String())
 	return b.String()
 }
 
-func (d *Document) highestBitRate() int64 {
+// highestBitRate returns the highest offered load of the rows.
+func highestBitRate(rows []v1alpha1.ResultRow) int64 {
 	var highest int64
-	for _, row := range d.Rows {
+	for _, row := range rows {
 		highest = max(highest, trials.Offered(&row).BitsPerSecond)
 	}
 	return highest
-}
-
-// byTest divides the rows, which are in the order of the variants and tests.
-func (d *Document) byTest() [][]v1alpha1.ResultRow {
-	var tests [][]v1alpha1.ResultRow
-	for i, row := range d.Rows {
-		if i == 0 || row.Test != d.Rows[i-1].Test || row.Variant != d.Rows[i-1].Variant {
-			tests = append(tests, nil)
-		}
-		tests[len(tests)-1] = append(tests[len(tests)-1], row)
-	}
-	return tests
-}
-
-// purpose describes the rows of a test, and in what the test differs from that.
-func (d *Document) purpose(rows []v1alpha1.ResultRow) string {
-	own, ok := method.Describe(rows[0].Method)
-	if !ok {
-		return string(rows[0].Method)
-	}
-	text := own.Purpose
-	sampled := func(row v1alpha1.ResultRow) bool { return row.Latency != nil && row.Latency.TimedFrames != nil }
-	switch {
-	case withPartialDrop(rows):
-		text = "NDR is the " + own.Purpose + ", PDR with up to the given loss"
-	case own.SampledPurpose != "" && slices.ContainsFunc(rows, sampled):
-		text = own.SampledPurpose
-	}
-	if test := d.Spec.Test(rows[0].Test); own.Caveat != nil && test != nil && own.Given(*test) {
-		if caveat := own.Caveat(*test); caveat != "" {
-			text += ". " + caveat
-		}
-	}
-	return text
 }
 
 // note is an additional remark on the numbers of a table, and the rows that it is about.

@@ -31,7 +31,7 @@ func (d *Document) traffic() string {
 		return strings.Join(flows, "; ")
 	}
 	parts := []string{packetName(p.Packet)}
-	pattern, own := patternText(p.Pattern, p.Packet.IPv6 != nil), d.ownTopologies()
+	pattern, own := patternText(p.Pattern, p.Packet.IPv6 != nil), ownTopologies(d.Spec.Tests)
 	switch {
 	case len(own) > 0 && len(own) == len(d.Spec.Tests):
 		pattern = "between the ports that are named under trials"
@@ -88,9 +88,9 @@ func flowText(f v1alpha1.TrafficFlow) string {
 }
 
 // ownTopologies are the tests whose frames do not go where the pattern says.
-func (d *Document) ownTopologies() []string {
+func ownTopologies(tests []v1alpha1.Test) []string {
 	var names []string
-	for _, test := range d.Spec.Tests {
+	for _, test := range tests {
 		if own, ok := method.DescribeTest(test); ok && own.Topology != nil {
 			names = append(names, test.Name)
 		}
