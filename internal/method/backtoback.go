@@ -77,10 +77,10 @@ func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		return trials.Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
 	}
 	t := step.Test.BackToBack
-	most, line := tester.Plan.BurstFrames(step.Size, step.TrialDuration)
+	most, line := tester.Plan.At(step.Size).BurstFrames(step.TrialDuration)
 	out := trials.Outcome{LoadPPM: v1alpha1.PPM}
 	found, err := longestBursts(ctx, max(most, 1), t.ResolutionFrames, t.Repetitions, func(ctx context.Context, n int64) (*trials.Trial, error) {
-		loads, took, err := tester.Plan.Burst(step.Size, v1alpha1.PPM, n)
+		loads, took, err := tester.Plan.At(step.Size).Burst(v1alpha1.PPM, n)
 		if err != nil {
 			return nil, err
 		}

@@ -109,7 +109,7 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 		out = m.outcome(result, search.GoalResult{
 			LowerPPM: result.PassedPPM, UpperPPM: result.FailedPPM, Deciding: result.Deciding, GeneratorBound: result.GeneratorBound,
 		}, nil)
-		out.FramesPerSecond = tester.Plan.FramesPerSecond(step.Size, plan.Share(out.LoadPPM))
+		out.FramesPerSecond = tester.Plan.At(step.Size).FramesPerSecond(plan.Share(out.LoadPPM))
 		most := out.Trial
 		if out.LoadPPM < step.Search.MaxPPM {
 			if most, err = tester.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {

@@ -82,7 +82,7 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 			return err
 		}
 		f := &fanIn{tester: tester, step: step, overPPM: over}
-		line := tester.Plan.Rate(tester.Plan.Streams[0], step.Size, plan.Share(v1alpha1.PPM))
+		line := tester.Plan.At(step.Size).Rate(tester.Plan.Streams[0], plan.Share(v1alpha1.PPM))
 		most := max(1, wholeFrames(t.MaxDuration.Duration, line, f.overPPM))
 		found, err := longestBursts(ctx, most, t.ResolutionFrames, t.Repetitions, f.try)
 		if err != nil {
@@ -138,7 +138,7 @@ func (f *fanIn) try(ctx context.Context, n int64) (*trials.Trial, error) {
 		if i > 0 {
 			ppm, frames = f.overPPM, n
 		}
-		exact := f.tester.Plan.Rate(s, f.step.Size, plan.Share(ppm))
+		exact := f.tester.Plan.At(f.step.Size).Rate(s, plan.Share(ppm))
 		rate, err := traffic.RateOf(exact)
 		if err != nil {
 			return nil, fmt.Errorf("computing the load of %s: %w", f.tester.Plan.Ports[s.Tx].Name, err)

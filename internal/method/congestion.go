@@ -56,7 +56,7 @@ func congest(ctx context.Context, tester *trials.Tester, step plan.Step, streams
 		if err := tester.Learn(ctx); err != nil {
 			return err
 		}
-		rate = tester.Plan.FramesPerSecond(step.Size, step.Amount)
+		rate = tester.Plan.At(step.Size).FramesPerSecond(step.Amount)
 		t, err = tester.At(ctx, step, step.Amount, step.TrialDuration, search.Bracket{})
 		return err
 	})

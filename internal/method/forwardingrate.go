@@ -68,7 +68,7 @@ func forwardingRate(ctx context.Context, tester *trials.Tester, step plan.Step) 
 		if err != nil {
 			return trials.Outcome{}, err
 		}
-		if i > 0 && tester.Plan.FramesPerSecond(step.Size, amount).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
+		if i > 0 && tester.Plan.At(step.Size).FramesPerSecond(amount).Cmp(big.NewRat(summary.Max, 1)) <= 0 {
 			break
 		}
 		found, err := tester.Fixed(ctx, step, amount)

@@ -72,8 +72,8 @@ func recovery(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 	}
 	err := tester.With(ctx, step, twice, next, func(tester *trials.Tester) error {
 		// Of a mix every stream is several, and still the first half ends earlier.
-		streams := tester.Plan.StreamsAt(step.Size)
-		loads, err := tester.Plan.Loads(step.Size, plan.Share(ppm))
+		streams := tester.Plan.At(step.Size).Streams()
+		loads, err := tester.Plan.At(step.Size).Loads(plan.Share(ppm))
 		if err != nil {
 			return err
 		}

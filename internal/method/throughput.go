@@ -248,7 +248,7 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 
 // rowGoal is a goal result as the API has it.
 func rowGoal(l *trials.Tester, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
-	rate := l.Plan.FramesPerSecond(step.Size, plan.Share(v1alpha1.PPM))
+	rate := l.Plan.At(step.Size).FramesPerSecond(plan.Share(v1alpha1.PPM))
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
 		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),

@@ -111,7 +111,7 @@ func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 		ofSize := m.Steps(test, p.scale(m, size))
 		for i, s := range ofSize {
 			if s.Load.IsRate() && len(p.Streams) > 0 {
-				ofSize[i].LoadPPM = p.PPM(size, s.Amount)
+				ofSize[i].LoadPPM = p.At(size).PPM(s.Amount)
 			}
 		}
 		if m.Rising {

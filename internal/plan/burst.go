@@ -12,14 +12,14 @@ import (
 // Burst gives every sending port an exact number of frames at ppm parts per
 // million of line rate, divided by the shares of its streams, and says how long the
 // slowest port takes to send them. The frames are of one size: a mix fails.
-func (p Plan) Burst(size Size, ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
-	if size.Mix != nil {
-		return nil, 0, fmt.Errorf("a burst of %s: bursts are of frames of one size", size.Name())
+func (a AtSize) Burst(ppm, frames int64) (map[uint16]traffic.Load, time.Duration, error) {
+	if a.size.Mix != nil {
+		return nil, 0, fmt.Errorf("a burst of %s: bursts are of frames of one size", a.size.Name())
 	}
-	loads := make(map[uint16]traffic.Load, len(p.Streams))
-	rates, before := p.rates(size, Share(ppm)), map[int]*big.Rat{}
+	loads := make(map[uint16]traffic.Load, len(a.streams))
+	rates, before := a.rates(Share(ppm)), map[int]*big.Rat{}
 	var longest time.Duration
-	for _, s := range p.Streams {
+	for _, s := range a.streams {
 		rate, err := rates(s)
 		if err != nil {
 			return nil, 0, err
@@ -52,10 +52,10 @@ func roundedUp(share *big.Rat, of int64) int64 {
 
 // BurstFrames returns the number of frames of a size that the slowest sending port sends at
 // line rate in d, and that rate in frames/s.
-func (p Plan) BurstFrames(size Size, d time.Duration) (int64, *big.Rat) {
+func (a AtSize) BurstFrames(d time.Duration) (int64, *big.Rat) {
 	var slowest *big.Rat
-	for _, s := range p.Streams {
-		if r := frame.Rate(p.Ports[s.Tx].BitsPerSecond, size.Bytes, 1_000_000); slowest == nil || r.Cmp(slowest) < 0 {
+	for _, s := range a.streams {
+		if r := frame.Rate(a.ports[s.Tx].BitsPerSecond, a.size.Bytes, 1_000_000); slowest == nil || r.Cmp(slowest) < 0 {
 			slowest = r
 		}
 	}

@@ -60,12 +60,12 @@ func TestFlows(t *testing.T) {
 		load := big.NewRat(1, 2)
 		total, octets := new(big.Rat), new(big.Rat)
 		bytes := []int{1500, 64, 570, 1518, size.Bytes}
-		streams := p.StreamsAt(size)
+		streams := p.At(size).Streams()
 		if len(streams) != len(bytes) {
 			t.Fatalf("%d streams at %s", len(streams), size.Name())
 		}
 		for i, s := range streams {
-			got := p.Rate(s, size, Share(500_000))
+			got := p.At(size).Rate(s, Share(500_000))
 			if s.ID != uint16(i) || s.Size != bytes[i] {
 				t.Errorf("stream %d has ID %d and %d bytes, want %d", i, s.ID, s.Size, bytes[i])
 			}
@@ -84,17 +84,17 @@ func TestFlows(t *testing.T) {
 			total.Add(total, got)
 			octets.Add(octets, new(big.Rat).Mul(got, big.NewRat(int64(s.Size), 1)))
 		}
-		if got := p.FramesPerSecond(size, Share(500_000)); got.Cmp(total) != 0 {
+		if got := p.At(size).FramesPerSecond(Share(500_000)); got.Cmp(total) != 0 {
 			t.Errorf("%v frames/s at %s, want %v", got, size.Name(), total)
 		}
-		if got := p.BitsPerSecond(size, Share(500_000)); got.Cmp(octets.Mul(octets, big.NewRat(8, 1))) != 0 {
+		if got := p.At(size).BitsPerSecond(Share(500_000)); got.Cmp(octets.Mul(octets, big.NewRat(8, 1))) != 0 {
 			t.Errorf("%v bit/s at %s, want %v", got, size.Name(), octets)
 		}
 		if got := p.SizeOf(v1alpha1.ResultRow{RowID: v1alpha1.RowID{FrameSize: int32(size.Bytes)}}); got != size {
 			t.Errorf("the size of a row of %s is %+v", size.Name(), got)
 		}
 	}
-	all := p.Traffic(p.Sizes[0], nil, nil)
+	all := p.At(p.Sizes[0]).Traffic(nil, nil)
 	if got := fmt.Sprintf("%d %d %d %s", all[0].FrameSize, all[3].FrameSize, all[4].FrameSize, all[4].Class); got != "1500 1518 128 up" {
 		t.Errorf("streams of the engine: %s", got)
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 
@@ -54,65 +53,8 @@ func ofLineRate(load Amount, size Size, bitsPerSecond int64) *big.Rat {
 	return wire.Mul(wire, big.NewRat(8, bitsPerSecond))
 }
 
-// Rate is the exact rate in frames/s of one of the streams at a size when the sending
-// ports send at a load. Where the pattern lets a port send less than its line rate, it
-// lets it send as much less of a load that is a rate.
-func (p Plan) Rate(s Stream, size Size, load Amount) *big.Rat {
-	speed := p.Ports[s.Tx].BitsPerSecond
-	var r *big.Rat
-	if s.mix != nil {
-		r = s.mix.Rate(speed, s.weight, v1alpha1.PPM)
-	} else {
-		r = frame.Rate(speed, cmp.Or(s.Size, size.Bytes), v1alpha1.PPM)
-	}
-	r.Mul(r, ofLineRate(load, size, speed))
-	return r.Mul(r, s.share())
-}
-
 // share of the sending port's load that is the stream's.
 func (s Stream) share() *big.Rat { return big.NewRat(max(s.Times, 1), max(s.Part, 1)) }
-
-// kind contains the properties that determine the rate of a stream at a size.
-type kind struct {
-	speed, part, times, weight int64
-	bytes                      int
-	mix                        *Mix
-}
-
-func (p Plan) kind(s Stream) kind {
-	return kind{p.Ports[s.Tx].BitsPerSecond, max(s.Part, 1), max(s.Times, 1), s.weight, s.Size, s.mix}
-}
-
-// rates returns the rate of streams at a size and a load, computed once for each kind.
-func (p Plan) rates(size Size, load Amount) func(Stream) (traffic.Rate, error) {
-	known := map[kind]traffic.Rate{}
-	return func(s Stream) (traffic.Rate, error) {
-		k := p.kind(s)
-		rate, ok := known[k]
-		if !ok {
-			var err error
-			if rate, err = traffic.RateOf(p.Rate(s, size, load)); err != nil {
-				return rate, fmt.Errorf("computing the load of %s: %w", p.Ports[s.Tx].Name, err)
-			}
-			known[k] = rate
-		}
-		return rate, nil
-	}
-}
-
-// PPM is a load in parts per million of the line rate of all sending ports together,
-// rounded, but never to 0.
-func (p Plan) PPM(size Size, load Amount) int64 {
-	if load.PPM > 0 {
-		return load.PPM
-	}
-	line := p.FramesPerSecond(size, Share(v1alpha1.PPM))
-	if line.Sign() == 0 {
-		return 0
-	}
-	share := p.FramesPerSecond(size, load)
-	return max(1, frame.Round(share.Quo(share, line).Mul(share, big.NewRat(v1alpha1.PPM, 1))))
-}
 
 // validateRates refuses loads in frames/s or bit/s that a port cannot send, or whose
 // ratio to the others an engine cannot keep.
@@ -148,9 +90,10 @@ func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 	}
 	for _, size := range sizes {
 		seen := map[kind]bool{}
-		for _, s := range p.StreamsAt(size) {
+		at := p.At(size)
+		for _, s := range at.Streams() {
 			port := p.Ports[s.Tx]
-			k := p.kind(s)
+			k := at.kind(s)
 			if seen[k] {
 				continue
 			}
@@ -159,7 +102,7 @@ func (p Plan) unsendable(load v1alpha1.Load, sizes []Size) string {
 				return fmt.Sprintf("it is %s%% of the line rate of port %s (%s) with %s: lower it, or use a profile without that size",
 					share.Mul(share, big.NewRat(100, 1)).FloatString(1), port.Name, port.Speed, size.InWords())
 			}
-			if _, err := traffic.RateOf(p.Rate(s, size, amount)); err != nil {
+			if _, err := traffic.RateOf(at.Rate(s, amount)); err != nil {
 				return fmt.Sprintf("it cannot be kept exactly with %s: give a rounder rate", size.InWords())
 			}
 		}

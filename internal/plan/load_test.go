@@ -34,13 +34,13 @@ func TestLoadsThatAreRates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.FramesPerSecond(tc.size, amount); got.Cmp(tc.want) != 0 {
+			if got := p.At(tc.size).FramesPerSecond(amount); got.Cmp(tc.want) != 0 {
 				t.Errorf("%s frames/s, want %s", got.RatString(), tc.want.RatString())
 			}
-			if got := p.PPM(tc.size, amount); got != tc.ppm {
+			if got := p.At(tc.size).PPM(amount); got != tc.ppm {
 				t.Errorf("%d ppm of line rate, want %d", got, tc.ppm)
 			}
-			loads, err := p.Loads(tc.size, amount)
+			loads, err := p.At(tc.size).Loads(amount)
 			if err != nil {
 				t.Fatal(err)
 			}

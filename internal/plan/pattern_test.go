@@ -110,10 +110,10 @@ func TestPatternsDoNotOversubscribe(t *testing.T) {
 				sends, gets := frame.Rate(1, 64, 0), frame.Rate(1, 64, 0)
 				for _, s := range plan.Streams {
 					if s.Tx == i {
-						sends.Add(sends, plan.Rate(s, Bytes(64), Share(v1alpha1.PPM)))
+						sends.Add(sends, plan.At(Bytes(64)).Rate(s, Share(v1alpha1.PPM)))
 					}
 					if slices.Contains(s.Rx, i) {
-						gets.Add(gets, plan.Rate(s, Bytes(64), Share(v1alpha1.PPM)))
+						gets.Add(gets, plan.At(Bytes(64)).Rate(s, Share(v1alpha1.PPM)))
 					}
 				}
 				if sends.Cmp(line) > 0 || gets.Cmp(line) > 0 {
@@ -147,11 +147,11 @@ func TestFullMeshTurns(t *testing.T) {
 			t.Fatalf("in turn %d only %d ports are sent to", k, len(met))
 		}
 	}
-	loads, err := p.Loads(Bytes(64), Share(v1alpha1.PPM))
+	loads, err := p.At(Bytes(64)).Loads(Share(v1alpha1.PPM))
 	if err != nil || len(loads) != 65_280 || loads[0] != loads[65_279] {
 		t.Fatalf("%d loads, the first %+v, the last %+v: %v", len(loads), loads[0], loads[65_279], err)
 	}
-	if total := p.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM)); total.Cmp(frame.Rate(256*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
+	if total := p.At(Bytes(64)).FramesPerSecond(Share(v1alpha1.PPM)); total.Cmp(frame.Rate(256*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
 		t.Errorf("%s frames/s in all", total.FloatString(3))
 	}
 }
@@ -162,17 +162,17 @@ func TestMulticastRatesCountReceivers(t *testing.T) {
 	const published = 37_944_153_121
 	for _, groups := range []int32{1, 4095} {
 		p := mustBuild(t, pattern(256, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: groups}}))
-		got := frame.Round(p.FramesPerSecond(Bytes(64), Share(999_940)))
+		got := frame.Round(p.At(Bytes(64)).FramesPerSecond(Share(999_940)))
 		if off := got - published; off > 2000 || off < -2000 {
 			t.Errorf("%d groups: %d frames/s, published are %d", groups, got, int64(published))
 		}
-		streams := p.Traffic(Bytes(64), nil, nil)
+		streams := p.At(Bytes(64)).Traffic(nil, nil)
 		if len(streams) != int(groups) || len(streams[0].RxPorts) != 255 || &streams[0].RxPorts[0] != &streams[groups-1].RxPorts[0] {
 			t.Errorf("%d streams, whose receivers are not shared", len(streams))
 		}
 	}
 	p := mustBuild(t, pattern(8, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}}))
-	if total := p.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM)); total.Cmp(frame.Rate(8*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
+	if total := p.At(Bytes(64)).FramesPerSecond(Share(v1alpha1.PPM)); total.Cmp(frame.Rate(8*100_000_000_000, 64, v1alpha1.PPM)) != 0 {
 		t.Errorf("N to N: %s frames/s are received", total.FloatString(3))
 	}
 }
@@ -265,7 +265,7 @@ func TestHardwareAddresses(t *testing.T) {
 func TestBurstOfClasses(t *testing.T) {
 	p := mustBuild(t, pattern(4, v1alpha1.Pattern{MixedClass: &v1alpha1.MixedClassPattern{Groups: 2, UnicastFrames: 3}}))
 	for frames, multicast := range map[int64]uint64{100: 25, 8: 2, 7: 2, 1: 1} {
-		loads, _, err := p.Burst(Bytes(64), v1alpha1.PPM, frames)
+		loads, _, err := p.At(Bytes(64)).Burst(v1alpha1.PPM, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,13 +287,13 @@ func TestRatesOfClasses(t *testing.T) {
 	for _, m := range []v1alpha1.MixedClassPattern{{}, {Groups: 6}, {Groups: 4095, MulticastFrames: 99, UnicastFrames: 100}, {Groups: 60_000, MulticastFrames: 100, UnicastFrames: 97}} {
 		p := mustBuild(t, pattern(8, v1alpha1.Pattern{MixedClass: &m}))
 		for _, ppm := range []int64{1, 333_333, 999_940, v1alpha1.PPM} {
-			if _, err := p.Loads(Bytes(64), Share(ppm)); err != nil {
+			if _, err := p.At(Bytes(64)).Loads(Share(ppm)); err != nil {
 				t.Fatalf("%+v at %d ppm: %v", m, ppm, err)
 			}
 			classes := map[bool]*big.Rat{true: new(big.Rat), false: new(big.Rat)}
 			for _, s := range p.Streams {
 				sum := classes[s.Headers.DstIP.IsMulticast()]
-				sum.Add(sum, p.Rate(s, Bytes(64), Share(ppm)))
+				sum.Add(sum, p.At(Bytes(64)).Rate(s, Share(ppm)))
 			}
 			ratio := new(big.Rat).Quo(classes[true], classes[false])
 			if want := big.NewRat(int64(max(m.MulticastFrames, 1)), int64(max(m.UnicastFrames, 1))); ratio.Cmp(want) != 0 {
@@ -305,7 +305,7 @@ func TestRatesOfClasses(t *testing.T) {
 
 func TestBurstOfStaggeredPorts(t *testing.T) {
 	p := mustBuild(t, pattern(3, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}}))
-	loads, took, err := p.Burst(Bytes(64), v1alpha1.PPM, 2000)
+	loads, took, err := p.At(Bytes(64)).Burst(v1alpha1.PPM, 2000)
 	if err != nil || loads[2].Frames != 1000 || loads[2].Delay != 128*time.Microsecond {
 		t.Fatalf("%+v, %v", loads, err)
 	}

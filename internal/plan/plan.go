@@ -1,10 +1,7 @@
 package plan
 
 import (
-	"cmp"
-	"math/big"
 	"net/netip"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -19,7 +16,7 @@ type Plan struct {
 	// Ports of the bed, in its order.
 	Ports []Port
 	// Streams without their frame size; Traffic makes them complete. Those that are
-	// really sent at a size are StreamsAt.
+	// really sent at a size are At(size).Streams().
 	Streams []Stream
 	// Sizes that the steps measure.
 	Sizes []Size
@@ -180,77 +177,4 @@ func (p Plan) Duration() time.Duration {
 		d += s.Duration
 	}
 	return d
-}
-
-// FramesPerSecond is the exact rate in frames/s of all sending ports together at
-// a load. A frame counts once for each of its
-// receivers: it is the rate of all receivers together when none is lost.
-func (p Plan) FramesPerSecond(size Size, load Amount) *big.Rat {
-	receivers, one := map[kind]int64{}, map[kind]Stream{}
-	for _, s := range p.StreamsAt(size) {
-		k := p.kind(s)
-		receivers[k] += int64(len(s.Rx))
-		one[k] = s
-	}
-	total := new(big.Rat)
-	for k, n := range receivers {
-		r := p.Rate(one[k], size, load)
-		total.Add(total, r.Mul(r, big.NewRat(n, 1)))
-	}
-	return total
-}
-
-// Loads gives every stream its share of a load.
-func (p Plan) Loads(size Size, load Amount) (map[uint16]traffic.Load, error) {
-	rates := p.rates(size, load)
-	streams := p.StreamsAt(size)
-	loads := make(map[uint16]traffic.Load, len(streams))
-	for _, s := range streams {
-		rate, err := rates(s)
-		if err != nil {
-			return nil, err
-		}
-		loads[s.ID] = traffic.Load{Rate: rate, Delay: s.Delay}
-	}
-	return loads, nil
-}
-
-// Traffic is the streams at one frame size. Source addresses that a stream does
-// not have come from macs, by port name; the destination is the one of nextHop,
-// by the ID in Streams.
-func (p Plan) Traffic(size Size, macs map[string]traffic.MAC, nextHop map[uint16]traffic.MAC) []traffic.Stream {
-	at, plain := p.StreamsAt(size), p.plain(size)
-	streams := make([]traffic.Stream, len(at))
-	var receivers []string
-	for i, s := range at {
-		h := s.Headers
-		of := s.of
-		if plain {
-			of = s.ID
-		}
-		h.DstMAC = nextHop[of]
-		if h.SrcMAC == (traffic.MAC{}) {
-			h.SrcMAC = macs[p.Ports[s.Tx].Name]
-		}
-		// The groups of one sender share their receivers, which may be very many.
-		if i == 0 || !sameReceivers(at[i-1], s) {
-			receivers = p.receivers(s)
-		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: p.Ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, size.Bytes), Class: s.Class(), ObeysPause: s.ObeysPause, Headers: h}
-	}
-	return streams
-}
-
-// sameReceivers reports whether two streams have one list of receivers.
-func sameReceivers(a, b Stream) bool {
-	return len(a.Rx) == len(b.Rx) && len(a.Rx) > 0 && &a.Rx[0] == &b.Rx[0] && len(a.Watch)+len(b.Watch)+len(a.Further)+len(b.Further) == 0
-}
-
-// receivers are the names of the ports that count a stream.
-func (p Plan) receivers(s Stream) []string {
-	names := make([]string, 0, len(s.Rx)+len(s.Watch)+len(s.Further))
-	for _, rx := range slices.Concat(s.Rx, s.Watch, s.Further) {
-		names = append(names, p.Ports[rx].Name)
-	}
-	return names
 }

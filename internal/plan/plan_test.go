@@ -149,7 +149,7 @@ func TestStreamsOfPairs(t *testing.T) {
 	if h := p.Streams[0].Headers; h.SrcPort != 20001 || h.DstPort != 9 || h.SrcIPCount != 1 {
 		t.Errorf("headers %+v, want the defaults", h)
 	}
-	streams := p.Traffic(Bytes(86), map[string]traffic.MAC{"p1": {1}, "p2": {2}}, map[uint16]traffic.MAC{0: {9}})
+	streams := p.At(Bytes(86)).Traffic(map[string]traffic.MAC{"p1": {1}, "p2": {2}}, map[uint16]traffic.MAC{0: {9}})
 	if s := streams[0]; s.TxPort != "p1" || s.RxPorts[0] != "p2" || s.FrameSize != 86 || s.Headers.SrcMAC != (traffic.MAC{1}) || s.Headers.DstMAC != (traffic.MAC{9}) {
 		t.Errorf("traffic %+v", s)
 	}
@@ -184,7 +184,7 @@ func TestSimulatedPortsHaveNetworksOfTheirOwn(t *testing.T) {
 
 func TestLoadsAreExactShares(t *testing.T) {
 	p := mustBuild(t, router(simulated(256)))
-	loads, err := p.Loads(Bytes(64), Share(696_875))
+	loads, err := p.At(Bytes(64)).Loads(Share(696_875))
 	if err != nil || len(loads) != 256 {
 		t.Fatalf("%d loads: %v", len(loads), err)
 	}
@@ -194,12 +194,12 @@ func TestLoadsAreExactShares(t *testing.T) {
 			t.Fatalf("stream %d gets %+v, want %s frames/s", id, l.Rate, want.FloatString(3))
 		}
 	}
-	if total := p.FramesPerSecond(Bytes(64), Share(696_875)); total.FloatString(0) != "26547619048" {
+	if total := p.At(Bytes(64)).FramesPerSecond(Share(696_875)); total.FloatString(0) != "26547619048" {
 		t.Errorf("%s frames/s in all", total.FloatString(3))
 	}
 	// Two streams of one port share its load.
 	p.Streams[0].Part, p.Streams[1].Part, p.Streams[1].Tx = 2, 2, 0
-	if total := p.FramesPerSecond(Bytes(64), Share(1_000_000)); total.Cmp(frame.Rate(255*100_000_000_000, 64, 1_000_000)) != 0 {
+	if total := p.At(Bytes(64)).FramesPerSecond(Share(1_000_000)); total.Cmp(frame.Rate(255*100_000_000_000, 64, 1_000_000)) != 0 {
 		t.Errorf("%s frames/s of 255 ports", total.FloatString(3))
 	}
 }

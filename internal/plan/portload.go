@@ -11,14 +11,14 @@ import (
 // LineShares returns what each stream takes of the line rate of its sending port at a load,
 // as a part of 1. Streams of the same rate and size get the same number, computed once: it
 // must not be changed.
-func (p Plan) LineShares(size Size, load Amount) func(Stream) *big.Rat {
+func (a AtSize) LineShares(load Amount) func(Stream) *big.Rat {
 	known := map[kind]*big.Rat{}
 	return func(s Stream) *big.Rat {
-		k := p.kind(s)
+		k := a.kind(s)
 		share := known[k]
 		if share == nil {
-			share = p.Rate(s, size, load)
-			share.Mul(share, big.NewRat(frame.WireBits(cmp.Or(s.Size, size.Bytes)), p.Ports[s.Tx].BitsPerSecond))
+			share = a.Rate(s, load)
+			share.Mul(share, big.NewRat(frame.WireBits(cmp.Or(s.Size, a.size.Bytes)), a.ports[s.Tx].BitsPerSecond))
 			known[k] = share
 		}
 		return share
@@ -27,17 +27,17 @@ func (p Plan) LineShares(size Size, load Amount) func(Stream) *big.Rat {
 
 // PortLoads are the intended loads (RFC 2285 section 3.5.1) of the ports in their order, as
 // parts of the line rate of each; nil for a port that sends nothing.
-func (p Plan) PortLoads(size Size, load Amount) []*big.Rat {
+func (a AtSize) PortLoads(load Amount) []*big.Rat {
 	type sent struct {
 		port  int
 		share *big.Rat
 	}
 	streams := map[sent]int64{} // Adding up many equal numbers is slow.
-	shares := p.LineShares(size, load)
-	for _, s := range p.StreamsAt(size) {
+	shares := a.LineShares(load)
+	for _, s := range a.Streams() {
 		streams[sent{s.Tx, shares(s)}]++
 	}
-	loads := make([]*big.Rat, len(p.Ports))
+	loads := make([]*big.Rat, len(a.ports))
 	for of, n := range streams {
 		if loads[of.port] == nil {
 			loads[of.port] = new(big.Rat)
@@ -58,7 +58,7 @@ func SentAtFullLoad(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) (po
 	}
 	p := Plan{Ports: all, Streams: streams(profile, all)}
 	less := false
-	for i, load := range p.PortLoads(of[0], Share(v1alpha1.PPM)) {
+	for i, load := range p.At(of[0]).PortLoads(Share(v1alpha1.PPM)) {
 		if load == nil {
 			continue
 		}

@@ -117,13 +117,13 @@ func TestStreamsToNetworks(t *testing.T) {
 	if fmt.Sprint(s.Headers) != fmt.Sprint(want) || s.NextHop() != netip.MustParseAddr("198.18.0.1") {
 		t.Errorf("stream %+v to %s, want %+v", s.Headers, s.NextHop(), want)
 	}
-	whole := p.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM))
+	whole := p.At(Bytes(64)).FramesPerSecond(Share(v1alpha1.PPM))
 	o = router(simulated(256))
 	plain, err := Build(&o.benchmark, &o.profile, &o.bed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := plain.FramesPerSecond(Bytes(64), Share(v1alpha1.PPM)); got.Cmp(whole) != 0 {
+	if got := plain.At(Bytes(64)).FramesPerSecond(Share(v1alpha1.PPM)); got.Cmp(whole) != 0 {
 		t.Errorf("a load is %s frames/s with networks, and %s without", whole, got)
 	}
 	head, tail := s.Split(3)

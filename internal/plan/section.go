@@ -141,8 +141,9 @@ func (p Plan) blended(size Size) Size {
 		return size
 	}
 	frames, bytes := new(big.Rat), new(big.Rat)
-	for _, s := range p.StreamsAt(size) {
-		r := p.Rate(s, size, Share(v1alpha1.PPM))
+	at := p.At(size)
+	for _, s := range at.Streams() {
+		r := at.Rate(s, Share(v1alpha1.PPM))
 		r.Mul(r, big.NewRat(int64(len(s.Rx)), 1))
 		frames.Add(frames, r)
 		bytes.Add(bytes, new(big.Rat).Mul(r, big.NewRat(int64(s.Size), 1)))

@@ -122,47 +122,12 @@ func (p Plan) SizeOf(row v1alpha1.ResultRow) Size {
 	return Bytes(int(row.FrameSize))
 }
 
-// plain reports whether every stream of the plan is one stream at a size.
-func (p Plan) plain(size Size) bool { return size.Mix == nil && !ownSizes(p.Streams) }
-
-// StreamsAt are the streams of a size. Of a mix, of the row or of a flow, every stream of
-// the plan is one per component, with consecutive IDs.
-func (p Plan) StreamsAt(size Size) []Stream {
-	if p.plain(size) {
-		return p.Streams
-	}
-	out := make([]Stream, 0, len(p.Streams)*size.components())
-	next, own := uint16(0), ownSizes(p.Streams)
-	for _, s := range p.Streams {
-		at := size
-		if s.own != nil {
-			at = *s.own
-		}
-		s.of = s.ID
-		if !own {
-			next = s.ID * uint16(size.components())
-		}
-		for _, c := range at.parts() {
-			s.ID, s.Size, s.weight, s.mix = next, c.Size, c.Weight, at.Mix
-			out = append(out, s)
-			next++
-		}
-	}
-	return out
-}
-
 // parts are the components of the size.
 func (s Size) parts() []frame.Component {
 	if s.Mix == nil {
 		return []frame.Component{{Size: s.Bytes}}
 	}
 	return s.Mix.Mix
-}
-
-// BitsPerSecond is the exact layer-2 bit rate in bit/s of all sending ports together
-// at a load.
-func (p Plan) BitsPerSecond(size Size, load Amount) *big.Rat {
-	return size.BitRate(p.FramesPerSecond(size, load))
 }
 
 // BitRate is the layer-2 bit rate in bit/s of a frame rate in frames/s: frames

@@ -86,17 +86,17 @@ func TestStreamsOfAMix(t *testing.T) {
 	o := router(mixed(simple))
 	p := built(t, o)
 	p.Streams[0].Delay = 64
-	if got := p.StreamsAt(Bytes(1518)); len(got) != 2 || got[0].Size != 0 {
+	if got := p.At(Bytes(1518)).Streams(); len(got) != 2 || got[0].Size != 0 {
 		t.Errorf("streams of 1518 B: %+v", got)
 	}
 	mix := mixOf(p)
-	streams := p.StreamsAt(mix)
-	loads, err := p.Loads(mix, Share(333_333))
+	streams := p.At(mix).Streams()
+	loads, err := p.At(mix).Loads(Share(333_333))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nextHop := map[uint16]traffic.MAC{0: {10}, 1: {11}}
-	sent := p.Traffic(mix, map[string]traffic.MAC{"p1": {1}, "p2": {2}}, nextHop)
+	sent := p.At(mix).Traffic(map[string]traffic.MAC{"p1": {1}, "p2": {2}}, nextHop)
 	if len(streams) != 6 || len(loads) != 6 || len(sent) != 6 {
 		t.Fatalf("%d streams, %d loads, %d sent: want 3 sizes of 2 streams", len(streams), len(loads), len(sent))
 	}
@@ -131,7 +131,7 @@ func TestRatesOfARowOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
 	mix := mixOf(p)
 	// Both ports of 10G send 10^10 / 35888 rounds of 12 frames and 4246 bytes.
-	frames, bits := p.FramesPerSecond(mix, Share(v1alpha1.PPM)), p.BitsPerSecond(mix, Share(v1alpha1.PPM))
+	frames, bits := p.At(mix).FramesPerSecond(Share(v1alpha1.PPM)), p.At(mix).BitsPerSecond(Share(v1alpha1.PPM))
 	if want := big.NewRat(2*12*tenG, 35_888); frames.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", frames, want)
 	}
@@ -141,7 +141,7 @@ func TestRatesOfARowOfAMix(t *testing.T) {
 	if got := mix.Average(); got != 354 {
 		t.Errorf("average size %d, want 354", got)
 	}
-	if _, _, err := p.Burst(mix, v1alpha1.PPM, 100); err == nil {
+	if _, _, err := p.At(mix).Burst(v1alpha1.PPM, 100); err == nil {
 		t.Error("a burst of a mix was planned")
 	}
 }
@@ -155,7 +155,7 @@ const tenG = 10_000_000_000
 func TestPartsOfAMix(t *testing.T) {
 	p := built(t, router(mixed(simple)))
 	p.Streams[0].Part, p.Streams[1].Part, p.Streams[1].Tx = 2, 2, 0
-	if got, want := p.FramesPerSecond(mixOf(p), Share(v1alpha1.PPM)), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
+	if got, want := p.At(mixOf(p)).FramesPerSecond(Share(v1alpha1.PPM)), big.NewRat(12*tenG, 35_888); got.Cmp(want) != 0 {
 		t.Errorf("%s frames/s, want %s", got, want)
 	}
 }

@@ -93,7 +93,7 @@ func validateTimed(test v1alpha1.Test, profile *v1alpha1.TrafficProfile, bed *v1
 	}
 	p, n := Plan{Ports: ports, Streams: streams(profile, ports)}, 0
 	for _, size := range sizes(profile) {
-		n = max(n, len(p.StreamsAt(size)))
+		n = max(n, len(p.At(size).Streams()))
 	}
 	if n <= engine.TimedStreams {
 		return nil

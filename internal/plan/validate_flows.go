@@ -97,7 +97,7 @@ func validateFlowsOn(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 			return append(errs, field.Invalid(path, len(profile.Spec.Flows), fmt.Sprintf(
 				"they make %d streams on the %s, and engine %s takes at most %d: use fewer flows or sizes, or a bed with fewer ports", n, onBed(ports, bed), bed.Spec.Engine.Kind, most)))
 		}
-		for _, s := range p.StreamsAt(size) {
+		for _, s := range p.At(size).Streams() {
 			bits := frame.WireBits(max(s.Size, size.Bytes))
 			if s.mix != nil {
 				bits = s.mix.WireBits()

@@ -75,7 +75,7 @@ func TestValidateAcceptsMixes(t *testing.T) {
 	p := built(t, o)
 	for _, size := range p.Sizes {
 		for _, ppm := range []int64{1, 7, 333_333, 999_983, 1_000_000} {
-			if _, err := p.Loads(size, Share(ppm)); err != nil {
+			if _, err := p.At(size).Loads(Share(ppm)); err != nil {
 				t.Errorf("%s at %d ppm: %v", size.Name(), ppm, err)
 			}
 		}
@@ -117,14 +117,14 @@ func TestValidateRefusesRatiosThatCannotBeKept(t *testing.T) {
 	if speed, ok := inexact(*mixOf(p).Mix, p.Streams, p.Ports, 1); !ok {
 		t.Errorf("refused at %s, and fits", speed)
 	}
-	if _, err := p.Loads(mixOf(p), Share(999_983)); err != nil {
+	if _, err := p.At(mixOf(p)).Loads(Share(999_983)); err != nil {
 		t.Error(err)
 	}
 	p.Streams[0].Part = 9
 	if speed, ok := inexact(*mixOf(p).Mix, p.Streams, p.Ports, 1); ok || speed != "999983M" {
 		t.Errorf("%s %t", speed, ok)
 	}
-	if _, err := p.Loads(mixOf(p), Share(999_983)); err == nil {
+	if _, err := p.At(mixOf(p)).Loads(Share(999_983)); err == nil {
 		t.Error("it fits all the same: the bound is too low")
 	}
 }

@@ -21,7 +21,7 @@ func setPortLoads(row *v1alpha1.ResultRow, p plan.Plan, out trials.Outcome) {
 	if out.Step.Load.IsRate() {
 		load = out.Step.Amount
 	}
-	if !everyPortAt(p.PortLoads(out.Step.Size, load), t.LoadPPM) {
+	if !everyPortAt(p.At(out.Step.Size).PortLoads(load), t.LoadPPM) {
 		all := t.PortLoads(p, load, func(plan.Stream) string { return "" })[""]
 		row.Frames.PortLoad = &all
 	}

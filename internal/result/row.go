@@ -30,7 +30,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if out.Step.Load.IsRate() && out.LoadPPM > 0 {
 		load = out.Step.Amount // exact; the share is rounded
 	}
-	rate, bits := p.FramesPerSecond(out.Step.Size, load), p.BitsPerSecond(out.Step.Size, load)
+	rate, bits := p.At(out.Step.Size).FramesPerSecond(load), p.At(out.Step.Size).BitsPerSecond(load)
 	if out.FramesPerSecond != nil {
 		rate, bits = out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
 	}
@@ -49,7 +49,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		case out.LoadPPM == 0: // No load passed: that of the trial at the lowest one.
 			offered = t.OfferedRate()
 		case late != nil: // The rate of the row is less than the trial asked for.
-			offered = t.Offered(p.FramesPerSecond(out.Step.Size, plan.Share(t.LoadPPM)))
+			offered = t.Offered(p.At(out.Step.Size).FramesPerSecond(plan.Share(t.LoadPPM)))
 		}
 		frames.OfferedFramesPerSecond = frame.Round(offered)
 		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)

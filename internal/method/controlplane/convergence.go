@@ -162,7 +162,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 	for _, i := range which {
 		sum.Routes += int64(tester.Plan.Announcements[i].Count)
 	}
-	out := trials.Outcome{LoadPPM: tester.Plan.PPM(step.Size, load), ByTime: true}
+	out := trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true}
 	gaps, err := tester.ReportsGaps(ctx)
 	if err != nil {
 		return trials.Outcome{}, err
@@ -171,7 +171,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 	var series *v1alpha1.RateSeries
 	lead, up, whole := test.LeadTime.Duration, test.AnnouncedTime.Duration, convergenceTime(test)
 	err = tester.WithStreams(ctx, step, toSet(tester.Plan.Streams, which), func(l *trials.Tester) error {
-		out.FramesPerSecond = l.Plan.FramesPerSecond(step.Size, load)
+		out.FramesPerSecond = l.Plan.At(step.Size).FramesPerSecond(load)
 		if out.Coarse, err = coarse(l, step, load, "", test.SamplingInterval.Duration); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 		if err != nil {
 			return err
 		}
-		loads, err := l.Plan.Loads(step.Size, load)
+		loads, err := l.Plan.At(step.Size).Loads(load)
 		if err != nil {
 			return err
 		}

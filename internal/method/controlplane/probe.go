@@ -111,11 +111,11 @@ func within(s plan.Stream, routes routing.Routes) (plan.Stream, bool) {
 // onceEach is a trial with one frame to each network.
 func onceEach(l *trials.Tester, size plan.Size) (traffic.Trial, error) {
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	loads, err := l.Plan.Loads(size, plan.Share(500_000))
+	loads, err := l.Plan.At(size).Loads(plan.Share(500_000))
 	if err != nil {
 		return trial, err
 	}
-	streams := l.Plan.StreamsAt(size)
+	streams := l.Plan.At(size).Streams()
 	most := traffic.Rate{Frames: probeRate, PerNanos: int64(time.Second) * int64(len(streams))}
 	for _, s := range streams {
 		load := traffic.Load{Rate: loads[s.ID].Rate, Frames: uint64(s.Networks.Count)}
@@ -129,7 +129,7 @@ func onceEach(l *trials.Tester, size plan.Size) (traffic.Trial, error) {
 
 // arrivedOf counts the frames of a probe.
 func arrivedOf(l *trials.Tester, m traffic.Measurement, size plan.Size) (p probed) {
-	for _, s := range l.Plan.StreamsAt(size) {
+	for _, s := range l.Plan.At(size).Streams() {
 		sent := m.Tx[s.ID].Sent
 		p.sent += sent
 		for _, port := range s.Rx {

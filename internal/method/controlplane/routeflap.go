@@ -276,9 +276,9 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 		return trials.Outcome{}, err
 	}
 	var turn time.Duration
-	out := trials.Outcome{LoadPPM: tester.Plan.PPM(step.Size, load), ByTime: true}
+	out := trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true}
 	err = tester.WithStreams(ctx, step, f.streams, func(l *trials.Tester) error {
-		out.FramesPerSecond = l.Plan.FramesPerSecond(step.Size, load)
+		out.FramesPerSecond = l.Plan.At(step.Size).FramesPerSecond(load)
 		if out.Coarse, err = coarse(l, step, load, classFlapped, s.Interval); err != nil {
 			return err
 		}

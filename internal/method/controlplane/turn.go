@@ -24,7 +24,7 @@ func coarse(l *trials.Tester, step plan.Step, load plan.Amount, class string, sa
 // turnOf returns how often each network of a class of streams gets a frame; 0 where they are
 // sent as fast as the engine can. An empty class is all streams.
 func turnOf(l *trials.Tester, step plan.Step, load plan.Amount, class string) (time.Duration, error) {
-	loads, err := l.Plan.Loads(step.Size, load)
+	loads, err := l.Plan.At(step.Size).Loads(load)
 	if err != nil {
 		return 0, err
 	}
@@ -33,7 +33,7 @@ func turnOf(l *trials.Tester, step plan.Step, load plan.Amount, class string) (t
 		count, stride uint32
 	}
 	perNano := map[networks]float64{} // frames to each network, of all senders
-	for _, s := range l.Plan.StreamsAt(step.Size) {
+	for _, s := range l.Plan.At(step.Size).Streams() {
 		if s.Networks == nil || class != "" && s.InClass != class {
 			continue
 		}

@@ -86,7 +86,7 @@ func (l *Tester) answer(ctx context.Context) error {
 	if err := other.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	if err := other.Introduce(ctx, other.Plan.StreamsAt(other.Size)); err != nil {
+	if err := other.Introduce(ctx, other.Plan.At(other.Size).Streams()); err != nil {
 		return err
 	}
 	l.answered = l.Generator.Clock().Now()

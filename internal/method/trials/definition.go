@@ -185,9 +185,9 @@ func (l *Tester) Fixed(ctx context.Context, step plan.Step, load plan.Amount, ac
 func (l *Tester) Loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
 	load, message, err := l.Load(step)
 	if err == nil && message == "" {
-		loads, err = l.Plan.Loads(step.Size, load)
+		loads, err = l.Plan.At(step.Size).Loads(load)
 	}
-	return l.Plan.PPM(step.Size, load), loads, message, err
+	return l.Plan.At(step.Size).PPM(load), loads, message, err
 }
 
 // ThroughputBefore returns the throughput that the nearest throughput test before the step

@@ -119,7 +119,7 @@ func (l *Tester) intervals(event Event, trial traffic.Trial) (Action, bool) {
 func (l *Tester) between(event Event, trial traffic.Trial, before, now traffic.Sample) Interval {
 	out := Interval{Event: event, At: now.At, Length: now.At - before.At, Gaps: l.Watched.caps.Gaps, Ordering: l.Watched.caps.Ordering}
 	intended := map[traffic.ClassAt]uint64{}
-	for _, s := range l.Plan.StreamsAt(event.Step.Size) {
+	for _, s := range l.Plan.At(event.Step.Size).Streams() {
 		load := trial.Loads[s.ID]
 		intended[traffic.ClassAt{Port: l.Plan.Ports[s.Tx].Name, Class: s.Class()}] += load.Intended(now.At) - load.Intended(before.At)
 	}

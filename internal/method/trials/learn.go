@@ -58,7 +58,7 @@ func (l *Tester) Learn(ctx context.Context) error {
 	if err := l.answer(ctx); err != nil {
 		return err
 	}
-	return l.Introduce(ctx, l.Plan.StreamsAt(l.Size))
+	return l.Introduce(ctx, l.Plan.At(l.Size).Streams())
 }
 
 // Introduce sends a few frames of streams, one per host, and waits for them to come
@@ -70,7 +70,7 @@ func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
 	clock := l.Generator.Clock()
 	l.Introduced = true
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	loads, err := l.Plan.Loads(l.Size, plan.Share(500_000))
+	loads, err := l.Plan.At(l.Size).Loads(plan.Share(500_000))
 	if err != nil {
 		return err
 	}

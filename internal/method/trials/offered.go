@@ -73,7 +73,7 @@ func (t *Trial) PortLoads(p plan.Plan, load plan.Amount, of func(plan.Stream) st
 	}
 	type frames struct{ streams, intended, sent uint64 }
 	all := map[alike]frames{}
-	shares := p.LineShares(t.Size, load)
+	shares := p.At(t.Size).LineShares(load)
 	for _, s := range t.Streams {
 		k, tx := alike{of(s), s.Tx, shares(s)}, t.Measurement.Tx[s.ID]
 		n := all[k]

@@ -29,7 +29,7 @@ func (l *Tester) stallTimes(ctx context.Context, step plan.Step, load plan.Amoun
 	if gaps, err := l.ReportsGaps(ctx); err != nil || !gaps {
 		return nil, err
 	}
-	loads, err := l.Plan.Loads(step.Size, load)
+	loads, err := l.Plan.At(step.Size).Loads(load)
 	if err != nil {
 		return nil, err
 	}

@@ -63,11 +63,11 @@ func (l *Tester) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Du
 
 // At is Trial at a load that may be a rate.
 func (l *Tester) At(ctx context.Context, step plan.Step, load plan.Amount, d time.Duration, bracket search.Bracket, acts ...Action) (*Trial, error) {
-	loads, err := l.Plan.Loads(step.Size, load)
+	loads, err := l.Plan.At(step.Size).Loads(load)
 	if err != nil {
 		return nil, err
 	}
-	ppm := l.Plan.PPM(step.Size, load)
+	ppm := l.Plan.At(step.Size).PPM(load)
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
 	exact, tolerance := LateTolerance(d), max(LateTolerance(d), l.Lateness)
 	if step.Search.ResolutionPPM > 0 {
@@ -233,7 +233,7 @@ func (l *Tester) stop(ctx context.Context) {
 }
 
 func (l *Tester) streams() []traffic.Stream {
-	return l.Plan.Traffic(l.Size, l.Hops.Sources, l.Hops.NextHops)
+	return l.Plan.At(l.Size).Traffic(l.Hops.Sources, l.Hops.NextHops)
 }
 
 // Percent writes a load for a person.

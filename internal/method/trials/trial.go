@@ -86,7 +86,7 @@ type Trial struct {
 // NewTrial sums up what the streams counted. Every stream is balanced for
 // itself, so that a surplus of one never hides the loss of another.
 func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic.Measurement) *Trial {
-	streams := p.StreamsAt(size)
+	streams := p.At(size).Streams()
 	t := &Trial{
 		Size: size, LoadPPM: ppm, Duration: d, TxTime: m.TxTime, Notes: m.Notes, tolerance: LateTolerance(d), exact: LateTolerance(d),
 		lostAt: map[string]uint64{}, Measurement: m, Streams: streams, Ports: p.Ports,

@@ -50,7 +50,7 @@ func (l *Tester) WatchLoss(step plan.Step, ppm int64, d time.Duration) *LossWatc
 // allowedLoss returns the number of frames that all receivers together may lose in a trial
 // of d at a loss ratio.
 func (l *Tester) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
-	frames := l.Plan.FramesPerSecond(size, plan.Share(ppm)) // at all receivers
+	frames := l.Plan.At(size).FramesPerSecond(plan.Share(ppm)) // at all receivers
 	frames.Mul(frames, big.NewRat(int64(d), int64(time.Second)))
 	frames.Mul(frames, big.NewRat(ratioPPM, v1alpha1.PPM))
 	return new(big.Int).Quo(frames.Num(), frames.Denom()).Uint64()

@@ -18,10 +18,10 @@ func TestFlowsOverACable(t *testing.T) {
 	e := bed.backToBack()
 	p := flowsPlan(t)
 	size := p.Sizes[0]
-	streams := p.Traffic(size, nil, map[uint16]traffic.MAC{0: p.Streams[0].Headers.DstMAC, 1: p.Streams[1].Headers.DstMAC})
+	streams := p.At(size).Traffic(nil, map[uint16]traffic.MAC{0: p.Streams[0].Headers.DstMAC, 1: p.Streams[1].Headers.DstMAC})
 	// Of 100M at 20 %: 60 % of it in frames of 230 bytes, which are 2,000 bits with their
 	// gap, are 6,000 frames/s, and 25 % in frames of 605 bytes, of 5,000 bits, are 1,000.
-	loads, err := p.Loads(size, plan.Share(200_000))
+	loads, err := p.At(size).Loads(plan.Share(200_000))
 	if err != nil {
 		t.Fatal(err)
 	}

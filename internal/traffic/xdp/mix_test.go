@@ -32,11 +32,11 @@ func TestMixOverARouter(t *testing.T) {
 		nextHops[s.ID] = mac
 	}
 	mix := p.Sizes[len(p.Sizes)-1]
-	streams := p.Traffic(mix, macs, nextHops)
+	streams := p.At(mix).Traffic(macs, nextHops)
 
 	// A round of 12 frames has 35,888 bits: at 10 % of 100M, 500 rounds take 1.7944 s.
 	const rounds, took = 500, 1_794_400 * time.Microsecond
-	loads, err := p.Loads(mix, plan.Share(100_000))
+	loads, err := p.At(mix).Loads(plan.Share(100_000))
 	if err != nil {
 		t.Fatal(err)
 	}
