@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -121,10 +122,10 @@ func aRun(t *testing.T) map[string]peer {
 	t.Helper()
 	settings := lab.Settings{Namespace: operator.DefaultLabNamespace, Image: "i", TRexImage: "t"}
 	run := lab.Run{Namespace: "team", Name: "b", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
-	bed := &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}},
-		Ports:  []v1alpha1.Port{{Name: "p1", Node: "n", Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "p1"}}}},
-	}}
+	bed := objects.TestBed("",
+		objects.TRex(&v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}),
+		objects.Ports(v1alpha1.Port{Name: "p1", Node: "n", Attachment: objects.HostDevice("p1")}),
+	)
 	agent, err := lab.AgentPod(settings, run, lab.Agents(bed)[0], bed)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -157,14 +158,14 @@ func (c *cluster) quarantineIsReleased(t *testing.T) {
 		}
 		return limited
 	}
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "switch"}}
+	bed := objects.TestBed("switch")
 	bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "example", Model: "switch"}
 	bed.Spec.Engine.Kind = v1alpha1.EngineXDP
 	for i := range 2 {
 		name := fmt.Sprintf("p%d", i+1)
 		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
 			Name: name, Node: "node1", Speed: "10G", Addresses: []string{fmt.Sprintf("198.18.1.%d/24", i+1)},
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: name}},
+			Attachment: objects.HostDevice(name),
 		})
 	}
 	if err := as("owner").Create(t.Context(), bed); err != nil {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestAccess runs benchmarks that exceed the grants of beds, or send frames that they do
@@ -59,7 +60,7 @@ func asManyAtOnce(w *world) {
 func lowerPriority(w *world) {
 	bed := modelled("sim")
 	bed.Spec.Unschedulable = true
-	create(w.t, w.c, configMap("model", "model.csv", table), profile(), bed, benchmark("urgent", "sim", withPriority(50)))
+	create(w.t, w.c, configMap("model", "model.csv", table), profile(), bed, benchmark("urgent", "sim", objects.Priority(50)))
 	w.reaches("urgent", v1alpha1.PhaseQueued)
 	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Access[0].MaxPriority = 10; bed.Spec.Unschedulable = false })
 	c := w.says("urgent", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)

@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/archive"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/report"
 )
 
@@ -211,7 +212,7 @@ func archiveOthers(w *world) {
 	w.Expect(d.read("aborted").Phase).To(Equal(v1alpha1.PhaseAborted))
 	w.Expect(d.read("aborted").Rows).To(HaveLen(1), "rows that were finished before")
 
-	create(w.t, w.c, benchmark("late", "sim", withDeadline(60)))
+	create(w.t, w.c, benchmark("late", "sim", objects.Deadline(60)))
 	w.reaches("late", v1alpha1.PhaseRunning)
 	w.pass(2 * time.Minute)
 	w.reaches("late", v1alpha1.PhaseInvalid)

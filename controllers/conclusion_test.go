@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/benchmarks"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -41,7 +42,7 @@ func says(all []metav1.Condition) map[string]string {
 }
 
 func inPhase(phase v1alpha1.BenchmarkPhase) *v1alpha1.Benchmark {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", Generation: 1}}
+	b := objects.Benchmark("team", "b", objects.Generation(1))
 	b.Status.Phase, b.Status.ObservedGeneration = phase, 1
 	return b
 }
@@ -156,7 +157,7 @@ func TestBedIsUnderstood(t *testing.T) {
 		}, status.InProgressStatus, status.InProgressStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed", Generation: 1}}
+			bed := objects.TestBed("bed", objects.Generation(1))
 			bed.Status.ObservedGeneration, bed.Status.Conditions = 1, tc.conditions
 			for at, want := range map[time.Duration]status.Status{0: tc.now, kit.StallAfter: tc.later} {
 				bed := bed.DeepCopy()

@@ -21,6 +21,7 @@ import (
 	"nodrop.dev/nodrop/controllers/notifications"
 	"nodrop.dev/nodrop/controllers/reservations"
 	"nodrop.dev/nodrop/controllers/schedules"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
@@ -123,7 +124,7 @@ func TestHealth(t *testing.T) {
 	add("Benchmark stuck", status.FailedStatus, stuckOne)
 
 	bed := func(reason string, holds bool, after time.Duration) *v1alpha1.TestBed {
-		b := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed", Generation: 1}}
+		b := objects.TestBed("bed", objects.Generation(1))
 		b.Status.ObservedGeneration = 1
 		if reason != "" {
 			state := metav1.ConditionFalse
@@ -174,7 +175,7 @@ func TestHealth(t *testing.T) {
 	} {
 		add("Reservation "+name, of.want, reservedAt(of.now, of.bed))
 	}
-	add("TrafficProfile", status.CurrentStatus, &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 1}})
+	add("TrafficProfile", status.CurrentStatus, objects.TrafficProfile("", "p", objects.Generation(1)))
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/quotas"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/kueuetest"
 	"nodrop.dev/nodrop/internal/operator"
 )
@@ -250,7 +251,7 @@ func preemptedWhileItWaits(w *world) {
 	w.Eventually(func() int64 { return w.priority("running") }).Should(BeNumerically(">", 1000))
 	create(w.t, w.c, modelled("other"))
 	w.Ready("other")
-	create(w.t, w.c, benchmark("urgent", "other", byQueue, withPriority(50)))
+	create(w.t, w.c, benchmark("urgent", "other", byQueue, objects.Priority(50)))
 	w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Eventually(func() string { return w.quotaOf("waiting") }).Should(ContainSubstring("Kueue evicted the benchmark before it had a bed (Preempted)"))
 	w.Expect(w.benchmark("running").Status.Phase).To(Equal(v1alpha1.PhaseRunning))

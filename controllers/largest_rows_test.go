@@ -17,6 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/results"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -213,7 +214,7 @@ func stepsOfAllMethods(t *testing.T, b *v1alpha1.Benchmark) map[v1alpha1.Method]
 			for _, pattern := range []v1alpha1.Pattern{{Pairs: &v1alpha1.PairsPattern{}}, {FullMesh: &v1alpha1.FullMeshPattern{}}, {FanOut: &v1alpha1.FanOutPattern{}}} {
 				for _, packet := range []v1alpha1.Packet{{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}}, {Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 1}}} {
 					spec.Pattern, spec.Packet, spec.Routing = pattern, packet, routesOf(bed)
-					profile := &v1alpha1.TrafficProfile{Spec: spec}
+					profile := objects.TrafficProfile("", "", objects.ProfileSpec(spec))
 					if err := manifest.Default(b, profile, bed); err != nil {
 						t.Fatal(err)
 					}
@@ -253,7 +254,7 @@ func memberOfTest(name string) int {
 // ports in 16 variants, and measures the objects that hold them; with -short those of two
 // variants.
 func TestLargestRows(t *testing.T) {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: longest("ns", 63), Name: longest("b", 253), UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	b := objects.Benchmark(longest("ns", 63), longest("b", 253), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
 	for _, v := range largestBed(2).Spec.Device.Variants {
 		b.Spec.Variants = append(b.Spec.Variants, v.Name)
 	}

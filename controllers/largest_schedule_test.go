@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/schedules"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestLargestSchedule bounds the status of a schedule with thousands of benchmarks.
@@ -26,7 +27,7 @@ func TestLargestSchedule(t *testing.T) {
 	table := &schedules.Timetable{BenchmarkSchedule: s, Before: s.DeepCopy(), Now: now.Time}
 	add := func(firing time.Time, phase v1alpha1.BenchmarkPhase) {
 		for i := range 3000 {
-			b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: longest(fmt.Sprint("b", i), 253), UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+			b := objects.Benchmark("", longest(fmt.Sprint("b", i), 253), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
 			b.Labels = map[string]string{v1alpha1.LabelSchedule: s.Name, v1alpha1.LabelFiring: firing.Format("20060102-1504")}
 			b.Status.Phase = phase
 			table.Made = append(table.Made, b)

@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/results"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
 	"nodrop.dev/nodrop/internal/stored"
@@ -30,7 +31,7 @@ func longest(prefix string, n int) string { return prefix + strings.Repeat("x", 
 
 // largestBed has so many ports on one node, with variants.
 func largestBed(ports int) *v1alpha1.TestBed {
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: longest("bed", 63), UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	bed := objects.TestBed(longest("bed", 63), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
 	bed.Spec.Engine.Kind = v1alpha1.EngineXDP
 	bed.Spec.Device.Containerlab = &v1alpha1.ContainerlabDevice{Node: "dut", Topology: v1alpha1.TopologySource{
 		ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "topology", Key: "topology.clab.yaml"}}}
@@ -129,12 +130,12 @@ func TestLargestObjects(t *testing.T) {
 		largest[kind] = max(largest[kind], len(text))
 	}
 	bed := largestBed(256)
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: longest("ns", 63), Name: longest("b", 253), UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	b := objects.Benchmark(longest("ns", 63), longest("b", 253), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
 	b.Spec.TestBedName, b.Spec.TrafficProfileName = bed.Name, longest("p", 253)
 	for _, v := range bed.Spec.Device.Variants {
 		b.Spec.Variants = append(b.Spec.Variants, v.Name)
 	}
-	profile := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: longest("p", 253)}}
+	profile := objects.TrafficProfile("", longest("p", 253))
 	for i := range 64 {
 		profile.Spec.FrameSizes = append(profile.Spec.FrameSizes, int32(64+i))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -132,7 +133,7 @@ func trafficIsLate(w *world) {
 }
 
 func deadlineExceeded(w *world) {
-	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim", withDeadline(600)))
+	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim", objects.Deadline(600)))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.beginsWith(b, 0)
 	w.runners.report(b, measuring(row(64)))

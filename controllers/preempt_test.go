@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -98,7 +99,7 @@ func (w *world) preemptedAt(bed string) *v1alpha1.Benchmark {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.report(b, inEnvironment(measuring(row(64))))
 	w.Eventually(func() int { return len(w.rows(w.benchmark("b"))) }).Should(Equal(1))
-	create(w.t, w.c, benchmark("urgent", bed, withPriority(100), withDeadline(86400)))
+	create(w.t, w.c, benchmark("urgent", bed, objects.Priority(100), objects.Deadline(86400)))
 	w.says("urgent", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
 	w.preempt(bed)
 	w.reaches("urgent", v1alpha1.PhaseRunning)
@@ -167,7 +168,7 @@ func preemptedWithoutRows(w *world) {
 	w.kubelet.hold("runner")
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("aaa"), profile(), benchmark("b", "", bySelector, preemptible))
 	w.appears("b", "runner")
-	create(w.t, w.c, benchmark("urgent", "aaa", withPriority(100)), modelled("bbb"))
+	create(w.t, w.c, benchmark("urgent", "aaa", objects.Priority(100)), modelled("bbb"))
 	w.preempt("aaa")
 	w.appears("urgent", "runner")
 	w.Eventually(func() string { return w.benchmark("b").Status.TestBedName }).Should(Equal("bbb"))

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestQueueing has several benchmarks want the same beds.
@@ -40,7 +41,7 @@ func priorityOrder(w *world) {
 	create(w.t, w.c, benchmark("ordinary", "sim"))
 	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
 		Should(Equal("waits for bed sim, which team-routing/first has; comes next"))
-	create(w.t, w.c, benchmark("urgent", "sim", withPriority(100)))
+	create(w.t, w.c, benchmark("urgent", "sim", objects.Priority(100)))
 	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
 		Should(Equal("waits for bed sim, which team-routing/first has; 1 benchmark comes first"))
 	w.says("urgent", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -89,7 +90,7 @@ func TestOneHolder(t *testing.T) {
 	create(t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile())
 	const n = 8
 	for i := range n {
-		b := benchmark(fmt.Sprintf("b%d", i), "sim", withPriority(int32(i%3)))
+		b := benchmark(fmt.Sprintf("b%d", i), "sim", objects.Priority(int32(i%3)))
 		create(t, w.c, b)
 		w.runners.report(b, measured(row(64)))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestRetention deletes benchmarks some time after their end.
@@ -119,7 +120,7 @@ func retentionRestart(w *world) {
 func retentionQueued(w *world) {
 	w.with()
 	w.modelledBed()
-	create(w.t, w.c, benchmark("other", "sim", withDeadline(86400)))
+	create(w.t, w.c, benchmark("other", "sim", objects.Deadline(86400)))
 	w.reaches("other", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("b", "sim", kept(3600)))
 	w.edit(w.reaches("b", v1alpha1.PhaseQueued), func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })

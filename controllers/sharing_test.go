@@ -22,6 +22,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/labpage"
 )
 
@@ -134,7 +135,7 @@ func teamRunsEnough(w *world) {
 
 func teamSpent(w *world) {
 	w.share(v1alpha1.LabPolicySpec{Others: v1alpha1.TeamShare{MaxBedHoursPerWeek: 3}})
-	create(w.t, w.c, benchmark("long", "sim", withDeadline(20000)))
+	create(w.t, w.c, benchmark("long", "sim", objects.Deadline(20000)))
 	long := w.reaches("long", v1alpha1.PhaseRunning)
 	w.pass(4 * time.Hour)
 	w.runners.report(long, measured(row(64)))

@@ -15,21 +15,19 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // onCards is a bed with TRex on eight virtual functions of two nodes, of which one on
 // each node has a network of the owner's.
 func onCards(name string) *v1alpha1.TestBed {
-	bed := &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "example", Model: "one"}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{
-				Image: "trex:test", HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi", Total: resource.MustParse("4Gi")},
-			}},
-			Access: []v1alpha1.AccessGrant{{Names: []string{team}, MaxPriority: 100}},
-		},
-	}
+	bed := objects.TestBed(name,
+		objects.Physical("example", "one"),
+		objects.TRex(&v1alpha1.TRexEngine{
+			Image: "trex:test", HugePages: &v1alpha1.TRexHugePages{PageSize: "1Gi", Total: resource.MustParse("4Gi")},
+		}),
+		objects.Access(v1alpha1.AccessGrant{Names: []string{team}, MaxPriority: 100}),
+	)
 	for i := 1; i <= 8; i++ {
 		a := &v1alpha1.SRIOVAttachment{ResourceName: fmt.Sprintf("intel.com/dut_p%d", i)}
 		if i%4 == 1 {

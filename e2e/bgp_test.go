@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // bgpRouter is the container of the router of labs/frr-bgp.
@@ -35,16 +36,15 @@ func TestLearntRoutes(t *testing.T) {
 		t.Fatalf("kubectl apply -k labs/frr-bgp: %v\n%s", err, out)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: "frr-bgp"}, StringData: map[string]string{"peer": "swordfish"}}
-	profile := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "learnt"}}
-	profile.Spec = v1alpha1.TrafficProfileSpec{
+	profile := objects.TrafficProfile(teamNamespace, "learnt", objects.ProfileSpec(v1alpha1.TrafficProfileSpec{
 		FrameSizes: []int32{512},
 		Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{Bidirectional: new(true)}},
 		Packet:     v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
 		Routing: &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{{
 			Name: "networks", First: "198.18.128.0/24", Count: 8, ASPath: []int64{64512},
 		}}},
-	}
-	benchmark := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "learnt"}}
+	}))
+	benchmark := objects.Benchmark(teamNamespace, "learnt")
 	second, soak := metav1.Duration{Duration: time.Second}, metav1.Duration{Duration: 12 * time.Second}
 	// A busy machine notices late that the trial runs, and BFD detects the silence after 3 s.
 	silence := metav1.Duration{Duration: 24 * time.Second}
@@ -57,7 +57,7 @@ func TestLearntRoutes(t *testing.T) {
 			{Name: "silence", Soak: &v1alpha1.SoakTest{Load: "1%", Duration: silence}},
 		},
 	}
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr-bgp"}}
+	bed := objects.TestBed("frr-bgp")
 	g.Expect(l.Create(t.Context(), secret)).To(Succeed())
 	manifest, err := os.ReadFile(l.path("labs", "frr-bgp", "testbed.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())

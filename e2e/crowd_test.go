@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -58,14 +59,10 @@ func TestCrowd(t *testing.T) {
 	before := l.requests(t)
 	begin := time.Now()
 	for i := range n {
-		b := &v1alpha1.Benchmark{
-			ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: fmt.Sprintf("crowd-%03d", i), Labels: map[string]string{"crowd": "yes"}},
-			Spec: v1alpha1.BenchmarkSpec{
-				TestBedSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"crowd": "yes"}},
-				TrafficProfileName: "crowd",
-				Tests:              []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}},
-			},
-		}
+		b := objects.Benchmark(teamNamespace, fmt.Sprintf("crowd-%03d", i),
+			objects.Labels(map[string]string{"crowd": "yes"}), objects.BedLabels(map[string]string{"crowd": "yes"}),
+			objects.ProfileName("crowd"), objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{})),
+		)
 		g.Expect(l.Create(t.Context(), b)).To(Succeed())
 	}
 	t.Logf("%d benchmarks were created in %s", n, time.Since(begin).Round(time.Second))

@@ -16,10 +16,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // kill is one death in a run, and when it happens.
@@ -150,7 +150,7 @@ func (l *lab) oneSize(t *testing.T) string {
 	if err := l.Get(t.Context(), client.ObjectKey{Namespace: teamNamespace, Name: "ipv4-pairs"}, profile); err != nil {
 		t.Fatal(err)
 	}
-	one := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "one-size"}, Spec: profile.Spec}
+	one := objects.TrafficProfile(teamNamespace, "one-size", objects.ProfileSpec(profile.Spec))
 	one.Spec.FrameSizes = []int32{512}
 	if err := l.Create(t.Context(), one); err != nil {
 		t.Fatal(err)

@@ -9,12 +9,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/kueuetest"
 )
 
@@ -102,17 +102,10 @@ func (l *lab) discard(t *testing.T, o client.Object) {
 // queueFor creates a benchmark in the queue of Kueue, for the bed of a site.
 func (l *lab) queueFor(t *testing.T, site string) client.ObjectKey {
 	t.Helper()
-	b := &v1alpha1.Benchmark{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: teamNamespace, Name: "kueue-" + site, Labels: map[string]string{v1alpha1.LabelQueueName: "beds"},
-		},
-		Spec: v1alpha1.BenchmarkSpec{
-			TestBedSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"site": site}},
-			TrafficProfileName:    "kueue",
-			ActiveDeadlineSeconds: 600,
-			Tests:                 []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}},
-		},
-	}
+	b := objects.Benchmark(teamNamespace, "kueue-"+site,
+		objects.Labels(map[string]string{v1alpha1.LabelQueueName: "beds"}), objects.BedLabels(map[string]string{"site": site}),
+		objects.ProfileName("kueue"), objects.Deadline(600), objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{})),
+	)
 	if err := l.Create(t.Context(), b); err != nil {
 		t.Fatalf("creating benchmark %s: %v", b.Name, err)
 	}

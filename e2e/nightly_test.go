@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/testserver"
 )
@@ -243,7 +244,7 @@ func (l *lab) expectPipeline(t *testing.T, schedule string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(text)).To(ContainSubstring(want))
 	}
-	l.remove(t, &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "ci-0a1b2c3"}})
+	l.remove(t, objects.Benchmark(teamNamespace, "ci-0a1b2c3"))
 }
 
 func (l *lab) text(t *testing.T, elem ...string) string {

@@ -23,7 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -48,7 +48,7 @@ func TestLabPage(t *testing.T) {
 	l.apply(t, "config", "samples", "sim")
 	key := client.ObjectKey{Namespace: teamNamespace, Name: "nexus9508-ipv4"}
 	t.Cleanup(func() {
-		l.remove(t, &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+		l.remove(t, objects.Benchmark(key.Namespace, key.Name))
 	})
 	b := l.finish(t, key)
 	path := "/benchmarks/" + key.String()

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestThreeTeams has three teams share two beds: the order is by what a team is behind, then by
@@ -92,14 +93,10 @@ func (l *lab) kubectlMust(t *testing.T, args ...string) {
 
 // sharedBenchmark can use both shared beds.
 func sharedBenchmark(namespace, name string) *v1alpha1.Benchmark {
-	return &v1alpha1.Benchmark{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: v1alpha1.BenchmarkSpec{
-			TestBedSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"sharing": "yes"}},
-			TrafficProfileName: "shared",
-			Tests:              []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}},
-		},
-	}
+	return objects.Benchmark(namespace, name,
+		objects.BedLabels(map[string]string{"sharing": "yes"}), objects.ProfileName("shared"),
+		objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{})),
+	)
 }
 
 // share creates a benchmark that can use both shared beds.
@@ -170,7 +167,7 @@ spec:
 	t.Cleanup(func() {
 		for _, o := range []client.Object{
 			&v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}},
-			&v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "shared-1"}}, &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "shared-2"}},
+			objects.TestBed("shared-1"), objects.TestBed("shared-2"),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-a"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-b"}},
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-c"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sharing-d"}},
 		} {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestSilentDevice measures a router at an address that it does not have. The
@@ -21,7 +22,7 @@ func TestSilentDevice(t *testing.T) {
 	g := NewWithT(t)
 	var bed v1alpha1.TestBed
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: bedName}, &bed)).To(Succeed())
-	silent := &v1alpha1.TestBed{Spec: *bed.Spec.DeepCopy()}
+	silent := objects.TestBed("", objects.BedSpec(*bed.Spec.DeepCopy()))
 	silent.Name = "frr-silent"
 	silent.Spec.Ports[0].Gateways = []string{"198.18.1.254"}
 	silent.Spec.Ports[1].Gateways = []string{"198.18.2.254"}

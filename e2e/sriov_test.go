@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // claimedNICs is a bridge between two NICs that resource claims ask for.
@@ -153,17 +154,16 @@ func (l *lab) applyText(t *testing.T, manifest string) {
 func (l *lab) createOn(t *testing.T, name, bed string) client.ObjectKey {
 	t.Helper()
 	milliseconds := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Millisecond} }
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: name}}
-	b.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed, TrafficProfileName: "nics", SettleTime: milliseconds(100), RestTime: &metav1.Duration{},
-		Tests: []v1alpha1.Test{
+	b := objects.Benchmark(teamNamespace, name,
+		objects.BedName(bed), objects.ProfileName("nics"), objects.Pauses(100*time.Millisecond, 0),
+		objects.Tests([]v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%", TrialDuration: milliseconds(500), SearchTrialDuration: milliseconds(300),
 			}},
 			// Long enough for a look at the pod while it is measured.
 			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"5%"}, TrialDuration: milliseconds(2000)}},
-		},
-	}
+		}...),
+	)
 	if err := l.Create(t.Context(), b); err != nil {
 		t.Fatalf("creating benchmark %s: %v", name, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // trexNICs is a bridge between two interfaces of the node, measured with TRex.
@@ -151,17 +152,16 @@ func (l *lab) useEngine(t *testing.T, engine v1alpha1.Engine) {
 // createLong creates a benchmark whose last trial is long enough to be disturbed.
 func (l *lab) createLong(t *testing.T, name, bed string) client.ObjectKey {
 	t.Helper()
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: name}}
-	b.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed, TrafficProfileName: "nics", SettleTime: metav1.Duration{Duration: 100 * time.Millisecond}, RestTime: &metav1.Duration{},
-		Tests: []v1alpha1.Test{
+	b := objects.Benchmark(teamNamespace, name,
+		objects.BedName(bed), objects.ProfileName("nics"), objects.Pauses(100*time.Millisecond, 0),
+		objects.Tests([]v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%",
 				TrialDuration: metav1.Duration{Duration: 5 * time.Second}, SearchTrialDuration: metav1.Duration{Duration: 2 * time.Second},
 			}},
 			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"1%"}, TrialDuration: metav1.Duration{Duration: 15 * time.Second}}},
-		},
-	}
+		}...),
+	)
 	if err := l.Create(t.Context(), b); err != nil {
 		t.Fatalf("creating benchmark %s: %v", name, err)
 	}

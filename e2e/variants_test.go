@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestVariants measures a router as it is and with forwarding turned off: each
@@ -36,25 +37,27 @@ func TestVariants(t *testing.T) {
 
 	var router v1alpha1.TestBed
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: bedName}, &router)).To(Succeed())
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr-variants"}, Spec: *router.Spec.DeepCopy()}
+	bed := objects.TestBed("frr-variants", objects.BedSpec(*router.Spec.DeepCopy()))
 	bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{{Name: "open"}, {Name: "closed", Containerlab: &v1alpha1.ContainerlabVariant{
 		Topology: &v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: closed.Name, Key: key}},
 	}}}
 	bed.Spec.Device.Containerlab.AllowedImages = []string{"localhost/nodrop-frr:*"}
 	g.Expect(l.Create(t.Context(), bed)).To(Succeed())
 
-	benchmark := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "variants"}}
-	benchmark.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: bed.Name, TrafficProfileName: "ipv4-jumbo", DeviceImage: image, Variants: []v1alpha1.VariantName{"open", "closed"},
-		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: &metav1.Duration{},
-		Tests: []v1alpha1.Test{
+	benchmark := objects.Benchmark(teamNamespace, "variants",
+		objects.BedName(bed.Name), objects.ProfileName("ipv4-jumbo"), objects.Pauses(200*time.Millisecond, 0),
+		objects.Tests([]v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%",
 				TrialDuration: metav1.Duration{Duration: 500 * time.Millisecond}, SearchTrialDuration: metav1.Duration{Duration: 300 * time.Millisecond},
 			}},
 			{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"10%"}, TrialDuration: metav1.Duration{Duration: time.Second}}},
-		},
-	}
+		}...),
+		objects.BenchmarkFunc(func(b *v1alpha1.Benchmark) {
+			b.Spec.DeviceImage = image
+			b.Spec.Variants = []v1alpha1.VariantName{"open", "closed"}
+		}),
+	)
 	g.Expect(l.Create(t.Context(), benchmark)).To(Succeed())
 	b := l.finish(t, client.ObjectKeyFromObject(benchmark))
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseFailed), b.Status.Message)

@@ -32,6 +32,7 @@ import (
 	"nodrop.dev/nodrop/internal/doctor/probe"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/metrics/recorder"
 )
 
@@ -174,7 +175,7 @@ func (p *patients) install() {
 func (p *patients) bed(name, node string) {
 	p.t.Helper()
 	bed := p.newBed(name, node, func(i string) *v1alpha1.Attachment {
-		return &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-" + i}}
+		return objects.HostDevice("nd-" + i)
 	})
 	bed.Spec.Engine.Kind = v1alpha1.EngineXDP
 	bed.Spec.Device.Containerlab = &v1alpha1.ContainerlabDevice{Node: "dut"}
@@ -183,7 +184,7 @@ func (p *patients) bed(name, node string) {
 }
 
 func (p *patients) newBed(name, node string, attachment func(port string) *v1alpha1.Attachment) *v1alpha1.TestBed {
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	bed := objects.TestBed(name)
 	for _, port := range []string{"p1", "p2"} {
 		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{Name: port, Node: node, Speed: "10G", Attachment: attachment(port)})
 	}

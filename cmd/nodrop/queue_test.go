@@ -13,19 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // bedWithHolder makes a bed that a benchmark has.
 func (c *apiServer) bedWithHolder(name, holder string, queued int32) {
 	c.t.Helper()
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1alpha1.FinalizerLeased}}}
-	bed.Spec = v1alpha1.TestBedSpec{
-		Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{
-			ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "model", Key: "model.csv"},
-		}}},
-		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "1G"}}},
-		Access: []v1alpha1.AccessGrant{{Names: []string{"default"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}},
-	}
+	bed := objects.TestBed(name,
+		objects.Finalizers(v1alpha1.FinalizerLeased), objects.Simulated("model", "model.csv"), objects.Sim(2, "1G"),
+		objects.Access(v1alpha1.AccessGrant{Names: []string{"default"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}),
+	)
 	if err := c.client.Create(context.Background(), bed); err != nil {
 		c.t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -215,7 +214,7 @@ func runAllOrNone(t *testing.T, c *apiServer) {
 	c.benchmark("second", nil)
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "first", "pairs", "30s"), fmt.Sprintf(benchmarkText, "second", "pairs", "33s")))
 	p.wants(exit.Use, "", "Benchmark default/second is owned by another tool")
-	err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "first"}, &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{}})
+	err := c.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "first"}, &v1alpha1.Benchmark{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the first benchmark was made: %v", err)
 	}

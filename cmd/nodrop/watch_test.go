@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
 )
@@ -66,7 +67,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	if err := clientcmd.WriteToFile(*config, result.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	profile := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "default"}}
+	profile := objects.TrafficProfile("default", "pairs")
 	profile.Spec.Pattern.Pairs = &v1alpha1.PairsPattern{}
 	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{}
 	if err := c.Create(context.Background(), profile); err != nil {
@@ -78,9 +79,7 @@ func newAPIServer(t *testing.T) *apiServer {
 // benchmark makes a benchmark with a status.
 func (c *apiServer) benchmark(name string, change func(*v1alpha1.BenchmarkStatus)) {
 	c.t.Helper()
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-	b.Spec = v1alpha1.BenchmarkSpec{TestBedName: "bed", TrafficProfileName: "pairs",
-		Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}}
+	b := objects.Benchmark("default", name, objects.BedName("bed"), objects.ProfileName("pairs"), objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{})))
 	// The Go zero of a duration is not the absence of it, so the defaults are written out.
 	if err := json.Unmarshal([]byte(`{"settleTime":"2s","restTime":"5s"}`), &b.Spec); err != nil {
 		c.t.Fatal(err)
@@ -210,7 +209,7 @@ func deletedWhileWatched(t *testing.T, c *apiServer) {
 	c.benchmark("deleted", inPhase(v1alpha1.PhaseQueued, "waiting"))
 	p := c.nodrop(t, "watch", "deleted")
 	p.says("Queued: waiting")
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "deleted", Namespace: "default"}}
+	b := objects.Benchmark("default", "deleted")
 	if err := c.client.Delete(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}

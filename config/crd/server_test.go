@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestDefinitions holds the definitions to what only a real API server does with
@@ -155,34 +156,37 @@ func defaults(t *testing.T, c client.Client) {
 		text   string
 	}{
 		"all tests": {
-			&v1alpha1.Benchmark{Spec: v1alpha1.BenchmarkSpec{TestBedName: "bed", TrafficProfileName: "p", Tests: []v1alpha1.Test{
-				{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}},
-				{Name: "latency", Latency: &v1alpha1.LatencyTest{}},
-				{Name: "frame-loss", FrameLoss: &v1alpha1.FrameLossTest{}},
-				{Name: "back-to-back", BackToBack: &v1alpha1.BackToBackTest{}},
-				{Name: "soak", Soak: &v1alpha1.SoakTest{}},
-				{Name: "forwarding-rate", ForwardingRate: &v1alpha1.ForwardingRateTest{}},
-				{Name: "ordering", Ordering: &v1alpha1.OrderingTest{}},
-				{Name: "recovery", Recovery: &v1alpha1.RecoveryTest{}},
-				{Name: "address-caching", AddressCaching: &v1alpha1.AddressCachingTest{}},
-				{Name: "address-learning", AddressLearning: &v1alpha1.AddressLearningTest{}},
-				{Name: "broadcast", Broadcast: &v1alpha1.BroadcastTest{}},
-				{Name: "head-of-line", HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}},
-				{Name: "congestion", CongestionControl: &v1alpha1.CongestionControlTest{}},
-				{Name: "join", GroupJoinDelay: &v1alpha1.GroupJoinDelayTest{}},
-				{Name: "leave", GroupLeaveDelay: &v1alpha1.GroupLeaveDelayTest{}},
-				{Name: "groups", GroupCapacity: &v1alpha1.GroupCapacityTest{}},
-				{Name: "reset", Reset: &v1alpha1.ResetTest{}},
-				{Name: "rfc2544", RFC2544Latency: &v1alpha1.RFC2544LatencyTest{}},
-				{Name: "buffer", BufferSize: &v1alpha1.BufferSizeTest{}},
-				{Name: "routes", RouteCapacity: &v1alpha1.RouteCapacityTest{}},
-				{Name: "convergence", Convergence: &v1alpha1.ConvergenceTest{}},
-				{Name: "flap", RouteFlap: &v1alpha1.RouteFlapTest{}},
-				{Name: "refresh", RouteRefresh: &v1alpha1.RouteRefreshTest{}},
-				{Name: "restart", BGPRestart: &v1alpha1.BGPRestartTest{}},
-				{Name: "scale", SessionScale: &v1alpha1.SessionScaleTest{}},
-				{Name: "mlr", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{}}},
-			}}},
+			objects.Benchmark("", "",
+				objects.BedName("bed"), objects.ProfileName("p"),
+				objects.Tests([]v1alpha1.Test{
+					{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}},
+					{Name: "latency", Latency: &v1alpha1.LatencyTest{}},
+					{Name: "frame-loss", FrameLoss: &v1alpha1.FrameLossTest{}},
+					{Name: "back-to-back", BackToBack: &v1alpha1.BackToBackTest{}},
+					{Name: "soak", Soak: &v1alpha1.SoakTest{}},
+					{Name: "forwarding-rate", ForwardingRate: &v1alpha1.ForwardingRateTest{}},
+					{Name: "ordering", Ordering: &v1alpha1.OrderingTest{}},
+					{Name: "recovery", Recovery: &v1alpha1.RecoveryTest{}},
+					{Name: "address-caching", AddressCaching: &v1alpha1.AddressCachingTest{}},
+					{Name: "address-learning", AddressLearning: &v1alpha1.AddressLearningTest{}},
+					{Name: "broadcast", Broadcast: &v1alpha1.BroadcastTest{}},
+					{Name: "head-of-line", HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}},
+					{Name: "congestion", CongestionControl: &v1alpha1.CongestionControlTest{}},
+					{Name: "join", GroupJoinDelay: &v1alpha1.GroupJoinDelayTest{}},
+					{Name: "leave", GroupLeaveDelay: &v1alpha1.GroupLeaveDelayTest{}},
+					{Name: "groups", GroupCapacity: &v1alpha1.GroupCapacityTest{}},
+					{Name: "reset", Reset: &v1alpha1.ResetTest{}},
+					{Name: "rfc2544", RFC2544Latency: &v1alpha1.RFC2544LatencyTest{}},
+					{Name: "buffer", BufferSize: &v1alpha1.BufferSizeTest{}},
+					{Name: "routes", RouteCapacity: &v1alpha1.RouteCapacityTest{}},
+					{Name: "convergence", Convergence: &v1alpha1.ConvergenceTest{}},
+					{Name: "flap", RouteFlap: &v1alpha1.RouteFlapTest{}},
+					{Name: "refresh", RouteRefresh: &v1alpha1.RouteRefreshTest{}},
+					{Name: "restart", BGPRestart: &v1alpha1.BGPRestartTest{}},
+					{Name: "scale", SessionScale: &v1alpha1.SessionScaleTest{}},
+					{Name: "mlr", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{}}},
+				}...),
+			),
 			benchmarkOf("[{name: throughput, throughput: {}}, {name: latency, latency: {}}, {name: frame-loss, frameLoss: {}}, {name: back-to-back, backToBack: {}}, {name: soak, soak: {}}, " +
 				"{name: forwarding-rate, forwardingRate: {}}, {name: ordering, ordering: {}}, {name: recovery, recovery: {}}, {name: address-caching, addressCaching: {}}, " +
 				"{name: address-learning, addressLearning: {}}, {name: broadcast, broadcast: {}}, {name: head-of-line, headOfLineBlocking: {}}, {name: congestion, congestionControl: {}}, " +
@@ -190,50 +194,43 @@ func defaults(t *testing.T, c client.Client) {
 				"{name: mlr, throughput: {search: MLRsearch, mlrSearch: {}}}]"),
 		},
 		"a profile": {
-			&v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+			objects.TrafficProfile("", "", objects.ProfileSpec(v1alpha1.TrafficProfileSpec{
 				Pattern: v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}},
 				Packet:  v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, UDP: &v1alpha1.UDPPacket{}, VLAN: &v1alpha1.VLANTag{ID: 1}},
-			}},
+			})),
 			profileOf("{pattern: {nToN: {}}, packet: {ipv4: {}, udp: {}, vlan: {id: 1}}}"),
 		},
 		"a profile of Ethernet": {
-			&v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+			objects.TrafficProfile("", "", objects.ProfileSpec(v1alpha1.TrafficProfileSpec{
 				Pattern: v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{SenderCount: new(int32(1))}},
 				Packet:  v1alpha1.Packet{Ethernet: &v1alpha1.EthernetPacket{}},
-			}},
+			})),
 			profileOf("{pattern: {partialMesh: {senderCount: 1}}, packet: {ethernet: {}}}"),
 		},
 		"a bed": {
-			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-				Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{
+			objects.TestBed("",
+				objects.Device(v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{
 					Model:     v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "k"}},
 					Behaviour: &v1alpha1.SimulatedBehaviour{},
-				}},
-				Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "1G"}}},
-				Access: []v1alpha1.AccessGrant{{Names: []string{"team"}}},
-			}},
+				}}),
+				objects.Sim(2, "1G"), objects.Access(v1alpha1.AccessGrant{Names: []string{"team"}}),
+			),
 			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {simulated: {model: {configMapRef: {name: m, key: k}}, behaviour: {}}}, " +
 				"engine: {kind: sim, sim: {ports: {count: 2, speed: 1G}}}, access: [{names: [team]}]}\n",
 		},
 		"a bed without a device": {
-			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-				Device: v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}},
-				Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-				Ports: []v1alpha1.Port{{Name: "p1", Node: "node1", Speed: "1G", Attachment: &v1alpha1.Attachment{
-					HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "e"},
-				}}},
-			}},
+			objects.TestBed("",
+				objects.BackToBack(), objects.Engine(v1alpha1.EngineXDP),
+				objects.Ports(v1alpha1.Port{Name: "p1", Node: "node1", Speed: "1G", Attachment: objects.HostDevice("e")}),
+			),
 			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {backToBack: {}}, engine: {kind: xdp}, ports: [{name: p1, node: node1, speed: 1G, attachment: {hostDevice: {interface: e}}}]}\n",
 		},
 		"a bed that names its calibration": {
-			&v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-				Device:      v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "v", Model: "m"}},
-				Engine:      v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}},
-				Calibration: &v1alpha1.CalibrationReference{TestBedName: "loops"},
-				Ports: []v1alpha1.Port{{Name: "p1", Node: "node1", Speed: "1G", Attachment: &v1alpha1.Attachment{
-					HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "e"},
-				}}},
-			}},
+			objects.TestBed("",
+				objects.Physical("v", "m"), objects.TRex(&v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}),
+				objects.BedFunc(func(b *v1alpha1.TestBed) { b.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"} }),
+				objects.Ports(v1alpha1.Port{Name: "p1", Node: "node1", Speed: "1G", Attachment: objects.HostDevice("e")}),
+			),
 			header + "kind: TestBed\nmetadata: {generateName: t-}\nspec: {device: {physical: {vendor: v, model: m}}, engine: {kind: trex, trex: {software: {}}}, calibration: {testBedName: loops}, ports: [{name: p1, node: node1, speed: 1G, attachment: {hostDevice: {interface: e}}}]}\n",
 		},
 	} {

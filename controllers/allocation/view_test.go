@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // The answer to a write may come after the bed was deleted, and made again.
 func TestADeletedBedStaysAway(t *testing.T) {
 	a := New(kit.Base{Options: kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()}}, nil)
 	bed := func(uid types.UID) *v1alpha1.TestBed {
-		return &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "frr", UID: uid}}
+		return objects.TestBed("frr", objects.UID(uid))
 	}
 	see := func(ch changes) { a.apply(ch, time.Now()) }
 	of := func(change func(*changes)) changes {

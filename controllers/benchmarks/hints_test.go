@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -21,7 +22,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 	}
 	rows := map[string][]v1alpha1.ResultRow{}
 	earlier := func(name string, change func(*v1alpha1.Benchmark)) v1alpha1.Benchmark {
-		b := v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name)}}
+		b := *objects.Benchmark("team", name, objects.UID(types.UID(name)))
 		b.Spec.TrafficProfileName = "pairs"
 		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: hour(1)}
 		rows[name] = []v1alpha1.ResultRow{
@@ -37,7 +38,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 		return b
 	}
 	now := earlier("now", func(b *v1alpha1.Benchmark) { b.Status = v1alpha1.BenchmarkStatus{} })
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed"}}
+	bed := objects.TestBed("bed")
 	bed.Spec.Engine.Sim = &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}
 	others := []v1alpha1.Benchmark{
 		earlier("oldest", func(b *v1alpha1.Benchmark) { rows[b.Name][0].Frames.LineRatePPM = 1 }),
@@ -94,7 +95,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 
 // shaped is a profile of frames from one UDP port on.
 func shaped(name string, port int32, sizes ...int32) *v1alpha1.TrafficProfile {
-	p := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
+	p := objects.TrafficProfile("team", name)
 	p.Spec.FrameSizes = sizes
 	p.Spec.Pattern.Pairs = &v1alpha1.PairsPattern{}
 	p.Spec.Packet.UDP = &v1alpha1.UDPPacket{SourcePorts: &v1alpha1.PortRange{First: port, Count: 1}}
@@ -107,7 +108,7 @@ func TestHintsAreOfTheVariantInHand(t *testing.T) {
 		return v1alpha1.ResultRow{RowID: v1alpha1.RowID{Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: ppm}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: ppm + 1000}}
 	}
 	before := []earlierResult{{"other", []v1alpha1.ResultRow{throughput("off", 500_000), throughput("on", 250_000)}}}
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed"}}
+	bed := objects.TestBed("bed")
 	bed.Spec.Engine.Sim = &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}
 	for variant, want := range map[v1alpha1.VariantName]int64{"off": 5_000_000_000, "on": 2_500_000_000, "": 0, "fast": 0} {
 		var got int64

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 func settings() lab.Settings {
@@ -17,29 +18,18 @@ func settings() lab.Settings {
 func profile() *v1alpha1.TrafficProfile { return profileOf(team) }
 
 func profileOf(namespace string) *v1alpha1.TrafficProfile {
-	return &v1alpha1.TrafficProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "ipv4-pairs", Namespace: namespace},
-		Spec: v1alpha1.TrafficProfileSpec{
-			FrameSizes: sizes,
-			Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
-			Packet:     v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
-		},
-	}
+	return objects.TrafficProfile(namespace, "ipv4-pairs", objects.IPv4Pairs(sizes...))
 }
 
 // benchmark takes about as long by its plan as the runners of a history take.
 func benchmark(name, bed string, priority int32) *v1alpha1.Benchmark {
 	trial := metav1.Duration{Duration: 200 * time.Millisecond}
-	return &v1alpha1.Benchmark{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespaceOf(name)},
-		Spec: v1alpha1.BenchmarkSpec{
-			TestBedName: bed, TrafficProfileName: "ipv4-pairs", Priority: priority,
-			ActiveDeadlineSeconds: 36000,
-			Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
-				Resolution: "1%", MaxLoad: "100%", TrialDuration: trial, SearchTrialDuration: trial,
-			}}},
-		},
-	}
+	return objects.Benchmark(namespaceOf(name), name,
+		objects.BedName(bed), objects.ProfileName("ipv4-pairs"), objects.Priority(priority), objects.Deadline(36000),
+		objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{
+			Resolution: "1%", MaxLoad: "100%", TrialDuration: trial, SearchTrialDuration: trial,
+		})),
+	)
 }
 
 func configMap(name, key, text string) *corev1.ConfigMap {
@@ -52,10 +42,6 @@ func configMap(name, key, text string) *corev1.ConfigMap {
 // table is a model that can be read.
 const table = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,50,1,2,3\n9216,50,1,2,3\n"
 
-func reference(name, key string) v1alpha1.ConfigMapKeyReference {
-	return v1alpha1.ConfigMapKeyReference{Name: name, Key: key}
-}
-
 func access() []v1alpha1.AccessGrant {
 	return []v1alpha1.AccessGrant{{Names: teams, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
 }
@@ -65,39 +51,23 @@ var anyBed = map[string]string{"lab": "histories"}
 
 // modelled is a bed with the engine sim: no agents, no device to start.
 func modelled(name string) *v1alpha1.TestBed {
-	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: anyBed},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{ConfigMapRef: reference("model", "model.csv")}}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim},
-			Ports: []v1alpha1.Port{
-				{Name: "p1", Speed: "1G", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"198.18.1.1"}},
-				{Name: "p2", Speed: "1G", Addresses: []string{"198.18.2.2/24"}, Gateways: []string{"198.18.2.1"}},
-			},
-			Access: access(),
-		},
-	}
+	return objects.TestBed(name,
+		objects.Labels(anyBed), objects.Simulated("model", "model.csv"), objects.Engine(v1alpha1.EngineSim),
+		objects.Ports(
+			objects.Port("p1", "198.18.1.2/24", "198.18.1.1"),
+			objects.Port("p2", "198.18.2.2/24", "198.18.2.1"),
+		),
+		objects.Access(access()...),
+	)
 }
 
 // virtual is a bed with a router in containerlab; all of them have the same ports.
 func virtual(name string) *v1alpha1.TestBed {
-	port := func(name, address, gateway string) v1alpha1.Port {
-		return v1alpha1.Port{
-			Name: name, Node: "node1", Speed: "1G", Addresses: []string{address}, Gateways: []string{gateway},
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-" + name}},
-		}
-	}
-	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: anyBed},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{
-				Topology: v1alpha1.TopologySource{ConfigMapRef: reference("router", "topology.clab.yaml")}, Node: "dut",
-			}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			Ports:  []v1alpha1.Port{port("p1", "198.18.1.2/24", "198.18.1.1"), port("p2", "198.18.2.2/24", "198.18.2.1")},
-			Access: access(),
-		},
-	}
+	return objects.TestBed(name,
+		objects.Labels(anyBed), objects.Containerlab("router"), objects.Engine(v1alpha1.EngineXDP),
+		objects.Ports(objects.HostPort("p1", "node1", "198.18.1.2/24", "198.18.1.1"), objects.HostPort("p2", "node1", "198.18.2.2/24", "198.18.2.1")),
+		objects.Access(access()...),
+	)
 }
 
 // cordon closes a bed for new benchmarks, or opens it.

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // operatorWatch is one operator that checks a waiting benchmark.
@@ -21,7 +21,7 @@ type operatorWatch struct {
 func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 	const limit = 2 * time.Minute
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
+	b := objects.Benchmark("team", "b", objects.UID("1"))
 	operator := func(clock time.Time) *operatorWatch { return &operatorWatch{NewTimers(), clock} }
 	// checks lets an operator check n times, and returns at which check the wait was over.
 	checks := func(o *operatorWatch, b *v1alpha1.Benchmark, n int, gap time.Duration) int {
@@ -79,7 +79,7 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 		"another benchmark of the same name": {func(b *v1alpha1.Benchmark) int {
 			o := operator(start)
 			first := checks(o, b, 100, time.Second)
-			again := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "2"}}
+			again := objects.Benchmark("team", "b", objects.UID("2"))
 			return first + checks(o, again, 100, time.Second)
 		}, 0},
 	} {
@@ -95,7 +95,7 @@ func TestTimersCountTimeOfOperatorsThatWereThere(t *testing.T) {
 // TestTimersStoreWhatTheyCount bounds how much is lost with an operator, and how
 // often the status is written.
 func TestTimersStoreWhatTheyCount(t *testing.T) {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}, Status: v1alpha1.BenchmarkStatus{TestBedName: "sim"}}
+	b := objects.Benchmark("team", "b", objects.UID("1"), objects.BenchmarkStatus(v1alpha1.BenchmarkStatus{TestBedName: "sim"}))
 	o := NewTimers()
 	now := time.Now()
 	waits, actives := map[int64]bool{}, map[int64]bool{}
@@ -126,7 +126,7 @@ func TestTimersStoreWhatTheyCount(t *testing.T) {
 // TestTimersCountTheTimeOnBedsOnly has a benchmark wait for its next bed, and be looked at
 // meanwhile.
 func TestTimersCountTheTimeOnBedsOnly(t *testing.T) {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "1"}}
+	b := objects.Benchmark("team", "b", objects.UID("1"))
 	timers, now := NewTimers(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, at := range []struct {
 		bed          string

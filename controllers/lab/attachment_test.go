@@ -7,23 +7,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 
 // eightPorts is a bed of four ports on each of two nodes.
 func eightPorts(engine v1alpha1.Engine, attach func(port int) *v1alpha1.Attachment) *v1alpha1.TestBed {
-	bed := &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: "switch"},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "example", Model: "one"}},
-			Engine: engine,
-		},
-	}
+	bed := objects.TestBed("switch", objects.Physical("example", "one"), objects.BedFunc(func(b *v1alpha1.TestBed) { b.Spec.Engine = engine }))
 	for i := range 8 {
 		bed.Spec.Ports = append(bed.Spec.Ports, v1alpha1.Port{
 			Name: fmt.Sprintf("p%d", i+1), Node: fmt.Sprintf("lab-%d", i/4+1), Speed: "100G",

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/runner"
 )
 
@@ -29,31 +30,21 @@ func aBed() *v1alpha1.TestBed {
 	port := func(name, node, address, gateway string) v1alpha1.Port {
 		return v1alpha1.Port{
 			Name: name, Node: node, Speed: "10G", Addresses: []string{address}, Gateways: []string{gateway},
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-" + name}},
+			Attachment: objects.HostDevice("nd-" + name),
 		}
 	}
-	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: "frr-router"},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{
-				Topology: v1alpha1.TopologySource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "frr-router", Key: "topology.clab.yaml"}},
-				Node:     "dut",
-			}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			Ports: []v1alpha1.Port{
-				port("p1", "lab-1", "198.18.1.2/24", "198.18.1.1"),
-				port("p2", "lab-1", "198.18.2.2/24", "198.18.2.1"),
-				port("p3", "lab-2", "198.18.3.2/24", "198.18.3.1"),
-			},
-		},
-	}
+	return objects.TestBed("frr-router",
+		objects.Containerlab("frr-router"), objects.Engine(v1alpha1.EngineXDP),
+		objects.Ports(
+			port("p1", "lab-1", "198.18.1.2/24", "198.18.1.1"),
+			port("p2", "lab-1", "198.18.2.2/24", "198.18.2.1"),
+			port("p3", "lab-2", "198.18.3.2/24", "198.18.3.1"),
+		),
+	)
 }
 
 func aProfile(hosts int32) *v1alpha1.TrafficProfile {
-	return &v1alpha1.TrafficProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "ipv4-pairs", Namespace: "team-routing"},
-		Spec:       v1alpha1.TrafficProfileSpec{Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: hosts}}},
-	}
+	return objects.TrafficProfile("team-routing", "ipv4-pairs", objects.HostsPerPort(hosts))
 }
 
 func aTopology() *corev1.ConfigMap {

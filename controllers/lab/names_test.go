@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestRunOf has objects of the attempt that has the bed, also while it is being returned, and
@@ -20,7 +21,7 @@ func TestRunOf(t *testing.T) {
 		"returned by an older operator": {v1alpha1.BenchmarkStatus{Preemption: returning}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &v1alpha1.Benchmark{Status: tc.status}
+			b := objects.Benchmark("", "", objects.BenchmarkStatus(tc.status))
 			b.UID = "7d5f3f0e-5c7e-4a52-9f6a-0f7c31a7b9de"
 			run := RunOf(b)
 			if labels := run.labels(RoleRunner); run.Attempt != tc.want || !run.Has(labels) || AttemptOf(labels) != tc.want {

@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/controllers/crashtest"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // TestConnectionSurvivesEveryDeath lets an operator die at every write of two reservations,
@@ -36,7 +37,7 @@ func twoReservations(t *testing.T, m *crashtest.FakeAPI) {
 		r.Spec = v1alpha1.ReservationSpec{TestBedNames: []string{"leaf-1"}, From: metav1.NewTime(now.Add(from)), Until: metav1.NewTime(now.Add(until))}
 		return r
 	}
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "leaf-1"}}
+	bed := objects.TestBed("leaf-1")
 	bed.Spec.Connection = &v1alpha1.BedConnection{SecretName: "leaf-1-access"}
 	bed.Spec.Access = []v1alpha1.AccessGrant{{Names: []string{"team-a", "team-b"}, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}}}
 	m.DieAt += 6 // These are of the test.

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/stored"
 )
 
 func owner() *v1alpha1.Benchmark {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}}
+	b := objects.Benchmark("team", "b", objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
 	for _, name := range []string{"throughput", "latency", "soak"} {
 		b.Spec.Tests = append(b.Spec.Tests, v1alpha1.Test{Name: name})
 	}

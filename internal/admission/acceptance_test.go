@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/admission"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -60,7 +61,7 @@ func TestAcceptancesAreNotForged(t *testing.T) {
 				builder = builder.WithObjects(tc.schedule)
 			}
 			c := builder.Build()
-			b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team", Labels: map[string]string{v1alpha1.LabelSchedule: "nightly"}}}
+			b := objects.Benchmark("team", "b", objects.Labels(map[string]string{v1alpha1.LabelSchedule: "nightly"}))
 			b.Spec.Gates = tc.gates
 			ctx := webhook.NewContextWithRequest(t.Context(), webhook.Request{AdmissionRequest: admissionv1.AdmissionRequest{UserInfo: authenticationv1.UserInfo{Username: tc.user}}})
 			v := &admission.Benchmarks{Cache: c, Live: c, Now: func() time.Time { return now }}

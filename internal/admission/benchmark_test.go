@@ -14,19 +14,16 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/admission"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
 // bedFor is a modelled bed that grants a namespace the default.
 func bedFor(namespace string) *v1alpha1.TestBed {
-	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: "bed", Labels: map[string]string{"kind": "modelled"}},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "k"}}}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "1G"}}},
-			Access: []v1alpha1.AccessGrant{{Names: []string{namespace}, MaxDuration: metav1.Duration{Duration: time.Hour}}},
-		},
-	}
+	return objects.TestBed("bed",
+		objects.Labels(map[string]string{"kind": "modelled"}), objects.Simulated("m", "k"), objects.Sim(2, "1G"),
+		objects.Access(v1alpha1.AccessGrant{Names: []string{namespace}, MaxDuration: metav1.Duration{Duration: time.Hour}}),
+	)
 }
 
 // TestCacheAcceptsOnly lets the cache be behind the API server: it may accept, and what
@@ -37,10 +34,7 @@ func TestCacheAcceptsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
-	pairs := &v1alpha1.TrafficProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "team"},
-		Spec:       v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}},
-	}
+	pairs := objects.TrafficProfile("team", "pairs", objects.IPv4Pairs(64))
 	all := []client.Object{namespace, pairs, bedFor("team")}
 	bySelector := func(b *v1alpha1.Benchmark) {
 		b.Spec.TestBedName, b.Spec.TestBedSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "modelled"}}
@@ -70,13 +64,10 @@ func TestCacheAcceptsOnly(t *testing.T) {
 				},
 			}).Build()
 			webhook := admission.Benchmarks{Cache: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.cached...).Build(), Live: live}
-			b := &v1alpha1.Benchmark{
-				ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team"},
-				Spec: v1alpha1.BenchmarkSpec{
-					TestBedName: "bed", TrafficProfileName: "pairs", ActiveDeadlineSeconds: 3600,
-					Tests: []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}},
-				},
-			}
+			b := objects.Benchmark("team", "b",
+				objects.BedName("bed"), objects.ProfileName("pairs"), objects.Deadline(3600),
+				objects.Tests(v1alpha1.Test{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}),
+			)
 			if tc.change != nil {
 				tc.change(b)
 			}

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/admission"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -20,21 +21,15 @@ func TestGangMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	member := func(name, role, bed string, members int32) *v1alpha1.Benchmark {
-		return &v1alpha1.Benchmark{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"},
-			Spec: v1alpha1.BenchmarkSpec{
-				TestBedName: bed, TrafficProfileName: "pairs", ActiveDeadlineSeconds: 3600,
-				Gang:  &v1alpha1.Gang{Name: "ring", Role: role, Members: members},
-				Tests: []v1alpha1.Test{{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}},
-			},
-		}
+		return objects.Benchmark("team", name,
+			objects.BedName(bed), objects.ProfileName("pairs"), objects.Deadline(3600),
+			objects.Tests(v1alpha1.Test{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "100%", Step: "10%"}}),
+			objects.BenchmarkFunc(func(b *v1alpha1.Benchmark) { b.Spec.Gang = &v1alpha1.Gang{Name: "ring", Role: role, Members: members} }),
+		)
 	}
 	ended := member("before", "right", "bed", 2)
 	ended.Status.Phase = v1alpha1.PhasePassed
-	profile := &v1alpha1.TrafficProfile{
-		ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "team"},
-		Spec:       v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}},
-	}
+	profile := objects.TrafficProfile("team", "pairs", objects.IPv4Pairs(64))
 	for name, tc := range map[string]struct {
 		b    *v1alpha1.Benchmark
 		want string

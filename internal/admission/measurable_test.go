@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/admission"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -19,17 +20,13 @@ import (
 func realBed(namespace string) *v1alpha1.TestBed {
 	port := func(name, address, gateway string) v1alpha1.Port {
 		return v1alpha1.Port{Name: name, Node: "node1", Speed: "10G", Addresses: []string{address}, Gateways: []string{gateway},
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: name}}}
+			Attachment: objects.HostDevice(name)}
 	}
-	return &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: "real"},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			Ports:  []v1alpha1.Port{port("p1", "198.18.1.2/24", "198.18.1.1"), port("p2", "198.18.2.2/24", "198.18.2.1")},
-			Access: []v1alpha1.AccessGrant{{Names: []string{namespace}, MaxDuration: metav1.Duration{Duration: 720 * time.Hour}}},
-		},
-	}
+	return objects.TestBed("real",
+		objects.Physical("acme", "X1"), objects.Engine(v1alpha1.EngineXDP),
+		objects.Ports(port("p1", "198.18.1.2/24", "198.18.1.1"), port("p2", "198.18.2.2/24", "198.18.2.1")),
+		objects.Access(v1alpha1.AccessGrant{Names: []string{namespace}, MaxDuration: metav1.Duration{Duration: 720 * time.Hour}}),
+	)
 }
 
 // TestRefusesWhatCannotBeMeasured creates benchmarks that no run can finish: of a frame
@@ -45,15 +42,12 @@ func TestRefusesWhatCannotBeMeasured(t *testing.T) {
 		Model: &v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "jumbo"}},
 	}}}
 	const header = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n"
-	objects := []client.Object{
+	stored := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "lab"}, Data: map[string]string{
 			"k": header + "64,50,1,2,3\n512,100,1,2,3\n", "jumbo": header + "64,50,1,2,3\n9000,100,1,2,3\n",
 		}},
-		&v1alpha1.TrafficProfile{
-			ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "team"},
-			Spec:       v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64, 1518}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}}},
-		},
+		objects.TrafficProfile("team", "pairs", objects.IPv4Pairs(64, 1518), objects.HostsPerPort(1)),
 		modelled, realBed("team"),
 	}
 	soak := func(load v1alpha1.Load, d time.Duration) v1alpha1.Test {
@@ -95,15 +89,9 @@ func TestRefusesWhatCannotBeMeasured(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(stored...).Build()
 			webhook := admission.Benchmarks{Cache: c, Live: c, LabNamespace: "lab"}
-			b := &v1alpha1.Benchmark{
-				ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team"},
-				Spec: v1alpha1.BenchmarkSpec{
-					TestBedName: "real", TrafficProfileName: "pairs", ActiveDeadlineSeconds: 3600,
-					Tests: []v1alpha1.Test{soak("50%", 8*time.Hour)},
-				},
-			}
+			b := objects.Benchmark("team", "b", objects.BedName("real"), objects.ProfileName("pairs"), objects.Deadline(3600), objects.Tests(soak("50%", 8*time.Hour)))
 			if strings.Contains(name, "size") {
 				b.Spec.Tests = []v1alpha1.Test{soak("50%", time.Minute)}
 			}

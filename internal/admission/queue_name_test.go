@@ -3,17 +3,17 @@ package admission_test
 import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // namesAQueue has a namespace whose benchmarks have to name a queue of Kueue, for a while.
 func namesAQueue(s *server) {
 	sample := s.sampleBenchmark()
 	benchmark := func(name string, labels map[string]string) *v1alpha1.Benchmark {
-		return &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: sample.Namespace, Labels: labels}, Spec: *sample.Spec.DeepCopy()}
+		return objects.Benchmark(sample.Namespace, name, objects.Labels(labels), objects.BenchmarkSpec(*sample.Spec.DeepCopy()))
 	}
 	queued := map[string]string{v1alpha1.LabelQueueName: "beds"}
 	s.Expect(s.c.Create(s.t.Context(), benchmark("free", nil))).To(Succeed())

@@ -9,16 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 func bed(name string, device v1alpha1.Device) *v1alpha1.TestBed {
-	b := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	b := objects.TestBed(name)
 	b.Spec.Device, b.Spec.Engine.Kind = device, v1alpha1.EngineXDP
 	for _, name := range []string{"p1", "p2"} {
 		b.Spec.Ports = append(b.Spec.Ports, v1alpha1.Port{Name: name, Node: "lab-1", Speed: "10G",
-			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: "nd-" + name}}})
+			Attachment: objects.HostDevice("nd-" + name)})
 	}
 	return b
 }

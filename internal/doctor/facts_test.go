@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // whole is a cluster of one node that has everything for all engines.
@@ -67,7 +68,7 @@ func probed(change func(*probe.Node)) func(*Facts) {
 // ready.
 func bed(engine v1alpha1.Engine, attachment v1alpha1.Attachment, change ...func(*Facts)) func(*Facts) {
 	return func(f *Facts) {
-		f.Bed = &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "switch", Generation: 2}}
+		f.Bed = objects.TestBed("switch", objects.Generation(2))
 		f.Bed.Spec.Engine = engine
 		for _, name := range []string{"p1", "p2"} {
 			f.Bed.Spec.Ports = append(f.Bed.Spec.Ports, v1alpha1.Port{Name: name, Node: "node1", Attachment: &attachment})

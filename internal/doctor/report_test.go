@@ -6,6 +6,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 func TestWholeClusterIsReady(t *testing.T) {
@@ -88,7 +89,7 @@ func TestEnginesOfABed(t *testing.T) {
 		"trex-software":    {Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}},
 	} {
 		var got []string
-		for _, e := range EnginesOf(&v1alpha1.TestBed{Spec: spec}) {
+		for _, e := range EnginesOf(objects.TestBed("", objects.BedSpec(spec))) {
 			got = append(got, string(e))
 		}
 		if strings.Join(got, " ") != want {

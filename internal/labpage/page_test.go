@@ -28,6 +28,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -88,9 +89,10 @@ func at(minutes int) metav1.Time {
 }
 
 func bed(name string, change func(*v1alpha1.TestBed)) *v1alpha1.TestBed {
-	b := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.TestBedStatus{Conditions: []metav1.Condition{
+	b := objects.TestBed(name)
+	b.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady, LastTransitionTime: at(-60)},
-	}}}
+	}
 	b.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}
 	b.Spec.Engine.Kind, b.Spec.Ports = "trex", make([]v1alpha1.Port, 4)
 	if change != nil {
@@ -100,7 +102,7 @@ func bed(name string, change func(*v1alpha1.TestBed)) *v1alpha1.TestBed {
 }
 
 func benchmark(namespace, name string, phase v1alpha1.BenchmarkPhase, change func(*v1alpha1.Benchmark)) *v1alpha1.Benchmark {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), CreationTimestamp: at(-90)}}
+	b := objects.Benchmark(namespace, name, objects.UID(types.UID(namespace+name)), objects.Created(at(-90)))
 	b.Spec.ActiveDeadlineSeconds, b.Spec.TrafficProfileName = 7200, "ipv4"
 	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}
 	b.Status.Phase = phase

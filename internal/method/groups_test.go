@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -245,7 +246,7 @@ func TestGroupCapacityWaitsForTheJoinDelay(t *testing.T) {
 
 func TestMulticastIsNeeded(t *testing.T) {
 	p := fanOut(t, 4)
-	in := plan.Setting{Bed: &v1alpha1.TestBed{}, Profile: "video", Ports: p.Ports, Streams: p.Streams, Engine: traffic.Capabilities{Multicast: true}}
+	in := plan.Setting{Bed: objects.TestBed(""), Profile: "video", Ports: p.Ports, Streams: p.Streams, Engine: traffic.Capabilities{Multicast: true}}
 	in.Bed.Name, in.Bed.Spec.Engine.Kind = "lab", "xdp"
 	fits := func(test v1alpha1.Test, in plan.Setting) string {
 		d, _ := DescribeTest(test)

@@ -2,6 +2,7 @@ package method_test
 
 import (
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
@@ -12,7 +13,7 @@ import (
 func init() {
 	method.RowOf = func(p plan.Plan, out trials.Outcome) v1alpha1.ResultRow {
 		var in result.Input
-		in.Bed = &v1alpha1.TestBed{}
+		in.Bed = objects.TestBed("")
 		in.Bed.Spec.Engine.Kind = v1alpha1.EngineSim
 		in.Bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
 		in.Info.Capabilities, _ = capability.For(in.Bed.Spec.Engine)

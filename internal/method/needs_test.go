@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -82,7 +83,7 @@ func TestWhatTRexCannotMeasure(t *testing.T) {
 // Broadcast frames that leave a node need an engine that counts them there.
 func TestBroadcastBetweenNodes(t *testing.T) {
 	in := plan.Setting{
-		Bed: &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{Engine: v1alpha1.Engine{Kind: "abacus"}}}, Engine: traffic.Capabilities{Ethernet: true},
+		Bed: objects.TestBed("", objects.Engine("abacus")), Engine: traffic.Capabilities{Ethernet: true},
 		Ports: []plan.Port{{Name: "p1", Node: "lab-1"}, {Name: "p2", Node: "lab-1"}, {Name: "p3", Node: "lab-2"}},
 	}
 	errs := fitsBroadcast(v1alpha1.Test{Name: "t"}, in, nil)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -200,7 +201,7 @@ func TestResetIsValidated(t *testing.T) {
 		t.Error(err)
 	}
 	d, _ := DescribeTest(test)
-	in := plan.Setting{Bed: &v1alpha1.TestBed{}}
+	in := plan.Setting{Bed: objects.TestBed("")}
 	in.Bed.Name = "frr"
 	if errs := d.Fits(test, in, nil); len(errs) != 0 {
 		t.Error(errs)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -102,18 +103,17 @@ func TestTestsOfRoutesAreRefused(t *testing.T) {
 // networks, to which the first sends, and that of the first a shorter prefix for no frames.
 func routedSetting(t *testing.T) plan.Setting {
 	t.Helper()
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: v1alpha1.TestBedSpec{
-		Engine:  v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}},
-		Routing: &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{{Name: "peer", ASN: 65001}}}},
-	}}
-	profile := &v1alpha1.TrafficProfile{ObjectMeta: metav1.ObjectMeta{Name: "peers"}, Spec: v1alpha1.TrafficProfileSpec{
-		FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
-		Routing: &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{
-			{Name: "networks", Sessions: []string{"peer-p2"}, First: "20.0.128.0/24", Count: 8},
-			{Name: "cover", Sessions: []string{"peer-p1"}, First: "20.0.0.0/14", Count: 1, Traffic: new(false)},
-		}},
-	}}
-	b := &v1alpha1.Benchmark{Spec: v1alpha1.BenchmarkSpec{Tests: []v1alpha1.Test{{Name: "one", Throughput: &v1alpha1.ThroughputTest{}}}}}
+	bed := objects.TestBed("lab", objects.Sim(4, "10G"), objects.Sessions(65000, v1alpha1.BGPSession{Name: "peer", ASN: 65001}))
+	profile := objects.TrafficProfile("", "peers",
+		objects.IPv4Pairs(64),
+		objects.ProfileFunc(func(p *v1alpha1.TrafficProfile) {
+			p.Spec.Routing = &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{
+				{Name: "networks", Sessions: []string{"peer-p2"}, First: "20.0.128.0/24", Count: 8},
+				{Name: "cover", Sessions: []string{"peer-p1"}, First: "20.0.0.0/14", Count: 1, Traffic: new(false)},
+			}}
+		}),
+	)
+	b := objects.Benchmark("", "", objects.Tests(v1alpha1.Test{Name: "one", Throughput: &v1alpha1.ThroughputTest{}}))
 	p, err := plan.Build(b, profile, bed)
 	if err != nil {
 		t.Fatal(err)

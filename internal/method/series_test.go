@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -193,7 +194,7 @@ func TestASeriesOfARepeatedTrial(t *testing.T) {
 func TestASeriesNeedsASampler(t *testing.T) {
 	test := sampled(time.Second, 100*time.Millisecond)
 	d, _ := DescribeTest(test)
-	in := plan.Setting{Bed: &v1alpha1.TestBed{}}
+	in := plan.Setting{Bed: objects.TestBed("")}
 	in.Bed.Name, in.Bed.Spec.Engine.Kind = "frr", "plain"
 	want := `soak.samplingInterval: Invalid value: "100ms": the engine plain of test bed frr cannot read counters while a trial runs: leave samplingInterval out, or choose a bed with another engine`
 	if errs := d.Fits(test, in, field.NewPath("soak")); len(errs) != 1 || errs[0].Error() != want {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 const (
@@ -192,7 +193,7 @@ func TestDue(t *testing.T) {
 		return s
 	}
 	failed := func(change ...func(*v1alpha1.Benchmark)) *v1alpha1.Benchmark {
-		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{"a": "b"}}}
+		b := objects.Benchmark("", "b", objects.Labels(map[string]string{"a": "b"}))
 		b.Status.Phase = v1alpha1.PhaseFailed
 		b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionGatesPassed, Status: metav1.ConditionFalse}}
 		for _, c := range change {

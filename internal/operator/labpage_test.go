@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/operator"
 )
 
@@ -195,13 +196,13 @@ func (r *rotation) ignoreWebhooks() {
 // reservation.
 func (r *rotation) makeLab(team string) {
 	r.t.Helper()
-	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: "bed-" + team}}
+	bed := objects.TestBed("bed-" + team)
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "k"}}}
 	bed.Spec.Engine = v1alpha1.Engine{Kind: "sim", Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}}
 	r.Expect(r.admin.Create(r.t.Context(), bed)).To(Succeed())
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for _, name := range []string{team + "-runs", team + "-waits"} {
-		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team-" + team, Name: name}}
+		b := objects.Benchmark("team-"+team, name)
 		b.Spec.TestBedName, b.Spec.TrafficProfileName = bed.Name, "p"
 		b.Spec.Tests = []v1alpha1.Test{{Name: "t", Throughput: &v1alpha1.ThroughputTest{}}}
 		r.Expect(r.admin.Create(r.t.Context(), b)).To(Succeed())

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 	_ "nodrop.dev/nodrop/internal/method" // every method says which streams it sends
 	"nodrop.dev/nodrop/internal/plan"
@@ -25,22 +25,9 @@ type input struct {
 // sent is IPv4 pairs on a bed of four ports in networks kept for benchmarks.
 func sent(changes ...func(*input)) input {
 	in := input{
-		benchmark: v1alpha1.Benchmark{Spec: v1alpha1.BenchmarkSpec{Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}}},
-		profile: v1alpha1.TrafficProfile{
-			ObjectMeta: metav1.ObjectMeta{Name: "p"},
-			Spec: v1alpha1.TrafficProfileSpec{
-				FrameSizes: []int32{256},
-				Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
-				Packet:     v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}},
-			},
-		},
-		bed: v1alpha1.TestBed{
-			ObjectMeta: metav1.ObjectMeta{Name: "bed"},
-			Spec: v1alpha1.TestBedSpec{
-				Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "v", Model: "m"}},
-				Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			},
-		},
+		benchmark: *objects.Benchmark("", "", objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{}))),
+		profile:   *objects.TrafficProfile("", "p", objects.IPv4Pairs(256)),
+		bed:       *objects.TestBed("bed", objects.Physical("v", "m"), objects.Engine(v1alpha1.EngineXDP)),
 	}
 	networks(198, 18)(&in)
 	for _, c := range changes {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 )
 
@@ -28,15 +29,10 @@ func port(i int) v1alpha1.Port {
 }
 
 func bed(name string, change ...func(*v1alpha1.TestBed)) v1alpha1.TestBed {
-	b := v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"device": name}},
-		Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "X1"}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineXDP},
-			Ports:  []v1alpha1.Port{port(1), port(2)},
-			Access: []v1alpha1.AccessGrant{grant()},
-		},
-	}
+	b := *objects.TestBed(name,
+		objects.Labels(map[string]string{"device": name}), objects.Physical("acme", "X1"), objects.Engine(v1alpha1.EngineXDP),
+		objects.Ports(port(1), port(2)), objects.Access(grant()),
+	)
 	for _, c := range change {
 		c(&b)
 	}
@@ -64,16 +60,13 @@ func grant(change ...func(*v1alpha1.AccessGrant)) v1alpha1.AccessGrant {
 func input(change ...func(*Input)) Input {
 	in := Input{
 		Namespace: namespace("team", nil),
-		Benchmark: &v1alpha1.Benchmark{
-			ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "team"},
-			Spec: v1alpha1.BenchmarkSpec{
-				TestBedName: "one", TrafficProfileName: "pairs", ActiveDeadlineSeconds: 86400,
-				Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
-					Search: v1alpha1.SearchBinary, Resolution: "1%", MinLoad: "1%", MaxLoad: "100%",
-					TrialDuration: metav1.Duration{Duration: time.Second}, SearchTrialDuration: metav1.Duration{Duration: time.Second},
-				}}},
-			},
-		},
+		Benchmark: objects.Benchmark("team", "b",
+			objects.BedName("one"), objects.ProfileName("pairs"), objects.Deadline(86400),
+			objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{
+				Search: v1alpha1.SearchBinary, Resolution: "1%", MinLoad: "1%", MaxLoad: "100%",
+				TrialDuration: metav1.Duration{Duration: time.Second}, SearchTrialDuration: metav1.Duration{Duration: time.Second},
+			})),
+		),
 		Profiles: []v1alpha1.TrafficProfile{{
 			ObjectMeta: metav1.ObjectMeta{Name: "pairs", Namespace: "team"},
 			Spec: v1alpha1.TrafficProfileSpec{

@@ -5,21 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // What people say of a device, of themselves and of the benchmark is in every report;
 // what serves machines is not.
 func TestAttributionIsReported(t *testing.T) {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{
-		Name: "b", Namespace: "team",
-		Labels:      map[string]string{"ticket": "LAB-7", "nodrop.dev/lab": "shared"},
-		Annotations: map[string]string{"example.com/rack": "12", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
-	}}
+	b := objects.Benchmark("team", "b",
+		objects.Labels(map[string]string{"ticket": "LAB-7", "nodrop.dev/lab": "shared"}),
+		objects.Annotations(map[string]string{"example.com/rack": "12", "kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+	)
 	b.Spec.Attribution = &v1alpha1.Attribution{Operator: "Ada <ada@example.com>", Customer: "Example Networks"}
-	bed := &v1alpha1.TestBed{}
+	bed := objects.TestBed("")
 	bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "S-48", SerialNumber: "FOC1234X0AB", ConfigurationDigest: "sha256:0a1b"}
 	d := New(Content{Benchmark: b, Bed: bed})
 	if want := map[string]string{"ticket": "LAB-7"}; !reflect.DeepEqual(d.Benchmark.Labels, want) {
@@ -43,7 +41,7 @@ func TestAttributionIsReported(t *testing.T) {
 		}
 	}
 	// No field of the attribution is set.
-	text := New(Content{Benchmark: &v1alpha1.Benchmark{}}).Text()
+	text := New(Content{Benchmark: objects.Benchmark("", "")}).Text()
 	for _, name := range []string{"Operator", "Customer", "Serial", "Labels", "Annotations"} {
 		if strings.Contains(text, name) {
 			t.Errorf("the table has %s", name)

@@ -6,6 +6,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/compare"
 	"nodrop.dev/nodrop/internal/gate"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // curves is a result with latency at several loads of several frame sizes, and
@@ -80,7 +81,7 @@ func variants() *Document {
 // another result and with a history.
 func gated() *Document {
 	d := curves()
-	benchmark := &v1alpha1.Benchmark{Spec: d.Spec}
+	benchmark := objects.Benchmark("", "", objects.BenchmarkSpec(d.Spec))
 	benchmark.Namespace, benchmark.Name = d.Benchmark.Namespace, "gated"
 	tolerance := v1alpha1.Tolerance("2.5%")
 	relative := func(b v1alpha1.GateBaseline) *v1alpha1.RelativeBound {
@@ -106,7 +107,8 @@ func gated() *Document {
 	}
 	benchmark.Status = v1alpha1.BenchmarkStatus{Outcome: v1alpha1.PhasePassed, Message: "all rows were measured", TestBedName: d.TestBed, StartTime: d.StartTime}
 	content := Content{
-		Benchmark: benchmark, Rows: d.Rows, Environment: d.Environment, Profile: &v1alpha1.TrafficProfile{Spec: *d.Profile}, Bed: &v1alpha1.TestBed{Spec: *d.Bed},
+		Benchmark: benchmark, Rows: d.Rows, Environment: d.Environment,
+		Profile: objects.TrafficProfile("", "", objects.ProfileSpec(*d.Profile)), Bed: objects.TestBed("", objects.BedSpec(*d.Bed)),
 		Baselines: map[string]gate.Baseline{
 			"like-before": gate.FromRun(&benchmark.Spec.Gates[2], &benchmark.Spec.Tests[0], run),
 			"as-usual":    history.Baseline(),

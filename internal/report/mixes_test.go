@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 // mixes is a result over two frame sizes and two mixes, one with a long name, in
@@ -107,7 +108,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 
 // The sizes of a result that named none are those of RFC 2544.
 func TestDefaultSizesAreShown(t *testing.T) {
-	content := Content{Benchmark: &v1alpha1.Benchmark{}, Profile: &v1alpha1.TrafficProfile{}}
+	content := Content{Benchmark: objects.Benchmark("", ""), Profile: objects.TrafficProfile("", "")}
 	profile := &content.Profile.Spec
 	if d := New(content); len(d.Profile.FrameSizes) != 7 || profile.FrameSizes != nil {
 		t.Errorf("%v, of %v", d.Profile.FrameSizes, profile.FrameSizes)

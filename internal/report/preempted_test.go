@@ -8,11 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 func TestPreemptedNote(t *testing.T) {
 	at := func(hour int) metav1.Time { return metav1.NewTime(time.Date(2027, 1, 2, hour, 0, 0, 0, time.UTC)) }
-	b := &v1alpha1.Benchmark{}
+	b := objects.Benchmark("", "")
 	b.Status.Preemptions = 2
 	b.Status.Resumption = &v1alpha1.Resumption{TestBedName: "frr", Rows: 3}
 	b.Status.EarlierRuns = []v1alpha1.EarlierRun{

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/report/layout"
 )
 
@@ -41,25 +42,22 @@ func chassis() *Document {
 	}
 	ports[1].Name = "p2"
 	start := metav1.NewTime(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
-	benchmark := &v1alpha1.Benchmark{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "chassis", UID: "8b3f"},
-		Spec: v1alpha1.BenchmarkSpec{
-			TestBedName: "nexus9508", TrafficProfileName: "ipv4-pairs",
-			Tests: []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
-				Search: v1alpha1.SearchBinary, Resolution: "0.1%", MinLoad: "0.1%", MaxLoad: "99.994%",
-				TrialDuration: seconds(60), SearchTrialDuration: seconds(10),
-			}}},
-			SettleTime: seconds(2), RestTime: &metav1.Duration{Duration: 5 * time.Second},
-		},
-		Status: v1alpha1.BenchmarkStatus{
+	benchmark := objects.Benchmark("team-routing", "chassis",
+		objects.UID("8b3f"), objects.BedName("nexus9508"), objects.ProfileName("ipv4-pairs"),
+		objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{
+			Search: v1alpha1.SearchBinary, Resolution: "0.1%", MinLoad: "0.1%", MaxLoad: "99.994%",
+			TrialDuration: seconds(60), SearchTrialDuration: seconds(10),
+		})),
+		objects.Pauses(2*time.Second, 5*time.Second),
+		objects.BenchmarkStatus(v1alpha1.BenchmarkStatus{
 			Phase: v1alpha1.PhasePassed, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,
 			Results: &v1alpha1.ResultSummary{Inputs: []v1alpha1.SnapshotSource{
 				{Kind: v1alpha1.SnapshotTrafficProfile, Name: "ipv4-pairs", UID: "11", Generation: 1, SHA256: strings.Repeat("1", 64)},
 				{Kind: v1alpha1.SnapshotTestBed, Name: "nexus9508", UID: "22", Generation: 7, SHA256: strings.Repeat("2", 64)},
 				{Kind: v1alpha1.SnapshotConfigMap, Name: "nexus9508", UID: "33", SHA256: strings.Repeat("3", 64)},
 			}},
-		},
-	}
+		}),
+	)
 	table := v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "nexus9508", Key: "nexus9508.csv"}}
 	return New(Content{
 		Benchmark: benchmark,
@@ -73,17 +71,16 @@ func chassis() *Document {
 			LatencyType: "FIFO, as the model says", Device: "modelled from nexus9508_rfc2544_ipv4_unicast.csv", Ports: ports, PortCount: 256,
 			Hosts: []v1alpha1.HostEnvironment{{Name: "lab-1", Kernel: "6.18.5", CPU: "Some CPU @ 2.10GHz", CPUs: 2}},
 		},
-		Profile: &v1alpha1.TrafficProfile{Spec: v1alpha1.TrafficProfileSpec{
+		Profile: objects.TrafficProfile("", "", objects.ProfileSpec(v1alpha1.TrafficProfileSpec{
 			FrameSizes: []int32{64, 1518, 9216},
 			Pattern:    v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}},
 			Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}, UDP: &v1alpha1.UDPPacket{
 				SourcePorts: &v1alpha1.PortRange{First: 20001, Count: 8000}, DestinationPorts: &v1alpha1.PortRange{First: 9, Count: 1}}},
-		}},
-		Bed: &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-			Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: table}},
-			Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 256, Speed: "100G"}}},
-			Access: []v1alpha1.AccessGrant{{Names: []string{"team-secret"}}},
-		}},
+		})),
+		Bed: objects.TestBed("",
+			objects.Device(v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: table}}), objects.Sim(256, "100G"),
+			objects.Access(v1alpha1.AccessGrant{Names: []string{"team-secret"}}),
+		),
 		ConfigMaps: map[string]*corev1.ConfigMap{"nexus9508": {
 			Data:       map[string]string{"nexus9508.csv": "size,capacity\n64,69.6875%\n", "a.txt": " two\tlines: #1\n\n"},
 			BinaryData: map[string][]byte{"license.key": {0, 1, 255}},
@@ -138,7 +135,7 @@ func router() *Document {
 }
 
 func aborted() *Document {
-	b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "early"}}
+	b := objects.Benchmark("default", "early")
 	b.Spec.Tests = []v1alpha1.Test{{Name: "latency", Latency: &v1alpha1.LatencyTest{TrialDuration: seconds(3600)}}}
 	b.Status.Phase, b.Status.Message = v1alpha1.PhaseAborted, "spec.abort was set"
 	return New(Content{Benchmark: b})

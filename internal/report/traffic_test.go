@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 )
 
@@ -51,7 +52,7 @@ func TestTraffic(t *testing.T) {
 			}},
 		},
 	} {
-		profile := v1alpha1.TrafficProfile{Spec: spec}
+		profile := *objects.TrafficProfile("", "", objects.ProfileSpec(spec))
 		if err := manifest.Default(&profile); err != nil {
 			t.Fatal(err)
 		}

@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 func TestLacks(t *testing.T) {
-	bed := &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-		Device: v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}},
-		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineTRex},
-		Ports:  []v1alpha1.Port{{Name: "p1", Speed: "10G"}, {Name: "p2", Speed: "10G"}, {Name: "p3", Speed: "100G"}, {Name: "p4", Speed: "100G"}},
-	}}
-	many := &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-		Device: v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}},
-		Engine: v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 64, Speed: "25G"}}},
-	}}
+	bed := objects.TestBed("",
+		objects.Device(v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{}}), objects.Engine(v1alpha1.EngineTRex),
+		objects.Ports(
+			v1alpha1.Port{Name: "p1", Speed: "10G"},
+			v1alpha1.Port{Name: "p2", Speed: "10G"},
+			v1alpha1.Port{Name: "p3", Speed: "100G"},
+			v1alpha1.Port{Name: "p4", Speed: "100G"},
+		),
+	)
+	many := objects.TestBed("", objects.Device(v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}), objects.Sim(64, "25G"))
 	for name, tc := range map[string]struct {
 		bed  *v1alpha1.TestBed
 		r    v1alpha1.TestBedRequirements

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -19,9 +20,9 @@ func at(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.
 
 // bed has interfaces, and is open to namespaces that may hold it for two hours.
 func bed(name string, interfaces []string, namespaces ...string) *v1alpha1.TestBed {
-	b := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name, "kind": "bed"}}}
+	b := objects.TestBed(name, objects.Labels(map[string]string{"name": name, "kind": "bed"}))
 	for _, i := range interfaces {
-		b.Spec.Ports = append(b.Spec.Ports, v1alpha1.Port{Name: i, Node: "n", Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: i}}})
+		b.Spec.Ports = append(b.Spec.Ports, v1alpha1.Port{Name: i, Node: "n", Attachment: objects.HostDevice(i)})
 	}
 	b.Spec.Access = []v1alpha1.AccessGrant{{Names: namespaces, MaxDuration: metav1.Duration{Duration: 2 * time.Hour}}}
 	return b

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/version"
@@ -20,7 +21,7 @@ import (
 func calibrated(out trials.Outcome) Input {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
-		Bed: &v1alpha1.TestBed{}, Outcome: out, Time: at,
+		Bed: objects.TestBed(""), Outcome: out, Time: at,
 		Calibration: &v1alpha1.CalibrationStatus{
 			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
 			FrameSizes: []v1alpha1.CalibratedFrameSize{

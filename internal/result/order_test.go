@@ -3,7 +3,7 @@ package result
 import (
 	"testing"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -25,7 +25,7 @@ func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			row := Row(plan.Plan{}, Input{
-				Bed: &v1alpha1.TestBed{}, Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: trials.Outcome{Trial: tc.trial},
+				Bed: objects.TestBed(""), Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: trials.Outcome{Trial: tc.trial},
 			})
 			for i, got := range []*int64{row.Frames.Duplicate, row.Frames.Reordered, row.Frames.OutOfSequence} {
 				want := tc.want[i]

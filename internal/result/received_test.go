@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -19,7 +20,7 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 		Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1},
 		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}, {Kind: traffic.NoteFallback, Text: "by a packet socket"}},
 	}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
+	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
 	in.Info.Capabilities = traffic.Capabilities{Ordering: true, FrameChecks: true}
 	row := Row(plan.Plan{}, in)
 	for name, got := range map[string]*int64{
@@ -42,7 +43,7 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 // Frames of an earlier trial put a row in doubt, and the reason names the setting.
 func TestStaleFramesNameTheSettleTime(t *testing.T) {
 	trial := &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
+	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
 	validity, reasons := Judge(in)
 	if validity != v1alpha1.ValidityContended || len(reasons) != 1 {
 		t.Fatalf("%s %q, want one reason", validity, reasons)
@@ -70,7 +71,7 @@ func TestRowHasTheCountersOfTheDevice(t *testing.T) {
 		"the search ended for another reason": {trials.Outcome{Trial: trial(0), Failed: trial(0)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: c.outcome}).Message; got != c.want {
+			if got := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: c.outcome}).Message; got != c.want {
 				t.Errorf("message %q, want %q", got, c.want)
 			}
 		})

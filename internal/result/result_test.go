@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -135,7 +136,7 @@ func TestValidity(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := Input{
-				Bed:     &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{Device: tc.device}},
+				Bed:     objects.TestBed("", objects.Device(tc.device)),
 				Info:    traffic.Info{Ports: []traffic.PortInfo{{Name: "p1", Driver: tc.driver}}},
 				Outcome: trials.Outcome{Trial: tc.trial, Limit: tc.limit},
 			}
@@ -155,7 +156,7 @@ func TestValidity(t *testing.T) {
 // What did not happen is graver than anything about the tester.
 func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 	short := &trials.Trial{Intended: 100, Sent: 90, Duration: time.Second}
-	validity, reasons := Judge(Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
+	validity, reasons := Judge(Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
 	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "the device was not reset" {
 		t.Errorf("%s %q", validity, reasons)
 	}
@@ -166,7 +167,7 @@ func TestWhatDidNotHappenIsInvalid(t *testing.T) {
 
 func TestRowWithoutATrial(t *testing.T) {
 	step := plan.Step{Test: v1alpha1.Test{Name: "latency"}, Method: v1alpha1.MethodLatency, Size: plan.Bytes(64), Load: "throughput"}
-	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Step: step, Message: "not measured"}})
+	row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Step: step, Message: "not measured"}})
 	if row.Load != "throughput" || row.Frames.LineRatePPM != 0 || row.Frames.FramesPerSecond != 0 || row.Latency != nil || row.Message != "not measured" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%+v", row)
 	}
@@ -175,7 +176,7 @@ func TestRowWithoutATrial(t *testing.T) {
 // The row's message reports frames that arrived at a wrong port.
 func TestMisdeliveredFramesAreTold(t *testing.T) {
 	trial := &trials.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
-	row := Row(plan.Plan{}, Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{Trial: trial, Message: "so it is"}})
+	row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Message: "so it is"}})
 	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%q, %s", row.Message, row.Validity)
 	}
@@ -185,7 +186,7 @@ func TestMisdeliveredFramesAreTold(t *testing.T) {
 func TestACalibratedBed(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
-		Bed:     &v1alpha1.TestBed{},
+		Bed:     objects.TestBed(""),
 		Outcome: trials.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
 		Calibration: &v1alpha1.CalibrationStatus{
 			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
@@ -209,7 +210,7 @@ func TestACalibratedBed(t *testing.T) {
 // A device that is reset on purpose takes its links down.
 func TestAResetIsNoDisturbance(t *testing.T) {
 	note := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 went down"}
-	in := Input{Bed: &v1alpha1.TestBed{}, Outcome: trials.Outcome{DeviceReset: true, Trial: &trials.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
+	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{DeviceReset: true, Trial: &trials.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
 	if validity, reasons := Judge(in); validity != v1alpha1.ValidityValid || len(reasons) > 0 {
 		t.Errorf("%s %q", validity, reasons)
 	}

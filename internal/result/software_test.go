@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // A row of a virtual device says on which processors it worked.
 func TestSoftwareDeviceHasItsProcessorsInTheReason(t *testing.T) {
-	in := Input{Bed: &v1alpha1.TestBed{}}
+	in := Input{Bed: objects.TestBed("")}
 	in.Bed.Spec.Device.Containerlab = &v1alpha1.ContainerlabDevice{}
 	for want, host := range map[string]traffic.Host{
 		"the device is software on processors 2-3 of the tester's machine: ":                                                                          {TesterCPUs: []int{0, 1}, DeviceCPUs: []int{2, 3}},

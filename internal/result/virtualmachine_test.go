@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -31,10 +32,7 @@ func TestCardsOfVirtualMachines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.port.Name = "p1"
 			got, reasons := Judge(Input{
-				Bed: &v1alpha1.TestBed{Spec: v1alpha1.TestBedSpec{
-					Device: v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}},
-					Ports:  []v1alpha1.Port{{Name: "p1", PassedThrough: tc.passedThrough}},
-				}},
+				Bed:     objects.TestBed("", objects.BackToBack(), objects.Ports(v1alpha1.Port{Name: "p1", PassedThrough: tc.passedThrough})),
 				Info:    traffic.Info{Ports: []traffic.PortInfo{tc.port}},
 				Outcome: trials.Outcome{Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
 			})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/metrics"
@@ -64,10 +65,10 @@ func (f *fakeTarget) identities(t *testing.T) []string {
 
 func newStream(t *testing.T, target Target) *Stream {
 	t.Helper()
-	benchmark := &v1alpha1.Benchmark{}
+	benchmark := objects.Benchmark("", "")
 	benchmark.Name, benchmark.UID = "b", "1"
 	benchmark.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}
-	profile, bed := &v1alpha1.TrafficProfile{}, &v1alpha1.TestBed{}
+	profile, bed := objects.TrafficProfile("", ""), objects.TestBed("")
 	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	bed.Name = "bed"
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/routing"
 )
 
@@ -17,7 +18,7 @@ func labBed() *v1alpha1.TestBed {
 			Attachment: &v1alpha1.Attachment{HostDevice: &v1alpha1.HostDeviceAttachment{Interface: inside}},
 		}
 	}
-	bed := &v1alpha1.TestBed{}
+	bed := objects.TestBed("")
 	bed.Name, bed.Spec.Engine.Kind = "frr", v1alpha1.EngineXDP
 	bed.Spec.Ports = []v1alpha1.Port{port("p1", "nd-p1", "198.18.1.2/24", "198.18.1.1"), port("p2", "nd-p2", "198.18.2.2/24", "198.18.2.1")}
 	bed.Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/routing"
 )
 
@@ -185,19 +184,16 @@ func TestRenderRefusesWhatADeviceCannot(t *testing.T) {
 
 func TestConfigurationOfABed(t *testing.T) {
 	t.Parallel()
-	bed := &v1alpha1.TestBed{
-		ObjectMeta: metav1.ObjectMeta{Name: "bed"},
-		Spec: v1alpha1.TestBedSpec{
-			Ports: []v1alpha1.Port{
-				{Name: "p1", Speed: "10G", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"198.18.1.1"}, VLAN: &v1alpha1.VLANTag{ID: 7}},
-				{Name: "p2", Speed: "1G", Addresses: []string{"198.18.2.2/24"}, Gateways: []string{"198.18.2.1"}},
-			},
-			Routing: &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{
-				{Name: "p1", Port: "p1", ASN: 65001, DeviceAddress: "198.18.1.9", PasswordSecretRef: &v1alpha1.SecretKeyReference{Name: "bgp", Key: "p1"}},
-				{Name: "p2", Port: "p2", ASN: 65002, Count: 2},
-			}}},
-		},
-	}
+	bed := objects.TestBed("bed",
+		objects.Ports(
+			v1alpha1.Port{Name: "p1", Speed: "10G", Addresses: []string{"198.18.1.2/24"}, Gateways: []string{"198.18.1.1"}, VLAN: &v1alpha1.VLANTag{ID: 7}},
+			objects.Port("p2", "198.18.2.2/24", "198.18.2.1"),
+		),
+		objects.Sessions(65000,
+			v1alpha1.BGPSession{Name: "p1", Port: "p1", ASN: 65001, DeviceAddress: "198.18.1.9", PasswordSecretRef: &v1alpha1.SecretKeyReference{Name: "bgp", Key: "p1"}},
+			v1alpha1.BGPSession{Name: "p2", Port: "p2", ASN: 65002, Count: 2},
+		),
+	)
 	c, errs := ForBed(bed, Junos, map[string]string{"p2": "ge-1/0/3"})
 	if len(errs) > 0 {
 		t.Fatal(errs)

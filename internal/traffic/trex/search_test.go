@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/manifest"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
@@ -38,7 +39,7 @@ var backToBack = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
 
 // bed with the ports of a server in software.
 func (s search) bed() *v1alpha1.TestBed {
-	bed := &v1alpha1.TestBed{}
+	bed := objects.TestBed("")
 	bed.Name = "bench"
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineTRex, TRex: &v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}}
 	bed.Spec.Device = s.device

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/result"
@@ -28,7 +29,7 @@ func (b *bed) row(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow, busy b
 		if err != nil {
 			b.Fatal(err)
 		}
-		row = result.Row(plan.Plan{}, result.Input{Bed: &v1alpha1.TestBed{}, Info: info, Outcome: out})
+		row = result.Row(plan.Plan{}, result.Input{Bed: objects.TestBed(""), Info: info, Outcome: out})
 		busy = slices.ContainsFunc(row.ValidityReasons, func(why string) bool {
 			return strings.Contains(why, "other processes used") || strings.Contains(why, "behind its schedule")
 		})

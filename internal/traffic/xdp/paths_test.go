@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/method"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
@@ -139,7 +140,7 @@ func (d *device) whole(e *Engine, test v1alpha1.Test) (row v1alpha1.ResultRow) {
 		if err != nil {
 			d.Fatal(err)
 		}
-		row = result.Row(plan.Plan{}, result.Input{Bed: &v1alpha1.TestBed{}, Info: info, Outcome: out})
+		row = result.Row(plan.Plan{}, result.Input{Bed: objects.TestBed(""), Info: info, Outcome: out})
 		if row.Frames == nil {
 			d.Fatalf("no frames: %s", row.Message)
 		}
