@@ -70,7 +70,7 @@ func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorLi
 func addressLearning(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.AddressLearning
 	count, testRate := int64(t.Addresses), int64(t.TestRate)
-	for _, row := range tester.Rows {
+	for _, row := range tester.Results.Rows {
 		if c := row.AddressCaching; c != nil && c.ExceededAt > 0 && c.Addresses < count && int(row.FrameSize) == step.Size.Bytes {
 			return trials.Outcome{Message: fmt.Sprintf("not measured: test %s found that the device holds %d addresses, and %d would be flooded at any rate: lower addresses", row.Test, c.Addresses, count)}, nil
 		}

@@ -72,7 +72,7 @@ var burstColumn = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BackTo
 // rate has no longest burst: it is not searched where the throughput is known to
 // be line rate, and searched once where the greatest burst passes.
 func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	throughput, known := tester.ThroughputBefore(step)
+	throughput, known := tester.Results.ThroughputBefore(step)
 	if known && throughput == v1alpha1.PPM {
 		return trials.Outcome{Message: fmt.Sprintf("not measured: the throughput at %s is line rate, so that no burst fills the buffer", step.Size.InWords())}, nil
 	}

@@ -139,7 +139,7 @@ func broadcastOne(ctx context.Context, tester *trials.Tester, step plan.Step, s 
 	if err != nil {
 		return err
 	}
-	if l := t.Latency(); l.Count > 0 {
+	if l := t.Counters.Latency(); l.Count > 0 {
 		least, mean, most := int64(l.MinNs), l.Average(), int64(l.MaxNs)
 		summary.LatencyMinNs, summary.LatencyAvgNs, summary.LatencyMaxNs = &least, &mean, &most
 	}

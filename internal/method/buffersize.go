@@ -100,7 +100,7 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		case longest == most:
 			out.Message = fmt.Sprintf("%s frames beyond line rate passed, and more were not tried: the buffer of %s holds at least that, or the device's port is faster than %s", traffic.Grouped(longest), tester.Plan.Ports[1].Name, tester.Plan.Ports[1].Speed)
 		}
-		if throughput, known := tester.ThroughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
+		if throughput, known := tester.Results.ThroughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
 			out.Message = fmt.Sprintf("the throughput is %s of line rate, so that frames at line rate fill the buffer too: it holds more than that", trials.Percent(throughput))
 		}
 		out.Fill = func(row *v1alpha1.ResultRow) { row.BufferSize = &summary }

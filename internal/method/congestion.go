@@ -97,12 +97,12 @@ type portCount struct {
 // countPort sums up a receiving port.
 func countPort(t *trials.Trial, port int) portCount {
 	var c portCount
-	for _, s := range t.Streams {
+	for _, s := range t.Counters.Streams {
 		for _, rx := range s.Rx {
 			if rx != port {
 				continue
 			}
-			sent, got := t.Measurement.Tx[s.ID].Sent, t.At(s, port)
+			sent, got := t.Counters.Measurement.Tx[s.ID].Sent, t.Counters.At(s, port)
 			c.expected, c.received, c.lost = c.expected+sent, c.received+got.Received, c.lost+sent-min(sent, got.Received)
 			c.latency.Add(got.Latency)
 		}
@@ -123,10 +123,12 @@ func (c portCount) delay() *int64 {
 
 // wasCongested reports whether a port of the device was congested: it lost frames, or the
 // device held the senders back.
-func wasCongested(t *trials.Trial) bool { return t.HeldBack() || countPort(t, congestedPort).lost > 0 }
+func wasCongested(t *trials.Trial) bool {
+	return t.Notes.HeldBack() || countPort(t, congestedPort).lost > 0
+}
 
 // noCongestion explains a trial in which nothing was congested.
 func noCongestion(t *trials.Trial) string {
-	port := t.Ports[congestedPort]
+	port := t.Counters.Ports[congestedPort]
 	return fmt.Sprintf("nothing was congested: %s was sent %s of its line rate, lost nothing, and no sender was held back; check that the device's port runs at %s", port.Name, trials.Percent(t.LoadPPM*3/2), port.Speed)
 }

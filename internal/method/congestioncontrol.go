@@ -74,7 +74,7 @@ func congestionControl(ctx context.Context, tester *trials.Tester, step plan.Ste
 		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.PerSecond(int64(free.received)),
 		CongestedLossPPM: full.lossPPM(), CongestedFramesPerSecond: t.PerSecond(int64(full.received)),
 	}
-	held, short := t.HeldBack(), t.Unsent() && !t.HeldBack()
+	held, short := t.Notes.HeldBack(), t.Unsent() && !t.Notes.HeldBack()
 	if wasCongested(t) {
 		blocking := free.lost > 0
 		summary.HeadOfLineBlocking = &blocking
@@ -90,7 +90,7 @@ func congestionControl(ctx context.Context, tester *trials.Tester, step plan.Ste
 	case !wasCongested(t):
 		out.Message = noCongestion(t)
 	default:
-		out.Message = t.HeldBackText()
+		out.Message = t.Notes.HeldBackText()
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.CongestionControl = &summary }
 	return out, nil

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
@@ -127,7 +126,7 @@ func TestAnEndComesBeforeTheDeadline(t *testing.T) {
 func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
 	p := testPlan(t)
 	tester := open(t, simulate(t, header+"\n64,100,1,2,3\n", p, sim.WithPace(0.1)), p, nil)
-	err := tester.Within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
+	err := tester.Generator.Within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
 		end, _ := ctx.Deadline()
 		if left := time.Until(end); left <= 10*time.Minute || left > 11*time.Minute {
 			t.Errorf("%s, want 10 minutes and a little", left)
@@ -136,29 +135,5 @@ func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func TestSendingTime(t *testing.T) {
-	rate, err := traffic.RateOf(frame.Rate(1_000_000_000, 64, 1_000_000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
-		trial traffic.Trial
-		want  time.Duration
-	}{
-		"by duration": {traffic.Trial{Duration: 10 * time.Second, Loads: map[uint16]traffic.Load{0: {Rate: rate, Frames: 1}}}, 10*time.Second + 100*time.Millisecond},
-		// 1,488,095 frames are a second at line rate, and 14 s at 100,000 frames/s.
-		"by frames":         {traffic.Trial{Loads: map[uint16]traffic.Load{0: {Rate: rate, Frames: 1_488_095}, 1: {Rate: rate, Frames: 1}}}, 15 * time.Second},
-		"later":             {traffic.Trial{Loads: map[uint16]traffic.Load{0: {Rate: rate, Frames: 1, Delay: time.Hour}}}, time.Hour},
-		"as fast as it can": {traffic.Trial{Loads: map[uint16]traffic.Load{0: {Max: true, Frames: 400_000}}}, 4 * time.Second},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := trials.SendingTime(tc.trial); got < tc.want-time.Microsecond || got > tc.want+time.Microsecond {
-				t.Errorf("%s, want %s", got, tc.want)
-			}
-		})
 	}
 }

@@ -26,7 +26,7 @@ func TestEventsRunSideBySide(t *testing.T) {
 	note := func(kind trials.EventKind, at, takes time.Duration) trials.Action {
 		return trials.Timed(kind, at, func(ctx context.Context) (traffic.Moments, error) {
 			order = append(order, kind)
-			return traffic.Moments{"p1": uint64(at)}, tester.Sleep(ctx, takes)
+			return traffic.Moments{"p1": uint64(at)}, tester.Generator.Sleep(ctx, takes)
 		})
 	}
 	trial, err := tester.Trial(t.Context(), step, 500_000, 10*time.Second, search.Bracket{},
@@ -64,7 +64,9 @@ func TestEventsEndWithTheirTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial, err := tester.Trial(t.Context(), step, 500_000, time.Second, search.Bracket{},
-		trials.Timed(trials.EventReset, 500*time.Millisecond, func(ctx context.Context) (traffic.Moments, error) { return nil, tester.Sleep(ctx, time.Minute) }))
+		trials.Timed(trials.EventReset, 500*time.Millisecond, func(ctx context.Context) (traffic.Moments, error) {
+			return nil, tester.Generator.Sleep(ctx, time.Minute)
+		}))
 	if err != nil || trial.Stamps[0].Ended != time.Minute+500*time.Millisecond {
 		t.Errorf("%+v, %v", trial, err)
 	}
@@ -102,7 +104,7 @@ func TestAnEventThatHangs(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		_, _, err := tester.Run(t.Context(), traffic.Trial{Duration: time.Second}, 0, trials.Timed(trials.EventReset, time.Second, func(ctx context.Context) (traffic.Moments, error) {
+		_, _, err := tester.Generator.Run(t.Context(), traffic.Trial{Duration: time.Second}, 0, trials.Timed(trials.EventReset, time.Second, func(ctx context.Context) (traffic.Moments, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}))

@@ -60,7 +60,7 @@ func frameLossLoads(test v1alpha1.Test, at plan.Scale, path *field.Path) field.E
 // short lost nothing of a load that it did not offer, and does not count.
 func frameLoss(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	lossless := 0
-	for _, row := range tester.Before(step) {
+	for _, row := range tester.Results.Before(step) {
 		lossless++
 		if frames := row.Frames.OrZero(); frames.Lost > 0 || frames.Sent == 0 || row.Validity == v1alpha1.ValidityGeneratorBound {
 			lossless = 0

@@ -88,7 +88,7 @@ func groupCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 	}
 	test := step.Test.GroupCapacity
 	s := groupSearch{tester: tester, step: step, ppm: ppm, loads: loads, groups: trials.GroupsOf(tester.Plan.Streams), wait: joinTime(test)}
-	for _, row := range tester.Rows {
+	for _, row := range tester.Results.Rows {
 		if row.GroupDelay != nil && row.Method == v1alpha1.MethodGroupJoinDelay && int(row.FrameSize) == step.Size.Bytes {
 			s.wait = max(s.wait, time.Duration(row.GroupDelay.MaxNs))
 		}
@@ -181,16 +181,16 @@ func (s *groupSearch) members(ctx context.Context, n int) error {
 	case n == s.joined:
 		return nil
 	case n > s.joined:
-		_, err = s.tester.Join(ctx, s.groups[s.joined:n])
+		_, err = s.tester.Groups.Join(ctx, s.groups[s.joined:n])
 	default:
-		_, err = s.tester.Leave(ctx, s.groups[n:s.joined])
+		_, err = s.tester.Groups.Leave(ctx, s.groups[n:s.joined])
 	}
 	if err != nil {
 		return err
 	}
 	before := s.joined
 	s.joined = n
-	if err := s.tester.Sleep(ctx, s.wait); err != nil || !s.tester.Plan.RoutesMulticast {
+	if err := s.tester.Generator.Sleep(ctx, s.wait); err != nil || !s.tester.Plan.RoutesMulticast {
 		return err
 	}
 	return s.establish(ctx, min(before, n), n)
@@ -206,7 +206,7 @@ func (s *groupSearch) establish(ctx context.Context, from, to int) error {
 		return nil
 	}
 	err := s.tester.Introduce(ctx, streams)
-	s.tester.Unheard = "" // The search finds it out.
+	s.tester.Learning.Unheard = "" // The search finds it out.
 	return err
 }
 
@@ -217,8 +217,8 @@ func heard(t *trials.Trial, groups []trials.MulticastGroup) (lossy, silent int) 
 		missed, none := false, false
 		for _, s := range g.Streams {
 			for _, port := range s.Rx {
-				n := t.At(s, port).Received
-				missed, none = missed || n < t.Measurement.Tx[s.ID].Sent, none || n == 0
+				n := t.Counters.At(s, port).Received
+				missed, none = missed || n < t.Counters.Measurement.Tx[s.ID].Sent, none || n == 0
 			}
 		}
 		if missed {

@@ -57,7 +57,7 @@ func (g groupDelay) measure(ctx context.Context, tester *trials.Tester, step pla
 					if !reported || !slices.Contains(group.Ports, port) {
 						continue
 					}
-					ns, seen, invalid := g.read(t.Measurement.Tx[s.ID], t.At(s, port), moment)
+					ns, seen, invalid := g.read(t.Counters.Measurement.Tx[s.ID], t.Counters.At(s, port), moment)
 					switch {
 					case invalid != "":
 						if out.Invalid == "" {
@@ -113,10 +113,10 @@ func (g groupDelay) measure(ctx context.Context, tester *trials.Tester, step pla
 func (g groupDelay) trial(ctx context.Context, tester *trials.Tester, step plan.Step, ppm int64, loads map[uint16]traffic.Load) (*trials.Trial, error) {
 	act := trials.Timed(g.kind, g.lead, g.report).After(func(ctx context.Context, again bool) error {
 		if again {
-			if _, err := tester.Leave(ctx, trials.GroupsOf(tester.Plan.Streams)); err != nil {
+			if _, err := tester.Groups.Leave(ctx, trials.GroupsOf(tester.Plan.Streams)); err != nil {
 				return err
 			}
-			if err := tester.Sleep(ctx, tester.Plan.Rest); err != nil {
+			if err := tester.Generator.Sleep(ctx, tester.Plan.Rest); err != nil {
 				return err
 			}
 		}
@@ -129,7 +129,7 @@ func (g groupDelay) trial(ctx context.Context, tester *trials.Tester, step plan.
 		return nil, err
 	}
 	t.Expected, t.Lost = t.Received, 0
-	_, err = tester.Leave(ctx, trials.GroupsOf(tester.Plan.Streams))
+	_, err = tester.Groups.Leave(ctx, trials.GroupsOf(tester.Plan.Streams))
 	return t, err
 }
 

@@ -84,11 +84,11 @@ func groupJoinDelay(ctx context.Context, tester *trials.Tester, step plan.Step) 
 		lead: lead, wait: wait, measured: measured,
 		unseen: fmt.Sprintf("got no frame within %s of joining (raise waitTime, or join fewer groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
-			_, err := tester.Join(ctx, members)
+			_, err := tester.Groups.Join(ctx, members)
 			return err
 		},
 		kind:   trials.EventJoin,
-		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Join(ctx, measured) },
+		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Groups.Join(ctx, measured) },
 		read: func(_ traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {
 			case rx.Received == 0:
@@ -105,7 +105,7 @@ func groupJoinDelay(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	}
 	for _, g := range members {
 		for _, s := range g.Streams {
-			if out.Invalid == "" && out.Trial.At(s, g.Ports[0]).Received == 0 {
+			if out.Invalid == "" && out.Trial.Counters.At(s, g.Ports[0]).Received == 0 {
 				out.Invalid = fmt.Sprintf("group %s did not reach port %s, which had joined before the trial: method B needs a device that forwards the group already", g.Address, tester.Plan.Ports[g.Ports[0]].Name)
 			}
 		}

@@ -54,11 +54,11 @@ func groupLeaveDelay(ctx context.Context, tester *trials.Tester, step plan.Step)
 		lead: lead, wait: wait, measured: groups,
 		unseen: fmt.Sprintf("still got frames %s after leaving (raise waitTime, or see whether the device floods groups)", human.Duration(wait)),
 		before: func(ctx context.Context) error {
-			_, err := tester.Join(ctx, groups)
+			_, err := tester.Groups.Join(ctx, groups)
 			return err
 		},
 		kind:   trials.EventLeave,
-		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Leave(ctx, groups) },
+		report: func(ctx context.Context) (traffic.Moments, error) { return tester.Groups.Leave(ctx, groups) },
 		read: func(tx traffic.TxCount, rx traffic.RxCount, moment uint64) (int64, bool, string) {
 			switch {
 			case rx.Received == 0 || rx.FirstNs >= moment:

@@ -280,26 +280,3 @@ func TestMulticastIsNeeded(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-func TestMembershipsAreRanges(t *testing.T) {
-	p := fanOut(t, 3)
-	p.Streams[2].Headers.DstIP = netip.MustParseAddr("225.1.2.1")
-	p.Streams[1].Rx = []int{1}
-	tester := &trials.Tester{Setup: trials.Setup{Plan: p}}
-	want := []traffic.Membership{
-		{Port: "p2", Group: netip.MustParseAddr("225.1.1.1"), Count: 2}, {Port: "p2", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
-		{Port: "p3", Group: netip.MustParseAddr("225.1.1.1"), Count: 1}, {Port: "p3", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
-		{Port: "p4", Group: netip.MustParseAddr("225.1.1.1"), Count: 1}, {Port: "p4", Group: netip.MustParseAddr("225.1.2.1"), Count: 1},
-	}
-	if got := tester.Memberships(trials.GroupsOf(p.Streams)); !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
-	for m, want := range map[traffic.Membership]string{
-		{Group: netip.MustParseAddr("225.1.1.255"), Count: 1}: "225.1.2.0", {Group: netip.MustParseAddr("225.1.1.1"), Count: 65536}: "225.2.1.1",
-		{Group: netip.MustParseAddr("ff1e::1"), Count: 65535}: "ff1e::1:0",
-	} {
-		if got := m.End().String(); got != want {
-			t.Errorf("after %+v comes %s, want %s", m, got, want)
-		}
-	}
-}

@@ -93,7 +93,7 @@ func headOfLine(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	default:
 		blocking := summary.UncongestedLossPPM > summary.AloneLossPPM
 		summary.Blocking = &blocking
-		out.Message = t.HeldBackText()
+		out.Message = t.Notes.HeldBackText()
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.HeadOfLineBlocking = &summary }
 	return out, nil

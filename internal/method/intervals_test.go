@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -20,7 +21,7 @@ func watchedSoak(t *testing.T, fail func(int) error) (trials.Outcome, []trials.I
 	test.Soak.SamplingInterval = nil
 	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	r := &resetAt{Engine: e, fail: fail}
-	tester.Generator, tester.Sampler = r, r
+	tester.Generator.Generator, tester.Generator.Sampler = r, r
 	var all []trials.Interval
 	trials.WithIntervals(100*time.Millisecond, traffic.Capabilities{Gaps: true}, func(i trials.Interval) { all = append(all, i) })(tester)
 	return mustRun(t, tester, step), all
@@ -103,7 +104,7 @@ func TestIntervalsOfADevice(t *testing.T) {
 	test.Soak.SamplingInterval = nil
 	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	d := &countingDevice{Engine: e}
-	tester.Generator, tester.Sampler, tester.Router = d, d, d
+	tester.Generator.Generator, tester.Generator.Sampler, tester.Device.Router = d, d, d
 	var all []trials.DeviceInterval
 	trials.WithIntervals(100*time.Millisecond, traffic.Capabilities{}, func(i trials.Interval) { all = append(all, i.Device) })(tester)
 	mustRun(t, tester, step)
@@ -153,12 +154,12 @@ func (w *waitingClock) Now() time.Time { return w.now }
 func TestRoutesAreCountedRarely(t *testing.T) {
 	t.Parallel()
 	s := &slowCount{clock: &waitingClock{now: time.Unix(0, 0)}}
-	tester := &trials.Tester{Session: &trials.Session{Generator: s, Watched: &trials.Watched{}}}
-	tester.Router = s
+	tester := trials.NewTester(s, plan.Plan{}, nil, nil)
+	tester.Device.Router = s
 	known := 0
 	for range 100 { // intervals of 100 ms
 		var d trials.DeviceInterval
-		if tester.Look(&d); d.Routes != nil {
+		if tester.Device.Look(&d); d.Routes != nil {
 			known++
 		}
 		s.clock.now = s.clock.now.Add(100 * time.Millisecond)

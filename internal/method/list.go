@@ -135,4 +135,6 @@ func Run(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Out
 
 // Done adds a finished row, measured now or before the run was resumed, for steps that
 // build on it.
-func Done(tester *trials.Tester, row v1alpha1.ResultRow) { tester.Keep(row, IsThroughput(&row)) }
+func Done(tester *trials.Tester, row v1alpha1.ResultRow) {
+	tester.Results.Keep(row, IsThroughput(&row))
+}

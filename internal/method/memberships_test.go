@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/method/trials"
@@ -106,6 +107,20 @@ func TestUnicastJoinsNothing(t *testing.T) {
 	}
 }
 
+// unicastTrial is a trial with one stream in each direction, and no group.
+func unicastTrial() *trials.Trial {
+	p := plan.Plan{
+		Ports:   []plan.Port{{Name: "p1"}, {Name: "p2"}},
+		Streams: []plan.Stream{{ID: 0, Tx: 0, Rx: []int{1}, Part: 1}, {ID: 1, Tx: 1, Rx: []int{0}, Part: 1}},
+	}
+	sent := traffic.TxCount{Intended: 100, Sent: 1}
+	return trials.NewTrial(p, plan.Bytes(64), 1, 1, traffic.Measurement{
+		Tx:     map[uint16]traffic.TxCount{0: sent, 1: sent},
+		Rx:     map[traffic.RxKey]traffic.RxCount{{Stream: 0, Port: "p2"}: {Received: 1}, {Stream: 1, Port: "p1"}: {Received: 1}},
+		TxTime: time.Second,
+	})
+}
+
 // Both classes of a mixed pattern are summed for themselves, multicast at each of its
 // receivers, also when the trial was condensed. With one class there is none.
 func TestClasses(t *testing.T) {
@@ -122,15 +137,15 @@ func TestClasses(t *testing.T) {
 		Unicast:   v1alpha1.ClassSummary{Sent: 100, Received: 99, Lost: 1, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 50},
 	}
 	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
-	if got := trial.Classes(); got == nil || *got != want {
+	if got := trial.Counters.Classes(); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	trial.Condense()
-	if got := trial.Classes(); got == nil || *got != want {
+	trial.Counters.Condense()
+	if got := trial.Counters.Classes(); got == nil || *got != want {
 		t.Errorf("condensed: %+v", got)
 	}
 	p.Streams = p.Streams[1:]
-	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Classes(); got != nil {
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Counters.Classes(); got != nil {
 		t.Errorf("unicast alone: %+v", got)
 	}
 }
@@ -154,14 +169,14 @@ func TestMulticastLatency(t *testing.T) {
 	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	// Groups are the streams 0 and 2: of a port 0 + 100 and 2 + 100 ns above its base.
 	want := []v1alpha1.PortLatency{{Port: "p2", MinNs: 1000, AvgNs: 1051, MaxNs: 1100}, {Port: "p3", MinNs: 2000, AvgNs: 2051, MaxNs: 2100}}
-	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
+	if got := trial.Counters.MulticastLatency(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	trial.Condense()
-	if got := trial.MulticastLatency(); !slices.Equal(got, want) {
+	trial.Counters.Condense()
+	if got := trial.Counters.MulticastLatency(); !slices.Equal(got, want) {
 		t.Errorf("condensed: %+v", got)
 	}
-	if got := trials.NewTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).MulticastLatency(); got != nil {
+	if got := unicastTrial().Counters.MulticastLatency(); got != nil {
 		t.Errorf("unicast: %+v", got)
 	}
 }
@@ -176,7 +191,7 @@ func TestMulticastSummary(t *testing.T) {
 	}
 	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	want := v1alpha1.MulticastSummary{Groups: 2, Receivers: 2, MinFrames: 190, MaxFrames: 200, MinFramesPerSecond: 95, MaxFramesPerSecond: 100}
-	if got := trial.Multicast(); got == nil || *got != want {
+	if got := trial.Counters.Multicast(); got == nil || *got != want {
 		t.Errorf("summary %+v, want %+v", got, want)
 	}
 	if trial.Expected != 400 || trial.Received != 390 || trial.Lost != 10 {
@@ -185,26 +200,20 @@ func TestMulticastSummary(t *testing.T) {
 	// Two streams to one group are one group.
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP
 	one := v1alpha1.MulticastSummary{Groups: 1, Receivers: 2, MinFrames: 390, MaxFrames: 390, MinFramesPerSecond: 195, MaxFramesPerSecond: 195}
-	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Multicast(); *got != one {
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Counters.Multicast(); *got != one {
 		t.Errorf("summary %+v, want %+v", got, one)
 	}
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP.Next()
-	before := trial.Latency()
-	trial.Condense()
-	if got := trial.Multicast(); trial.Measurement.Rx != nil || *got != want {
+	before := trial.Counters.Latency()
+	trial.Counters.Condense()
+	if got := trial.Counters.Multicast(); trial.Counters.Measurement.Rx != nil || *got != want {
 		t.Errorf("condensed: %+v", got)
 	}
-	if after := trial.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {
+	if after := trial.Counters.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {
 		t.Errorf("condensed: %+v", after)
 	}
-	if got := trials.NewTrial(twoWay(), plan.Bytes(64), 1, 1, measurement(1, 1, 1, 1)).Multicast(); got != nil {
+	if got := unicastTrial().Counters.Multicast(); got != nil {
 		t.Errorf("unicast: %+v", got)
-	}
-}
-
-func TestHostsOfHardwareAddresses(t *testing.T) {
-	if n := trials.HostsOf(plan.Stream{Headers: traffic.Headers{SrcMACCount: 7, DstMACCount: 9}}); n != 9 {
-		t.Errorf("%d frames show all addresses, want 9", n)
 	}
 }
 

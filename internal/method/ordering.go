@@ -108,7 +108,7 @@ func ordering(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 		return out, err
 	}
 	var sum v1alpha1.OrderingSummary
-	for _, row := range tester.Before(step) {
+	for _, row := range tester.Results.Before(step) {
 		if row.Ordering != nil {
 			sum = *row.Ordering
 		}

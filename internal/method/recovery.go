@@ -52,7 +52,7 @@ func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 // where the last gap is in the stream that goes on says when the last frame was
 // lost. The trial with the longest recovery makes the row.
 func recovery(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	throughput, known := tester.ThroughputBefore(step)
+	throughput, known := tester.Results.ThroughputBefore(step)
 	if !known {
 		return trials.Outcome{}, fmt.Errorf("test %s has no result for %s from which an overload could be made", step.Source, step.Size.InWords())
 	}
@@ -154,7 +154,7 @@ func lastLoss(t *trials.Trial, s plan.Stream, r traffic.Rate) time.Duration {
 
 // lastLossAt is lastLoss at one of the receivers.
 func lastLossAt(t *trials.Trial, s plan.Stream, port int, r traffic.Rate) time.Duration {
-	tx, rx := t.Measurement.Tx[s.ID], t.At(s, port)
+	tx, rx := t.Counters.Measurement.Tx[s.ID], t.Counters.At(s, port)
 	number := rx.GapEnd
 	switch {
 	case rx.Received >= tx.Sent:

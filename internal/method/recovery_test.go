@@ -58,11 +58,10 @@ func TestWhenTheLastFrameWasLost(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			trial := &trials.Trial{
-				Measurement: traffic.Measurement{
+				Counters: trials.Counters{Measurement: traffic.Measurement{
 					Tx: map[uint16]traffic.TxCount{0: {Sent: 1000}},
 					Rx: map[traffic.RxKey]traffic.RxCount{{Stream: 0, Port: "p2"}: tc.rx},
-				},
-				Ports: []plan.Port{{Name: "p1"}, {Name: "p2"}},
+				}, Ports: []plan.Port{{Name: "p1"}, {Name: "p2"}}},
 			}
 			if got := lastLoss(trial, plan.Stream{Tx: 0, Rx: []int{1}}, traffic.Rate{Frames: 1, PerNanos: 1}); int64(got) != tc.want {
 				t.Errorf("%d ns, want %d", got, tc.want)

@@ -11,7 +11,7 @@ import (
 // The gaps of all streams count together. If an engine counts no gaps, the row has none
 // instead of zeros.
 func TestReorderingGaps(t *testing.T) {
-	trial := &trials.Trial{Received: 1000, Reordered: 10}
+	trial := &trials.Trial{Counts: trials.Counts{Received: 1000, Reordered: 10}}
 	if s := reordering(trial); s == nil || s.Gaps != nil {
 		t.Fatalf("%+v, want no gaps", s)
 	}

@@ -119,7 +119,7 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 	}
 	test := step.Test.Reset
 	trigger, kind, off := test.Trigger, test.Kind, powerOff(test)
-	if trigger == v1alpha1.ResetByDevice && tester.Device == nil {
+	if trigger == v1alpha1.ResetByDevice && tester.Device.Resetter == nil {
 		return trials.Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
 	byTime := test.Method == v1alpha1.ResetByTimestamp
@@ -190,7 +190,7 @@ func resetting(l *trials.Tester, event trials.Event, trigger v1alpha1.ResetTrigg
 			l.Observe(event)
 			return nil, nil
 		}
-		if err := l.Device.Reset(ctx); err != nil {
+		if err := l.Device.Resetter.Reset(ctx); err != nil {
 			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
 		return nil, nil

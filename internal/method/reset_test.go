@@ -164,7 +164,7 @@ func TestResetFromOutside(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	tester.Device = nil
+	tester.Device.Resetter = nil
 	r := rowOf(tester.Plan, mustRun(t, tester, step)).Reset
 	if asked != 3 || r == nil || r.Trigger != v1alpha1.ResetExternal || r.MaxNs < 6_999_999_000 || r.MaxNs > 7_000_001_000 {
 		t.Errorf("asked %d times: %+v", asked, r)
@@ -183,7 +183,7 @@ func TestADeviceThatCannotBeReset(t *testing.T) {
 	if _, err := Run(t.Context(), tester, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "resetting the device: no such command") {
 		t.Error(err)
 	}
-	tester.Device = nil
+	tester.Device.Resetter = nil
 	if _, err := Run(t.Context(), tester, step); err == nil || !strings.Contains(err.Error(), "set trigger to External") {
 		t.Error(err)
 	}

@@ -62,11 +62,11 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 			return one, err
 		}
 		t := one.Trial
-		t.Condense()
+		t.Counters.Condense()
 		if t.Lost > 0 {
 			lossy++
 		}
-		l := t.Latency()
+		l := t.Counters.Latency()
 		if l.Count == 0 {
 			return one, nil // Nothing came back: the message says so.
 		}

@@ -55,7 +55,7 @@ func TestInformedLearnsFromTheFrameSizesBefore(t *testing.T) {
 		if (s.Start == "") != (starts[i] == "") {
 			t.Errorf("%s: began at %q, want %q", step.Name(), s.Start, starts[i])
 		}
-		tester.SetThroughput("throughput", step.Size, out.LoadPPM)
+		tester.Results.SetThroughput("throughput", step.Size, out.LoadPPM)
 	}
 }
 
@@ -64,10 +64,10 @@ func TestInformedIsTheSameWhenResumed(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64, 128)
 	tester := open(t, simulate(t, limited, p), p, nil)
 	first := mustRun(t, tester, p.Steps[0])
-	tester.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
+	tester.Results.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
 	whole := mustRun(t, tester, p.Steps[1])
 	resumed := open(t, simulate(t, limited, p), p, nil)
-	resumed.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
+	resumed.Results.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
 	again := mustRun(t, resumed, p.Steps[1])
 	if again.LoadPPM != whole.LoadPPM || again.Trials != whole.Trials || *again.Search != *whole.Search {
 		t.Errorf("resumed: %+v %+v, want %+v %+v", again, again.Search, whole, whole.Search)
@@ -79,7 +79,7 @@ func TestInformedTakesHintsFromOutside(t *testing.T) {
 	plain := mustRun(t, open(t, simulate(t, limited, p), p, nil), p.Steps[0])
 	for source, bits := range map[string]int64{"right": 8_000_000_000, "wrong": 100_000_000} {
 		tester := open(t, simulate(t, limited, p), p, nil)
-		tester.AddHints(search.Hint{BitsPerSecond: big.NewRat(bits, 1), Source: source})
+		tester.Results.AddHints(search.Hint{BitsPerSecond: big.NewRat(bits, 1), Source: source})
 		out := mustRun(t, tester, p.Steps[0])
 		if out.LoadPPM > 800_000 || out.LoadPPM < 799_000 || out.Search.Start != source {
 			t.Errorf("%s: %+v %+v", source, out, out.Search)

@@ -59,7 +59,7 @@ func soaked(t *testing.T, test v1alpha1.Test, fail func(int) error) (trials.Outc
 	t.Helper()
 	tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 	r := &resetAt{Engine: e, fail: fail}
-	tester.Generator, tester.Sampler = r, r
+	tester.Generator.Generator, tester.Generator.Sampler = r, r
 	out := mustRun(t, tester, step)
 	return out, rowOf(tester.Plan, out)
 }
@@ -181,7 +181,7 @@ func TestALostSampleVoidsNoTrial(t *testing.T) {
 func TestASeriesOfARepeatedTrial(t *testing.T) {
 	tester, e, step := labFor(t, sampled(time.Second, 100*time.Millisecond), 0, nil)
 	gen := &forgetful{Generator: e, lost: 2} // the first reading is that of learning
-	tester.Generator = gen
+	tester.Generator.Generator = gen
 	out := mustRun(t, tester, step)
 	s := rowOf(tester.Plan, out).Series
 	if gen.reads != 4 || s == nil || s.Samples != 10 || s.EndMilliseconds(0) != 100 || s.EndMilliseconds(9) != 1000 {
@@ -222,7 +222,7 @@ func TestASeriesEndsWithTheRun(t *testing.T) {
 		}
 		return nil
 	}}
-	tester.Generator, tester.Sampler = r, r
+	tester.Generator.Generator, tester.Generator.Sampler = r, r
 	if _, err := Run(ctx, tester, step); !errors.Is(err, enough) {
 		t.Errorf("error %v, want the cause", err)
 	}

@@ -73,7 +73,7 @@ func soak(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Ou
 	var acts []trials.Action
 	if interval := step.Test.Soak.SamplingInterval; interval != nil {
 		s.Interval = interval.Duration
-		act, err := s.Action(tester, step.TrialDuration)
+		act, err := s.Action(tester.Generator, step.TrialDuration)
 		if err != nil {
 			return trials.Outcome{}, err
 		}

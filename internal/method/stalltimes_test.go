@@ -102,7 +102,7 @@ func TestALongSoakConvictsTheDevice(t *testing.T) {
 			}
 			tester, e, step := labFor(t, test, 400*time.Millisecond, nil)
 			f := &fallingBehind{Engine: e, stalls: tc.stalls, losses: tc.losses, late: 100, lost: tc.lost, silent: tc.silent}
-			tester.Generator, tester.Sampler = f, f
+			tester.Generator.Generator, tester.Generator.Sampler = f, f
 			out := mustRun(t, tester, step)
 			if out.Trial.Lost != tc.lost*uint64(len(tc.losses)) {
 				t.Fatalf("%d frames lost: %s", out.Trial.Lost, out.Message)

@@ -82,7 +82,7 @@ func throughput(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		return m.outcome(result, found, nil), nil
 	}
 	for i, goal := range result.Goals[1:] {
-		tester.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(tester, step, goal))
+		tester.Results.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(tester, step, goal))
 	}
 	return m.outcome(result, result.Goals[0], rowGoal(tester, step, result.Goals[0])), nil
 }
@@ -91,7 +91,7 @@ func throughput(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 // asked for (RFC 9971). The search of the throughput found it already, unless that
 // row was finished by an earlier run: then it is searched alone.
 func partialDropRate(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if out, ok := tester.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.LossRatioPPM}]; ok {
+	if out, ok := tester.Results.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.LossRatioPPM}]; ok {
 		return out, nil
 	}
 	return throughput(ctx, tester, step)
@@ -130,12 +130,12 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		Sending: s.tester.Sent - sending, SaturatedPPM: ppm * t.Saturated / v1alpha1.PPM,
 	}
 	if d >= s.step.TrialDuration || ppm == s.step.Search.MinPPM {
-		t.Condense()
+		t.Counters.Condense()
 		s.kept[s.n] = t
 	}
 	s.n++
 	if v.GeneratorBound && (s.short == nil || ppm <= s.short.LoadPPM) {
-		t.Condense()
+		t.Counters.Condense()
 		s.short = t
 	}
 	if v.Passed {
@@ -145,7 +145,7 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 		}
 		return v, nil
 	}
-	t.Forget()
+	t.Counters.Forget()
 	s.failed[ppm] = append(s.failed[ppm], t)
 	s.bracket.FailedPPM = ppm
 	if ppm <= s.bracket.PassedPPM {
@@ -164,7 +164,7 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	if watch == nil {
 		return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 	}
-	t, err := s.tester.Trial(ctx, s.step, ppm, d, s.bracket, watch.Action(s.tester, d))
+	t, err := s.tester.Trial(ctx, s.step, ppm, d, s.bracket, watch.Action(d))
 	if err != nil || watch.Ended == 0 {
 		return t, err
 	}
@@ -214,11 +214,11 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 		out.Limit = s.short
 	} else if failed := s.failedGoal(found); failed != nil {
 		out.Failed = failed
-		if failed.Disturbed() || failed.Contended() {
+		if failed.Disturbed() || failed.Notes.Contended() {
 			out.Limit = failed
 		}
-		if failed.Unsent() && failed.HeldBack() {
-			out.Message = fmt.Sprintf("the search ended at %s, where %s", trials.Percent(failed.LoadPPM), failed.HeldBackText())
+		if failed.Unsent() && failed.Notes.HeldBack() {
+			out.Message = fmt.Sprintf("the search ended at %s, where %s", trials.Percent(failed.LoadPPM), failed.Notes.HeldBackText())
 		}
 	}
 	if r.Capped {
@@ -264,12 +264,12 @@ func predict(l *trials.Tester, step plan.Step) (ppm int64, source string) {
 		return 0, ""
 	}
 	speed := l.Plan.Ports[l.Plan.Streams[0].Tx].BitsPerSecond
-	hints := slices.Clone(l.Hints)
-	before := slices.SortedFunc(maps.Keys(l.Found), func(a, b trials.Found) int {
+	hints := slices.Clone(l.Results.Hints)
+	before := slices.SortedFunc(maps.Keys(l.Results.Found), func(a, b trials.Found) int {
 		return cmp.Or(cmp.Compare(a.Size.Average(), b.Size.Average()), cmp.Compare(a.Size.Name(), b.Size.Name()), cmp.Compare(a.Test, b.Test))
 	})
 	for _, f := range before {
-		if h, ok := search.Found(speed, f.Size.Average(), l.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
+		if h, ok := search.Found(speed, f.Size.Average(), l.Results.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
 			hints = append(hints, h)
 		}
 	}

@@ -49,7 +49,7 @@ func atRate(load v1alpha1.Load) plan.Step { return plan.AtLoad(load, time.Second
 func TestRowsAtTheCeilingOfTheTester(t *testing.T) {
 	const ceiling = "above what the tester passes by itself, 40% with frames of 64 bytes by the calibration of test bed loops"
 	trial := func(ppm int64, lost uint64) *trials.Trial {
-		return &trials.Trial{LoadPPM: ppm, Intended: 100, Sent: 100, Received: 100 - lost, Lost: lost, Duration: time.Second}
+		return &trials.Trial{Sending: trials.Sending{LoadPPM: ppm, Intended: 100, Sent: 100, Duration: time.Second}, Counts: trials.Counts{Received: 100 - lost, Lost: lost}}
 	}
 	for name, tc := range map[string]struct {
 		size int

@@ -17,10 +17,10 @@ func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
 		trial    *trials.Trial
 		want     []*int64
 	}{
-		"counted":      {true, &trials.Trial{Sent: 9, Received: 9, Duplicate: 1, Reordered: 2, OutOfSequence: 3}, []*int64{new(int64(1)), new(int64(2)), new(int64(3))}},
-		"none":         {true, &trials.Trial{Sent: 9, Received: 9}, []*int64{new(int64), new(int64), new(int64)}},
-		"not counted":  {false, &trials.Trial{Sent: 9, Received: 9}, []*int64{nil, nil, nil}},
-		"some of them": {false, &trials.Trial{Sent: 9, Received: 9, Duplicate: 1}, []*int64{nil, nil, nil}},
+		"counted":      {true, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9, Duplicate: 1, Reordered: 2, OutOfSequence: 3}}, []*int64{new(int64(1)), new(int64(2)), new(int64(3))}},
+		"none":         {true, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9}}, []*int64{new(int64), new(int64), new(int64)}},
+		"not counted":  {false, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9}}, []*int64{nil, nil, nil}},
+		"some of them": {false, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9, Duplicate: 1}}, []*int64{nil, nil, nil}},
 		"no trial":     {true, nil, []*int64{nil, nil, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 // engine checks it.
 func TestRowCountsWhatIsNotReceived(t *testing.T) {
 	trial := &trials.Trial{
-		Intended: 10, Sent: 10, Received: 3, Lost: 7, Late: 1,
-		Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1},
+		Sending: trials.Sending{Intended: 10, Sent: 10},
+		Counts:  trials.Counts{Received: 3, Lost: 7, Late: 1, Damaged: traffic.Damage{Truncated: 2, Corrupted: 3, Fragmented: 1}},
 		Notes:   []traffic.Note{{Kind: traffic.NoteDamaged, Text: "6 frames came back damaged"}, {Kind: traffic.NoteLate, Text: "1 frame was late"}, {Kind: traffic.NoteFallback, Text: "by a packet socket"}},
 	}
 	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Stale: 4, Settle: 2 * time.Second}}
@@ -42,7 +42,7 @@ func TestRowCountsWhatIsNotReceived(t *testing.T) {
 
 // Frames of an earlier trial put a row in doubt, and the reason names the setting.
 func TestStaleFramesNameTheSettleTime(t *testing.T) {
-	trial := &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}
+	trial := &trials.Trial{Sending: trials.Sending{Intended: 1, Sent: 1, Duration: time.Second}, Counts: trials.Counts{Received: 1}}
 	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Stale: 1234, Settle: 2 * time.Second}}
 	validity, reasons := Judge(in)
 	if validity != v1alpha1.ValidityContended || len(reasons) != 1 {
@@ -58,8 +58,11 @@ func TestStaleFramesNameTheSettleTime(t *testing.T) {
 // A row in whose trials frames were lost has what the device's own counters say of them.
 func TestRowHasTheCountersOfTheDevice(t *testing.T) {
 	trial := func(lost uint64) *trials.Trial {
-		return &trials.Trial{LoadPPM: 500_000, Sent: 9000, Received: 9000 - lost, Lost: lost,
-			Notes: []traffic.Note{{Kind: traffic.NoteDeviceDropped, Text: "it dropped 7 frames at p1"}}}
+		return &trials.Trial{
+			Sending: trials.Sending{LoadPPM: 500_000, Sent: 9000},
+			Counts:  trials.Counts{Received: 9000 - lost, Lost: lost},
+			Notes:   []traffic.Note{{Kind: traffic.NoteDeviceDropped, Text: "it dropped 7 frames at p1"}},
+		}
 	}
 	for name, c := range map[string]struct {
 		outcome trials.Outcome

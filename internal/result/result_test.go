@@ -78,9 +78,9 @@ func TestPercentilesAreWithinABucket(t *testing.T) {
 }
 
 func TestValidity(t *testing.T) {
-	short := &trials.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	short := &trials.Trial{Sending: trials.Sending{Intended: 100, Sent: 90, Duration: time.Second}}
 	whole := func(notes ...traffic.Note) *trials.Trial {
-		return &trials.Trial{Intended: 100, Sent: 100, Received: 100, Duration: time.Second, Notes: notes}
+		return &trials.Trial{Sending: trials.Sending{Intended: 100, Sent: 100, Duration: time.Second}, Counts: trials.Counts{Received: 100}, Notes: notes}
 	}
 	foreign := traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used 1.3 of 2 processors"}
 	dropped := traffic.Note{Kind: traffic.NoteReceiver, Text: "p2 dropped 3 frames"}
@@ -126,9 +126,9 @@ func TestValidity(t *testing.T) {
 		"the clock was set":         {simulated, "", whole(stepped), nil, v1alpha1.ValidityContended, []string{"set back by 1s", model}},
 		"the clock was set above":   {simulated, "", whole(), whole(stepped), v1alpha1.ValiditySimulated, []string{model}},
 		"frames at the wrong port":  {simulated, "", whole(flooded), nil, v1alpha1.ValiditySimulated, []string{model}},
-		"too many came back":        {simulated, "", &trials.Trial{Sent: 1, Excess: 2}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
+		"too many came back":        {simulated, "", &trials.Trial{Sending: trials.Sending{Sent: 1}, Counts: trials.Counts{Excess: 2}}, nil, v1alpha1.ValidityGeneratorBound, []string{"2 more frames were received than sent", model}},
 		"another process sent":      {back, "igb", whole(traffic.Note{Kind: traffic.NoteMiscount, Text: "the card sent 900 others"}), nil, v1alpha1.ValidityContended, []string{"the card sent 900 others"}},
-		"a card did not send": {back, "igb", &trials.Trial{Intended: 2, Sent: 1, CardUnsent: 1, Received: 1, Duration: time.Second, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
+		"a card did not send": {back, "igb", &trials.Trial{Sending: trials.Sending{Intended: 2, Sent: 1, CardUnsent: 1, Duration: time.Second}, Counts: trials.Counts{Received: 1}, Notes: []traffic.Note{{Kind: traffic.NoteCardUnsent, Text: "the card did not send 1 frame"}}}, nil,
 			v1alpha1.ValidityGeneratorBound, []string{"the card did not send 1 frame"}},
 		"reordered by its queues": {back, "igb", reordered, nil, v1alpha1.ValidityGeneratorBound, []string{"7 reordered frames came into p2"}},
 		"nothing ran":             {simulated, "", nil, nil, v1alpha1.ValiditySimulated, []string{model}},
@@ -155,7 +155,7 @@ func TestValidity(t *testing.T) {
 
 // What did not happen is graver than anything about the tester.
 func TestWhatDidNotHappenIsInvalid(t *testing.T) {
-	short := &trials.Trial{Intended: 100, Sent: 90, Duration: time.Second}
+	short := &trials.Trial{Sending: trials.Sending{Intended: 100, Sent: 90, Duration: time.Second}}
 	validity, reasons := Judge(Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: short, Limit: short, Invalid: "the device was not reset"}})
 	if validity != v1alpha1.ValidityInvalid || len(reasons) != 2 || reasons[0] != "the device was not reset" {
 		t.Errorf("%s %q", validity, reasons)
@@ -175,7 +175,7 @@ func TestRowWithoutATrial(t *testing.T) {
 
 // The row's message reports frames that arrived at a wrong port.
 func TestMisdeliveredFramesAreTold(t *testing.T) {
-	trial := &trials.Trial{Sent: 1, Received: 1, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
+	trial := &trials.Trial{Sending: trials.Sending{Sent: 1}, Counts: trials.Counts{Received: 1}, Notes: []traffic.Note{{Kind: traffic.NoteMisdelivered, Text: "3 test frames arrived at p3"}}}
 	row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: trial, Message: "so it is"}})
 	if row.Message != "so it is; 3 test frames arrived at p3" || row.Validity != v1alpha1.ValidityValid {
 		t.Errorf("%q, %s", row.Message, row.Validity)
@@ -187,7 +187,7 @@ func TestACalibratedBed(t *testing.T) {
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	in := Input{
 		Bed:     objects.TestBed(""),
-		Outcome: trials.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+		Outcome: trials.Outcome{Step: plan.Step{Size: plan.Bytes(64)}, Trial: &trials.Trial{Sending: trials.Sending{Intended: 1, Sent: 1, Duration: time.Second}, Counts: trials.Counts{Received: 1}}},
 		Calibration: &v1alpha1.CalibrationStatus{
 			TestBedName: "loops", Time: metav1.NewTime(at), Engine: v1alpha1.EngineXDP, NoDropVersion: version.String(),
 			FrameSizes: []v1alpha1.CalibratedFrameSize{{FrameSize: 64}},
@@ -210,7 +210,7 @@ func TestACalibratedBed(t *testing.T) {
 // A device that is reset on purpose takes its links down.
 func TestAResetIsNoDisturbance(t *testing.T) {
 	note := traffic.Note{Kind: traffic.NoteCounter, Text: "the link of port p1 went down"}
-	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{DeviceReset: true, Trial: &trials.Trial{Sent: 1, Notes: []traffic.Note{note}}}}
+	in := Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{DeviceReset: true, Trial: &trials.Trial{Sending: trials.Sending{Sent: 1}, Notes: []traffic.Note{note}}}}
 	if validity, reasons := Judge(in); validity != v1alpha1.ValidityValid || len(reasons) > 0 {
 		t.Errorf("%s %q", validity, reasons)
 	}

@@ -63,9 +63,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 			frames.Stale = new(int64(out.Stale))
 		}
 		frames.TrialMilliseconds = t.Duration.Milliseconds()
-		row.Latency = Summary(t.Latency(), t.Received)
-		row.Multicast, row.Classes, row.MulticastLatency = t.Multicast(), t.Classes(), t.MulticastLatency()
-		row.Flows = t.Flows()
+		row.Latency = Summary(t.Counters.Latency(), t.Received)
+		row.Multicast, row.Classes, row.MulticastLatency = t.Counters.Multicast(), t.Counters.Classes(), t.Counters.MulticastLatency()
+		row.Flows = t.Counters.Flows()
 		setPortLoads(&row, p, out)
 		for _, n := range t.Notes {
 			switch n.Kind {

@@ -94,7 +94,7 @@ func sessionsWereDown(in Input) []string {
 // or a trial offered less than intended.
 func testerWasTheLimit(in Input) []string {
 	t := in.Outcome.Limit
-	if t == nil || !t.Unsent() || t.HeldBack() {
+	if t == nil || !t.Unsent() || t.Notes.HeldBack() {
 		return nil
 	}
 	return []string{t.ShortSending()} // names the worst port; the engine's notes say the same of each

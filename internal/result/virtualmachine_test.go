@@ -34,7 +34,7 @@ func TestCardsOfVirtualMachines(t *testing.T) {
 			got, reasons := Judge(Input{
 				Bed:     objects.TestBed("", objects.BackToBack(), objects.Ports(v1alpha1.Port{Name: "p1", PassedThrough: tc.passedThrough})),
 				Info:    traffic.Info{Ports: []traffic.PortInfo{tc.port}},
-				Outcome: trials.Outcome{Trial: &trials.Trial{Intended: 1, Sent: 1, Received: 1, Duration: time.Second}},
+				Outcome: trials.Outcome{Trial: &trials.Trial{Sending: trials.Sending{Intended: 1, Sent: 1, Duration: time.Second}, Counts: trials.Counts{Received: 1}}},
 			})
 			if all := strings.Join(reasons, "\n"); got != tc.want || (tc.reason == "") != (all == "") || !strings.Contains(all, tc.reason) {
 				t.Errorf("%s %q, want %s with %q", got, reasons, tc.want, tc.reason)

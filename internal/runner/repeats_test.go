@@ -25,9 +25,9 @@ func TestARepeatedTrialSaysSo(t *testing.T) {
 func TestTheOfferedLoadOfAFinishedTrialIsSaid(t *testing.T) {
 	t.Parallel()
 	var p progress
-	e := trials.Event{LoadPPM: 750_000, Duration: time.Second, Finished: &trials.Trial{Intended: 10_000, Sent: 9_500}}
+	e := trials.Event{LoadPPM: 750_000, Duration: time.Second, Finished: &trials.Trial{Sending: trials.Sending{Intended: 10_000, Sent: 9_500}}}
 	p.event(e, time.Time{})
-	e.LoadPPM, e.Finished = 500_000, &trials.Trial{Intended: 10_000, Sent: 9_995}
+	e.LoadPPM, e.Finished = 500_000, &trials.Trial{Sending: trials.Sending{Intended: 10_000, Sent: 9_995}}
 	p.event(e, time.Time{})
 	e.LoadPPM, e.Finished, e.Bracket = 625_000, nil, search.Bracket{PassedPPM: 500_000, FailedPPM: 750_000}
 	if text, want := p.describe(e), "62.5% for 1s (50% passed, 75% (71.25% offered) did not)"; !strings.HasSuffix(text, want) {

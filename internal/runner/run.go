@@ -334,9 +334,9 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	lab := trials.NewTester(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
-		lab.AddHints(h.search())
+		lab.Results.AddHints(h.search())
 	}
-	lab.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
+	lab.Results.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
 	return lab, nil
 }
 

@@ -40,10 +40,10 @@ func NewCaptures(outputFile string, b *v1alpha1.Benchmark) (*Captures, error) {
 func (c *Captures) Keep(row v1alpha1.ResultRow, out trials.Outcome) (*v1alpha1.CaptureFile, error) {
 	var trials []capture.Trial
 	if t := out.Trial; t != nil {
-		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)), Frames: t.Captured()})
+		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)), Frames: t.Counters.Measurement.Captured})
 	}
 	if t := out.Failed; t != nil && t != out.Trial {
-		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)) + " that did not pass", Frames: t.Captured()})
+		trials = append(trials, capture.Trial{Name: "trial at " + string(v1alpha1.FormatPPM(t.LoadPPM)) + " that did not pass", Frames: t.Counters.Measurement.Captured})
 	}
 	var file bytes.Buffer
 	frames, err := capture.Write(&file, trials...)

@@ -81,7 +81,7 @@ type back struct{ sessions, routes time.Duration }
 // bgpRestart restarts the routing software of the device while frames are sent, once in each
 // trial. The trial with the longest outage makes the row.
 func bgpRestart(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if tester.Router == nil {
+	if tester.Device.Router == nil {
 		return trials.Outcome{}, errors.New("the lab cannot restart the BGP of this device: only that of a router which nodrop run starts, and of a simulated device")
 	}
 	ppm, loads, message, err := tester.Loads(step)
@@ -151,7 +151,7 @@ func bgpRestart(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 func restartBGP(ctx context.Context, l *trials.Tester, patience time.Duration) (back, error) {
 	seen, clock, want := back{-1, -1}, l.Generator.Clock(), wanted(l)
 	begin := clock.Now()
-	if err := l.Router.Restart(ctx); err != nil {
+	if err := l.Device.Router.Restart(ctx); err != nil {
 		return seen, err
 	}
 	for {
@@ -180,7 +180,7 @@ func restartBGP(ctx context.Context, l *trials.Tester, patience time.Duration) (
 
 // areEstablished reports whether all sessions are.
 func areEstablished(ctx context.Context, l *trials.Tester) (bool, error) {
-	states, err := l.States(ctx)
+	states, err := l.Routes.States(ctx)
 	for _, s := range states {
 		if !s.Established {
 			return false, err
@@ -194,7 +194,7 @@ func areEstablished(ctx context.Context, l *trials.Tester) (bool, error) {
 func wanted(l *trials.Tester) []routing.Table {
 	want := make([]routing.Table, len(l.Plan.Sessions))
 	for i := range want {
-		want[i] = l.Plan.Advertised(i, func(a int) bool { return l.Announced[a] })
+		want[i] = l.Plan.Advertised(i, func(a int) bool { return l.Routes.Announced[a] })
 	}
 	return want
 }
@@ -202,7 +202,7 @@ func wanted(l *trials.Tester) []routing.Table {
 // relearnt reports whether the device advertises on every session what it should.
 func relearnt(ctx context.Context, l *trials.Tester, want []routing.Table) (bool, error) {
 	for i, s := range l.Plan.Sessions {
-		learnt, err := l.Speaker.Learnt(ctx, s.Name)
+		learnt, err := l.Routes.Speaker.Learnt(ctx, s.Name)
 		var down *routing.DownError
 		if errors.As(err, &down) {
 			return false, nil

@@ -152,7 +152,7 @@ func toSet(streams []plan.Stream, which []int) []plan.Stream {
 // convergence announces and withdraws the routes of a set while frames are sent to them.
 // Before and after nothing is announced. The trial with the longest time makes the row.
 func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	load, message, err := tester.Load(step)
+	load, message, err := tester.Results.Load(step)
 	if err != nil || message != "" {
 		return trials.Outcome{Message: message}, err
 	}
@@ -163,7 +163,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 		sum.Routes += int64(tester.Plan.Announcements[i].Count)
 	}
 	out := trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true}
-	gaps, err := tester.ReportsGaps(ctx)
+	gaps, err := tester.Generator.ReportsGaps(ctx)
 	if err != nil {
 		return trials.Outcome{}, err
 	}
@@ -185,7 +185,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 		}
 		for range step.Trials {
 			s := trials.Sampler{Interval: test.SamplingInterval.Duration, Ports: true}
-			sampling, err := s.Action(l, whole)
+			sampling, err := s.Action(l.Generator, whole)
 			if err != nil {
 				return err
 			}
@@ -200,7 +200,7 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 					if !again {
 						return nil
 					}
-					return l.WithdrawAll(ctx)
+					return l.Routes.WithdrawAll(ctx)
 				}),
 				trials.Timed(trials.EventWithdraw, lead+up, changes(l, which, false)))
 			if err != nil {
@@ -251,9 +251,9 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 func changes(l *trials.Tester, which []int, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
 		if announce {
-			return nil, l.Announce(ctx, which)
+			return nil, l.Routes.Announce(ctx, which)
 		}
-		return nil, l.Withdraw(ctx, which)
+		return nil, l.Routes.Withdraw(ctx, which)
 	}
 }
 
@@ -261,13 +261,13 @@ func changes(l *trials.Tester, which []int, announce bool) func(context.Context)
 // was received; 0 when none was, and where frames are sent as fast as the engine can.
 func lastForwarded(t *trials.Trial, loads map[uint16]traffic.Load) time.Duration {
 	last := time.Duration(0)
-	for _, s := range t.Streams {
+	for _, s := range t.Counters.Streams {
 		load := loads[s.ID]
 		if load.Max || load.Rate.Frames <= 0 {
 			continue
 		}
 		for _, port := range s.Rx {
-			if next := t.At(s, port).Next; next > 0 {
+			if next := t.Counters.At(s, port).Next; next > 0 {
 				last = max(last, load.Delay+trials.SentAt(next-1, load.Rate))
 			}
 		}

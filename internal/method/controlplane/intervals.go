@@ -120,7 +120,7 @@ type latencyCount struct{ latency, frames uint64 }
 
 // flightOf returns the bound for the frames of a trial.
 func flightOf(t *trials.Trial) inFlight {
-	l := t.Latency()
+	l := t.Counters.Latency()
 	f := inFlight{known: l.Count > 0 && l.Count >= t.Received}
 	longer := uint64(0)
 	for bucket, frames := range slices.Backward(l.Buckets) {

@@ -40,13 +40,13 @@ func probe(ctx context.Context, l *trials.Tester, step plan.Step, parts []blockP
 		for since := clock.Now(); ; {
 			var m traffic.Measurement
 			err := o.Persist(ctx, trials.Event{Step: step}, func() (err error) {
-				m, _, err = o.Run(ctx, trial, trials.LearnLook)
+				m, _, err = o.Generator.Run(ctx, trial, trials.LearnLook)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			o.Introduced = true // A later trial does not count frames of this one.
+			o.Learning.Introduced = true // A later trial does not count frames of this one.
 			now := arrivedOf(o, m, step.Size)
 			if now.missing < best.missing {
 				best, since = now, clock.Now()

@@ -182,8 +182,8 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		var down *routing.DownError
 		switch {
 		case errors.As(err, &down):
-			sum.Full, tester.Full = true, true
-			out.Message = fmt.Sprintf("at %s announced routes %v", traffic.Grouped(sum.Announced), down) + tester.RouterEnded(ctx)
+			sum.Full, tester.Device.Full = true, true
+			out.Message = fmt.Sprintf("at %s announced routes %v", traffic.Grouped(sum.Announced), down) + tester.Device.RouterEnded(ctx)
 			return out, nil
 		case err != nil:
 			return trials.Outcome{}, err
@@ -191,9 +191,9 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 			out.Invalid = (&routing.UnlearnedError{Session: witness.Name, Want: want, Got: learnt.Table}).Error()
 			return out, nil
 		case learnt.Table != want:
-			sum.Full, tester.Full = true, true
+			sum.Full, tester.Device.Full = true, true
 			out.Message = fmt.Sprintf("of %s announced routes session %s received %s, and nothing further for %s",
-				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), human.Duration(test.WaitTime.Duration)) + tester.RouterEnded(ctx)
+				traffic.Grouped(sum.Announced), witness.Name, traffic.Grouped(sum.Received), human.Duration(test.WaitTime.Duration)) + tester.Device.RouterEnded(ctx)
 			return out, nil
 		}
 		parts := slices.Clone(b.parts)
@@ -205,9 +205,9 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		case err != nil:
 			return trials.Outcome{}, fmt.Errorf("sending frames to the routes: %w", err)
 		case frames.missing > 0:
-			sum.Full, tester.Full = true, true
+			sum.Full, tester.Device.Full = true, true
 			out.Message = fmt.Sprintf("session %s received all %s announced routes, but of %s frames, one to each route of the last block and of the first, %s did not arrive, and no further for %s: the device advertises routes that it does not forward to",
-				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), human.Duration(test.WaitTime.Duration)) + tester.RouterEnded(ctx)
+				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), human.Duration(test.WaitTime.Duration)) + tester.Device.RouterEnded(ctx)
 			return out, nil
 		}
 		checked += frames.sent
@@ -259,7 +259,7 @@ func announceBlock(ctx context.Context, l *trials.Tester, b routeBlock, witness 
 	var first routing.Sent
 	var learnt routing.Learnt
 	for i, p := range b.parts {
-		sent, err := l.Speaker.Announce(ctx, p.session.Name, []routing.Routes{p.routes})
+		sent, err := l.Routes.Speaker.Announce(ctx, p.session.Name, []routing.Routes{p.routes})
 		if err != nil {
 			return learnt, first, fmt.Errorf("announcing routes: %w", err)
 		}
@@ -271,7 +271,7 @@ func announceBlock(ctx context.Context, l *trials.Tester, b routeBlock, witness 
 	seen, since := uint64(0), clock.Now()
 	for {
 		var err error
-		if learnt, err = l.Speaker.Learnt(ctx, witness); err != nil || learnt.Table == want {
+		if learnt, err = l.Routes.Speaker.Learnt(ctx, witness); err != nil || learnt.Table == want {
 			return learnt, first, err
 		}
 		now := clock.Now()
@@ -299,7 +299,7 @@ type routeMemory struct {
 
 // startMemory reads the memory before the first route; nil where it cannot be read.
 func startMemory(l *trials.Tester) *routeMemory {
-	reader, can := l.Router.(trials.MemoryReader)
+	reader, can := l.Device.Router.(trials.MemoryReader)
 	if !can {
 		return nil
 	}

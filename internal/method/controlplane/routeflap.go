@@ -189,9 +189,9 @@ func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 // change announces or withdraws the routes that flap.
 func (f flapping) change(l *trials.Tester, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
-		do := l.Speaker.Withdraw
+		do := l.Routes.Speaker.Withdraw
 		if announce {
-			do = l.Speaker.Announce
+			do = l.Routes.Speaker.Announce
 		}
 		for _, p := range f.parts {
 			if _, err := do(ctx, p.session.Name, []routing.Routes{p.routes}); err != nil {
@@ -262,7 +262,7 @@ func (f flapping) unreachable(t *trials.Trial, home intervals) (n uint64) {
 // routeFlap withdraws and announces routes in one trial, in which frames are sent to all
 // routes of the set.
 func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	load, message, err := tester.Load(step)
+	load, message, err := tester.Results.Load(step)
 	if err != nil || message != "" {
 		return trials.Outcome{Message: message}, err
 	}
@@ -271,7 +271,7 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 	whole := flapTime(test)
 	s := trials.Sampler{Interval: test.SamplingInterval.Duration, Ports: true}
 	var home intervals
-	gaps, err := tester.ReportsGaps(ctx)
+	gaps, err := tester.Generator.ReportsGaps(ctx)
 	if err != nil {
 		return trials.Outcome{}, err
 	}
@@ -285,7 +285,7 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 		if turn, err = turnOf(l, step, load, classFlapped); err != nil {
 			return err
 		}
-		sampling, err := s.Action(l, whole)
+		sampling, err := s.Action(l.Generator, whole)
 		if err != nil {
 			return err
 		}
@@ -296,7 +296,7 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 			if _, err := f.change(l, true)(ctx); err != nil {
 				return err
 			}
-			return l.Installed(ctx)
+			return l.Routes.Installed(ctx)
 		}), trials.Finished(func(t *trials.Trial) {
 			home = rated(f.readings(s.Samples, classFlapped, true, gaps), flightOf(t))
 			t.Unreachable = f.unreachable(t, home)
@@ -343,8 +343,8 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 	}
 	sum.LowestFlappedPPM = flapped.lowest()
 	for _, stream := range f.streams {
-		sent := t.Measurement.Tx[stream.ID].Sent
-		lost := int64(sent - min(sent, t.Arrived(stream, stream.Rx[0])))
+		sent := t.Counters.Measurement.Tx[stream.ID].Sent
+		lost := int64(sent - min(sent, t.Counters.Arrived(stream, stream.Rx[0])))
 		if stream.InClass == classStable {
 			sum.StableLost += lost
 		} else {

@@ -177,7 +177,7 @@ func routeRefresh(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 func refresh(ctx context.Context, l *trials.Tester, session string, want routing.Table, patience time.Duration) (time.Duration, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := l.Speaker.Refresh(waiting, session)
+	r, err := l.Routes.Speaker.Refresh(waiting, session)
 	var unlearnt *routing.UnlearnedError
 	var down *routing.DownError
 	switch {

@@ -73,7 +73,7 @@ func fitsSessionScale(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.
 // sessionScale opens more and more sessions until some are not established in time, finds the
 // number in between, and then watches that many. No frames are sent.
 func sessionScale(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if tester.Speaker == nil {
+	if tester.Routes.Speaker == nil {
 		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "hold BGP sessions", Needs: step.Name()}
 	}
 	test, all := step.Test.SessionScale, len(tester.Plan.Sessions)
@@ -135,14 +135,14 @@ func next(low, high, all, resolution int) int {
 // established, or why they were not in time.
 func establish(ctx context.Context, l *trials.Tester, n int, patience time.Duration) (took time.Duration, why string, _ error) {
 	begin := l.Generator.Clock().Now()
-	err := l.OpenFirst(ctx, n, patience)
+	err := l.Routes.OpenFirst(ctx, n, patience)
 	took = l.Generator.Clock().Now().Sub(begin)
 	var down *routing.DownError
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", context.Cause(ctx)
 	case errors.As(err, &down):
-		return took, down.Error() + l.RouterEnded(ctx), nil
+		return took, down.Error() + l.Device.RouterEnded(ctx), nil
 	case err != nil:
 		return 0, "", fmt.Errorf("opening %d BGP sessions: %w", n, err)
 	case took > patience:
@@ -160,7 +160,7 @@ func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.Sessio
 			flapping = append(flapping, i)
 		}
 	}
-	if err := tolerant(l, l.AnnounceNow(ctx, flapping)); err != nil {
+	if err := tolerant(l, l.Routes.AnnounceNow(ctx, flapping)); err != nil {
 		return "", err
 	}
 	clock, whole := l.Generator.Clock(), soakTime(test)
@@ -176,13 +176,13 @@ func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.Sessio
 			continue
 		}
 		which := flapping[int(sum.Flaps)%len(flapping):][:1]
-		if err := errors.Join(l.Withdraw(ctx, which), l.AnnounceNow(ctx, which)); tolerant(l, err) != nil {
+		if err := errors.Join(l.Routes.Withdraw(ctx, which), l.Routes.AnnounceNow(ctx, which)); tolerant(l, err) != nil {
 			return "", err
 		}
 		sum.Flaps++
 	}
 	spent := clock.Now().Sub(begin)
-	states, err := l.States(ctx)
+	states, err := l.Routes.States(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +194,7 @@ func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.Sessio
 	}
 	sum.SoakNs, sum.FlapsPerHour, sum.DownPerHour = int64(spent), trials.PerHour(sum.Flaps, spent), trials.PerHour(sum.Down, spent)
 	if why != "" {
-		why += l.RouterEnded(ctx)
+		why += l.Device.RouterEnded(ctx)
 	}
 	return why, nil
 }

@@ -1,7 +1,6 @@
 package trials
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -37,28 +36,6 @@ func (e *UnansweredError) Error() string {
 type paced interface {
 	// Real returns the duration of d in real time.
 	Real(d time.Duration) time.Duration
-}
-
-// Within calls f of the generator, which should take d, and gives it up some time
-// after. The limit is one of real time: a generator that hangs does not move any
-// other.
-func (l *Tester) Within(ctx context.Context, d time.Duration, awaited string, f func(context.Context) error) error {
-	if c, ok := l.Generator.Clock().(paced); ok {
-		d = c.Real(d)
-	}
-	unanswered := &UnansweredError{Awaited: awaited, After: d + Grace}
-	limited, cancel := context.WithTimeoutCause(ctx, unanswered.After, unanswered)
-	defer cancel()
-	err := f(limited)
-	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return unanswered // whatever the generator made of the end of its context
-	}
-	return err
-}
-
-// ConfigureStreams configures the generator with the tester's streams.
-func (l *Tester) ConfigureStreams(ctx context.Context) error {
-	return l.Within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return l.Generator.Configure(ctx, l.streams()) })
 }
 
 // SendingTime bounds how long a trial sends: its duration, or what its frames take

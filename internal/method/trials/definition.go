@@ -1,15 +1,11 @@
 package trials
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/search"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Definition contains the complete definition of a method: how a test is planned, run and
@@ -118,91 +114,4 @@ func (d Definition) EventColumns() (kinds []string, by map[string][]Column) {
 		by[c.Event] = append(by[c.Event], c)
 	}
 	return kinds, by
-}
-
-// Before are the finished rows of the step's own test at its frame size.
-func (l *Tester) Before(step plan.Step) []v1alpha1.ResultRow {
-	var rows []v1alpha1.ResultRow
-	for _, row := range l.Rows {
-		if row.Test == step.Test.Name && row.Variant == step.Variant && l.Plan.SizeOf(row) == step.Size {
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-// Load is the load of a step. When the load throughput was found to be 0, there is
-// nothing to measure, and the message says so.
-func (l *Tester) Load(step plan.Step) (load plan.Amount, message string, err error) {
-	if step.Load != v1alpha1.LoadThroughput {
-		return step.Amount, "", nil
-	}
-	ppm, known := l.ThroughputBefore(step)
-	if !known {
-		return load, "", fmt.Errorf("test %s has no result for %s that the load throughput could mean", step.Source, step.Size.InWords())
-	}
-	if ppm == 0 {
-		message = fmt.Sprintf("not measured: test %s found a throughput of 0 at %s", step.Source, step.Size.InWords())
-	}
-	return plan.Share(ppm), message, nil
-}
-
-// AtLoad runs one trial at the load of a step, in which something may happen. Where
-// there is nothing to measure, the outcome has a message and no trial.
-func (l *Tester) AtLoad(ctx context.Context, step plan.Step, acts ...Action) (Outcome, error) {
-	load, message, err := l.Load(step)
-	if err != nil || message != "" {
-		return Outcome{Message: message}, err
-	}
-	return l.Fixed(ctx, step, load, acts...)
-}
-
-// Fixed runs one trial at a load, and reports what must be said of every trial:
-// that nothing came back, that the device held the tester back, or that the tester was
-// the limit.
-func (l *Tester) Fixed(ctx context.Context, step plan.Step, load plan.Amount, acts ...Action) (Outcome, error) {
-	looks, err := l.stallTimes(ctx, step, load)
-	if err != nil {
-		return Outcome{}, err
-	}
-	t, err := l.At(ctx, step, load, step.TrialDuration, search.Bracket{}, slices.Concat(acts, looks)...)
-	if err != nil {
-		return Outcome{}, err
-	}
-	out := Outcome{LoadPPM: t.LoadPPM, Trial: t}
-	if t.Sent > 0 && t.Received == 0 {
-		out.Message = l.Silence(t)
-	}
-	if t.Unsent() && t.HeldBack() {
-		out.Message = t.HeldBackText()
-	}
-	out.Limit = TestersLimit(t)
-	return out, nil
-}
-
-// Loads is the load of a step in parts per million of line rate, with what it makes of
-// every stream; nil with the message when there is nothing to measure.
-func (l *Tester) Loads(step plan.Step) (ppm int64, loads map[uint16]traffic.Load, message string, err error) {
-	load, message, err := l.Load(step)
-	if err == nil && message == "" {
-		loads, err = l.Plan.At(step.Size).Loads(load)
-	}
-	return l.Plan.At(step.Size).PPM(load), loads, message, err
-}
-
-// ThroughputBefore returns the throughput that the nearest throughput test before the step
-// found at its frame size, in parts per million of line rate, and whether it is known.
-func (l *Tester) ThroughputBefore(step plan.Step) (ppm int64, known bool) {
-	ppm, known = l.Found[Found{step.Source, step.Size}]
-	return ppm, known
-}
-
-// Keep keeps a finished row, measured now or before the run was resumed, for steps that build on
-// it. Rows of other variants of the device are left out: what was found with one is not known of
-// another. Throughput reports whether the row tells the load throughput of its test.
-func (l *Tester) Keep(row v1alpha1.ResultRow, throughput bool) {
-	l.Rows = append(l.Rows, row)
-	if throughput {
-		l.SetThroughput(row.Test, l.Plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
-	}
 }

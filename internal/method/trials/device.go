@@ -3,6 +3,8 @@ package trials
 import (
 	"context"
 	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Resetter is a device under test that can be reset.
@@ -27,20 +29,6 @@ type MemoryReader interface {
 	Memory() (bytes int64, known bool)
 }
 
-// WithRouter lets the tester start the routing software of the device anew, once it has ended
-// by itself or its table is full.
-func WithRouter(r Router) Option { return func(l *Tester) { l.Router = r } }
-
-// Option changes a Tester.
-type Option func(*Tester)
-
-// WithDevice gives the tester a device that it can reset.
-func WithDevice(d Resetter) Option { return func(l *Tester) { l.Device = d } }
-
-// WithLateness sets by how much the engine may end a trial later than asked for by itself,
-// according to its capabilities.
-func WithLateness(d time.Duration) Option { return func(l *Tester) { l.Lateness = d } }
-
 // RouteCounter is the routing software of a device whose routes can be counted.
 type RouteCounter interface {
 	// Routes returns the number of routes in the kernel of the device, and whether it is
@@ -52,22 +40,85 @@ type RouteCounter interface {
 // kernel goes through all of them.
 const countShare = 100
 
-// Look reads what the routing software of the device shows at the end of an interval.
-func (l *Tester) Look(d *DeviceInterval) {
-	if r, can := l.Router.(MemoryReader); can {
-		if n, known := r.Memory(); known {
-			d.Memory = &n
+// Device is the device under test, as far as the tester can reset it and reach its routing
+// software.
+type Device struct {
+	generator *Generator
+	// Resetter resets the device; nil if that is not possible.
+	Resetter Resetter
+	// Router of the device; nil when it cannot be started anew. Full reports whether
+	// its table is full: it is started anew before the next test.
+	Router Router
+	Full   bool
+	// routesMulticast reports whether the router routes multicast.
+	routesMulticast bool
+	// countAgain is the time from which the routes of the device may be counted again.
+	countAgain time.Time
+}
+
+// renewRouter starts a router anew that has ended, or whose table is full.
+func (d *Device) renewRouter(ctx context.Context) error {
+	if d.Router != nil && (d.Full || d.Router.Ended() != "") {
+		if err := d.Router.Restart(ctx); err != nil {
+			return err
 		}
 	}
-	r, can := l.Router.(RouteCounter)
-	clock := l.Generator.Clock()
+	d.Full = false
+	return nil
+}
+
+// Look reads what the routing software of the device shows at the end of an interval.
+func (d *Device) Look(in *DeviceInterval) {
+	if r, can := d.Router.(MemoryReader); can {
+		if n, known := r.Memory(); known {
+			in.Memory = &n
+		}
+	}
+	r, can := d.Router.(RouteCounter)
+	clock := d.generator.Clock()
 	began := clock.Now()
-	if !can || began.Before(l.Watched.countAgain) {
+	if !can || began.Before(d.countAgain) {
 		return
 	}
 	if n, known := r.Routes(); known {
-		d.Routes = &n
+		in.Routes = &n
 	}
 	now := clock.Now()
-	l.Watched.countAgain = now.Add(min(now.Sub(began)*countShare, time.Minute))
+	d.countAgain = now.Add(min(now.Sub(began)*countShare, time.Minute))
+}
+
+// RouterEnded returns the reason why the routing software of the device has ended, to append
+// to the note on a session that went down; empty if it runs.
+func (d *Device) RouterEnded(ctx context.Context) string {
+	if d.Router == nil {
+		return ""
+	}
+	clock := d.generator.Clock()
+	for begin := clock.Now(); ; {
+		if why := d.Router.Ended(); why != "" {
+			return "; the router of the device: " + why
+		}
+		if clock.Now().Sub(begin) >= endTime || clock.Sleep(ctx, LookForRoutes) != nil {
+			return ""
+		}
+	}
+}
+
+// unroutedMulticast returns a note if the multicast router ended in a trial: lost frames are
+// then no result of the device.
+func (d *Device) unroutedMulticast() []traffic.Note {
+	why := d.multicastEnded()
+	if why == "" {
+		return nil
+	}
+	return []traffic.Note{{Kind: traffic.NoteRouter, Text: "the router of the device ended during the trial: " + why}}
+}
+
+// multicastEnded returns the reason why the router that routes multicast has ended; empty
+// while it runs, or if it is unknown.
+func (d *Device) multicastEnded() string {
+	if !d.routesMulticast || d.Router == nil {
+		return ""
+	}
+	return d.Router.Ended()
 }

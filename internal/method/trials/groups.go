@@ -1,8 +1,6 @@
 package trials
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,7 +9,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // MulticastGroup is a group of the plan: who sends to it, and the ports, by their
@@ -65,73 +62,6 @@ func Receivers(groups []MulticastGroup) []int {
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)
-}
-
-// Memberships of the ports of groups, of one family: consecutive groups of a port
-// are one.
-func (l *Tester) Memberships(groups []MulticastGroup) []traffic.Membership {
-	members := plan.Plan{Ports: l.Plan.Ports}
-	for _, g := range groups {
-		members.Streams = append(members.Streams, plan.Stream{Rx: g.Ports, Headers: traffic.Headers{DstIP: g.Address}})
-	}
-	all := members.Memberships()
-	slices.SortStableFunc(all, func(a, b traffic.Membership) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Group.Compare(b.Group))
-	})
-	return all
-}
-
-// Join joins the receivers to groups, and returns the time of each report.
-func (l *Tester) Join(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	at, err := l.members.Join(ctx, l.Memberships(groups))
-	if err != nil {
-		return nil, fmt.Errorf("joining %d groups from %s up: %w", len(groups), groups[0].Address, err)
-	}
-	return at, nil
-}
-
-// Leave ends memberships, and returns the time of each report.
-func (l *Tester) Leave(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
-	if len(groups) == 0 {
-		return nil, nil
-	}
-	at, err := l.members.Leave(ctx, l.Memberships(groups))
-	if err != nil {
-		return nil, fmt.Errorf("leaving %d groups from %s up: %w", len(groups), groups[0].Address, err)
-	}
-	return at, nil
-}
-
-// needsMembers fails when ports of the generator cannot join multicast groups.
-func (l *Tester) needsMembers(who string) error {
-	if l.members == nil {
-		return &traffic.MissingError{Engine: string(l.Plan.Engine), Cannot: "join multicast groups", Needs: who}
-	}
-	return nil
-}
-
-// leaveGroups gives the memberships to the method in hand, which begins without
-// any.
-func (l *Tester) leaveGroups(ctx context.Context, step plan.Step) error {
-	if err := l.needsMembers(string(step.Method)); err != nil {
-		return err
-	}
-	l.ownGroups = true
-	return l.endMemberships(ctx)
-}
-
-// giveGroupsBack ends what leaveGroups began. What runs next is configured again,
-// with its own memberships.
-func (l *Tester) giveGroupsBack(ctx context.Context) error {
-	l.ownGroups, l.configured = false, nil
-	if ctx.Err() != nil {
-		return nil // The generator gives up its memberships when it closes.
-	}
-	_, err := l.Leave(ctx, GroupsOf(l.Plan.Streams))
-	return err
 }
 
 // Reports names the protocol by which ports report memberships of a family.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -63,28 +64,20 @@ type PortInterval struct {
 	Rx, RxTotal traffic.RxSample
 }
 
-// Watched contains the function that receives the intervals of trials, and their length.
-type Watched struct {
-	every time.Duration
-	show  func(Interval)
+// watched contains the function that receives the intervals of trials, and their length.
+type watched struct {
+	generator *Generator
+	device    *Device
+	every     time.Duration
+	show      func(Interval)
 	// caps of the engine.
 	caps traffic.Capabilities
-	// countAgain is the time from which the routes of the device may be counted again.
-	countAgain time.Time
 }
 
-// WithIntervals calls show with every interval of the trials that the tester runs, while
-// they run. An engine that cannot sample has none; caps says what it counts. An interval whose samples fail is missing:
-// the next one is longer, and the trial is not affected. A slow show makes intervals longer,
-// too. Show is called by a goroutine of the trial, and not after the trial has ended.
-func WithIntervals(every time.Duration, caps traffic.Capabilities, show func(Interval)) Option {
-	return func(l *Tester) { l.Watched = &Watched{every: every, show: show, caps: caps} }
-}
-
-// intervals returns the action that reports the intervals of a trial; false if they are not
+// action returns the action that reports the intervals of a trial; false if they are not
 // requested, or the engine cannot sample.
-func (l *Tester) intervals(event Event, trial traffic.Trial) (Action, bool) {
-	if l.Watched == nil || l.Sampler == nil {
+func (w *watched) action(p plan.Plan, event Event, trial traffic.Trial) (Action, bool) {
+	if w == nil || w.generator.Sampler == nil {
 		return Action{}, false
 	}
 	var last traffic.Sample
@@ -92,22 +85,22 @@ func (l *Tester) intervals(event Event, trial traffic.Trial) (Action, bool) {
 		last = traffic.Sample{Ports: traffic.NewPortSamples()}
 		return nil
 	})
-	every := traffic.Sampling{Interval: l.Watched.every, Span: trial.Duration, Ports: true}
+	every := traffic.Sampling{Interval: w.every, Span: trial.Duration, Ports: true}
 	if every.Span == 0 {
 		every.Span = SendingTime(trial)
 	}
 	a.alongside = func(ctx context.Context, _ func()) {
-		began := l.Generator.Clock().Now()
+		began := w.generator.Clock().Now()
 		for {
-			err := l.Sampler.Sample(ctx, every, func(one traffic.Sample) {
+			err := w.generator.Sampler.Sample(ctx, every, func(one traffic.Sample) {
 				if one.Ports != nil && one.At > last.At {
-					interval := l.between(event, trial, last, one)
+					interval := w.between(p, event, trial, last, one)
 					interval.Began = began
-					l.Watched.show(interval)
+					w.show(interval)
 					last = one
 				}
 			})
-			if err == nil || ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || l.Sleep(ctx, max(every.Interval, sampleAgain)) != nil {
+			if err == nil || ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || w.generator.Sleep(ctx, max(every.Interval, sampleAgain)) != nil {
 				return
 			}
 		}
@@ -116,12 +109,12 @@ func (l *Tester) intervals(event Event, trial traffic.Trial) (Action, bool) {
 }
 
 // between is the interval between two samples of a trial.
-func (l *Tester) between(event Event, trial traffic.Trial, before, now traffic.Sample) Interval {
-	out := Interval{Event: event, At: now.At, Length: now.At - before.At, Gaps: l.Watched.caps.Gaps, Ordering: l.Watched.caps.Ordering}
+func (w *watched) between(bed plan.Plan, event Event, trial traffic.Trial, before, now traffic.Sample) Interval {
+	out := Interval{Event: event, At: now.At, Length: now.At - before.At, Gaps: w.caps.Gaps, Ordering: w.caps.Ordering}
 	intended := map[traffic.ClassAt]uint64{}
-	for _, s := range l.Plan.At(event.Step.Size).Streams() {
+	for _, s := range bed.At(event.Step.Size).Streams() {
 		load := trial.Loads[s.ID]
-		intended[traffic.ClassAt{Port: l.Plan.Ports[s.Tx].Name, Class: s.Class()}] += load.Intended(now.At) - load.Intended(before.At)
+		intended[traffic.ClassAt{Port: bed.Ports[s.Tx].Name, Class: s.Class()}] += load.Intended(now.At) - load.Intended(before.At)
 	}
 	ports := map[traffic.ClassAt]PortInterval{}
 	for at, total := range now.Ports.Tx {
@@ -131,14 +124,14 @@ func (l *Tester) between(event Event, trial traffic.Trial, before, now traffic.S
 		}
 		ports[at] = p
 	}
-	earlier, received := l.withFurther(before.Ports.Rx), l.withFurther(now.Ports.Rx)
+	earlier, received := withFurther(bed, before.Ports.Rx), withFurther(bed, now.Ports.Rx)
 	for at, total := range received {
 		p := ports[at]
 		p.ClassAt, p.Receives, p.Rx, p.RxTotal = at, true, total.Since(earlier[at]), total
 		ports[at] = p
 	}
 	place := map[string]int{}
-	for i, p := range l.Plan.Ports {
+	for i, p := range bed.Ports {
 		place[p.Name] = i
 	}
 	out.Ports = slices.SortedFunc(maps.Values(ports), func(a, b PortInterval) int {
@@ -146,25 +139,25 @@ func (l *Tester) between(event Event, trial traffic.Trial, before, now traffic.S
 	})
 	if d := now.Device.Since(before.Device); d != nil {
 		out.Device.Processors = d.Processors
-		for _, p := range l.Plan.Ports {
+		for _, p := range bed.Ports {
 			if c, seen := d.Interfaces[p.Name]; seen {
 				out.Device.Interfaces = append(out.Device.Interfaces, InterfaceInterval{p.Name, c})
 			}
 		}
 	}
-	l.Look(&out.Device)
+	w.device.Look(&out.Device)
 	return out
 }
 
 // withFurther returns the counts of received frames, corrected for further paths: a frame
 // that came by one is not lost at its receiver. A port that is no receiver of a class loses
 // none: what did not come by it came by another port.
-func (l *Tester) withFurther(rx map[traffic.ClassAt]traffic.RxSample) map[traffic.ClassAt]traffic.RxSample {
+func withFurther(bed plan.Plan, rx map[traffic.ClassAt]traffic.RxSample) map[traffic.ClassAt]traffic.RxSample {
 	homes := map[traffic.ClassAt][]traffic.ClassAt{}
 	receives := map[traffic.ClassAt]bool{}
-	for _, s := range l.Plan.Streams {
+	for _, s := range bed.Streams {
 		at := func(port int) traffic.ClassAt {
-			return traffic.ClassAt{Port: l.Plan.Ports[port].Name, Class: s.Class()}
+			return traffic.ClassAt{Port: bed.Ports[port].Name, Class: s.Class()}
 		}
 		for _, port := range s.Rx {
 			receives[at(port)] = true

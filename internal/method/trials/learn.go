@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/plan"
@@ -21,56 +20,68 @@ const (
 	learnRate   = 1000 // frames/s
 )
 
-// Configure gives the generator the streams of a step, and lets the device learn
-// them.
-func (l *Tester) Configure(ctx context.Context, step plan.Step) error {
-	if l.configured == &l.Setup && l.Size == step.Size {
-		return nil
-	}
-	l.configured, l.Size = &l.Setup, step.Size
-	err := l.Persist(ctx, Event{Step: step}, func() error { return l.prepare(ctx) })
-	if err == nil {
-		err = l.Persist(ctx, Event{Step: step}, func() error { return l.Learn(ctx) })
-	}
-	if err != nil {
-		l.configured = nil
-	}
-	return err
+// answersAge is the maximum age of the receivers' answers at the end of a trial. It is below
+// 300 s, the default aging time of a bridge (IEEE 802.1D).
+const answersAge = 4 * time.Minute
+
+// Learning lets the device find out where addresses are, before any trial.
+type Learning struct {
+	generator *Generator
+	// Introduced reports whether the last frames were those that introduced the streams,
+	// which the device may hold until it knows its neighbors: stale ones say nothing then.
+	Introduced bool
+	// Unheard describes the multicast groups that did not reach all ports before the trials;
+	// empty if all did.
+	Unheard string
+	// answered is the time of the last answers of receivers that send nothing; zero if there
+	// are none.
+	answered time.Time
 }
 
-// prepare gives the generator the streams, and joins the groups that they are sent
-// to.
-func (l *Tester) prepare(ctx context.Context) error {
-	if err := l.ConfigureStreams(ctx); err != nil {
+// learn lets receivers that send nothing answer first. Then a few frames of every stream are
+// sent.
+func (l *Learning) learn(ctx context.Context, s Setup, size plan.Size) error {
+	if err := l.answer(ctx, s, size); err != nil {
 		return err
 	}
-	return l.becomeMembers(ctx)
+	return l.introduce(ctx, s.Plan, size, s.Plan.At(size).Streams())
 }
 
-// Learn lets the device find out where addresses are, before any trial: receivers
-// that send nothing answer first, then a few frames of every stream are sent. A
-// method that joins the groups itself is not learnt for: no port is a member yet.
-func (l *Tester) Learn(ctx context.Context) error {
-	l.Unheard = ""
-	if l.ownGroups {
+// answer lets the receivers that send nothing tell where they are. Afterwards the
+// generator has the streams of the setup again.
+func (l *Learning) answer(ctx context.Context, s Setup, size plan.Size) error {
+	streams, hops := s.Answers()
+	if len(streams) == 0 {
+		l.answered = time.Time{}
 		return nil
 	}
-	if err := l.answer(ctx); err != nil {
+	other := s.with(streams, &Neighbours{Sources: s.Hops.Sources, NextHops: hops})
+	if err := l.generator.configure(ctx, other.traffic(size)); err != nil {
 		return err
 	}
-	return l.Introduce(ctx, l.Plan.At(l.Size).Streams())
+	if err := l.introduce(ctx, other.Plan, size, other.Plan.At(size).Streams()); err != nil {
+		return err
+	}
+	l.answered = l.generator.Clock().Now()
+	return l.generator.configure(ctx, s.traffic(size))
 }
 
-// Introduce sends a few frames of streams, one per host, and waits for them to come
+// outdated reports whether the device would forget the answers of the receivers before the
+// end of a trial. One that is longer than that ends with flooded frames.
+func (l *Learning) outdated(trial traffic.Trial) bool {
+	return !l.answered.IsZero() && l.generator.Clock().Now().Add(SendingTime(trial)).Sub(l.answered) >= answersAge
+}
+
+// introduce sends a few frames of streams, one per host, and waits for them to come
 // back: the first frames after a silence are lost while bridges and routers find out
 // where addresses are, and are not part of any trial (RFC 2544 section 23). So are those
 // that a multicast router gets before it has a route for a group and a sender (RFC 3918
 // section 4). A device from which nothing comes back is left to the trials.
-func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
-	clock := l.Generator.Clock()
+func (l *Learning) introduce(ctx context.Context, p plan.Plan, size plan.Size, streams []plan.Stream) error {
+	clock := l.generator.Clock()
 	l.Introduced = true
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	loads, err := l.Plan.At(l.Size).Loads(plan.Share(500_000))
+	loads, err := p.At(size).Loads(plan.Share(500_000))
 	if err != nil {
 		return err
 	}
@@ -83,22 +94,22 @@ func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
 				slow[rate] = traffic.Rate{Frames: learnRate, PerNanos: int64(time.Second)}
 			}
 		}
-		trial.Loads[s.ID] = traffic.Load{Rate: slow[rate], Frames: HostsOf(s)}
+		trial.Loads[s.ID] = traffic.Load{Rate: slow[rate], Frames: hostsOf(s)}
 	}
 	least := len(streams)
 	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
 		sent := clock.Now()
-		m, _, err := l.Run(ctx, trial, LearnLook)
+		m, _, err := l.generator.Run(ctx, trial, LearnLook)
 		if err != nil {
 			return err
 		}
-		missing := l.missing(m, streams)
+		missing := missingAt(p.Ports, m, streams)
 		if len(missing) == 0 {
 			l.Unheard = ""
 			return nil
 		}
 		l.Unheard = unheard(missing, streams)
-		if l.Plan.RoutesMulticast && len(missing) < least {
+		if p.RoutesMulticast && len(missing) < least {
 			least, end = len(missing), clock.Now().Add(learnTime) // It installs one route after the other.
 		}
 		if err := clock.Sleep(ctx, learnPeriod-clock.Now().Sub(sent)); err != nil {
@@ -108,12 +119,12 @@ func (l *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
 	return nil
 }
 
-// missing are the streams of which a receiver did not get every frame.
-func (l *Tester) missing(m traffic.Measurement, streams []plan.Stream) []plan.Stream {
+// missingAt are the streams of which a receiver did not get every frame.
+func missingAt(ports []plan.Port, m traffic.Measurement, streams []plan.Stream) []plan.Stream {
 	var missing []plan.Stream
 	for _, s := range streams {
 		if slices.ContainsFunc(s.Rx, func(port int) bool {
-			return m.Rx[traffic.RxKey{Stream: s.ID, Port: l.Plan.Ports[port].Name}].Received < m.Tx[s.ID].Sent
+			return m.Rx[traffic.RxKey{Stream: s.ID, Port: ports[port].Name}].Received < m.Tx[s.ID].Sent
 		}) {
 			missing = append(missing, s)
 		}
@@ -135,7 +146,7 @@ func unheard(missing, streams []plan.Stream) string {
 
 // withUnheard adds to the message of an outcome which groups were missing before its trials,
 // where frames were lost in them as well.
-func (l *Tester) withUnheard(out Outcome) string {
+func (l *Learning) withUnheard(out Outcome) string {
 	switch {
 	case l.Unheard == "" || out.Trial != nil && out.Trial.Lost == 0:
 		return out.Message
@@ -145,38 +156,12 @@ func (l *Tester) withUnheard(out Outcome) string {
 	return out.Message + "; " + l.Unheard
 }
 
-// Silence explains a trial from which no frame came back.
-func (l *Tester) Silence(t *Trial) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "no test frame came back on %s in %s", list(t.Silent), max(t.Duration, learnTime))
-	unresolved := l.Hops.Unresolved
-	for i, u := range unresolved {
-		if i == 2 {
-			fmt.Fprintf(&b, "; %d more neighbors did not answer", len(unresolved)-i)
-			break
-		}
-		b.WriteString("; " + u.Unanswered())
+// hostsOf returns the number of frames of a stream that show the device all of its
+// addresses.
+func hostsOf(s plan.Stream) uint64 {
+	h := s.Headers
+	if s.Networks != nil {
+		h.DstIPCount = 1 // They are behind the device, which knows its neighbors.
 	}
-	if len(unresolved) == 0 {
-		fmt.Fprintf(&b, "; every neighbor answered: check the device's routes and filters%s, and that its MTU takes the frame", l.carries(t.Silent))
-	}
-	return b.String()
-}
-
-// carries advises that the device has the VLAN of a silent port on that port.
-func (l *Tester) carries(silent []string) string {
-	for _, p := range l.Plan.Ports {
-		if len(p.VLANs) > 0 && slices.Contains(silent, p.Name) {
-			return fmt.Sprintf(", that its port at %s is in %s", p.Name, p.VLANs)
-		}
-	}
-	return ""
-}
-
-// list names at most three of many.
-func list(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more ports", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
+	return uint64(max(h.SrcIPCount, h.DstIPCount, h.SrcMACCount, h.DstMACCount, 1))
 }

@@ -1,111 +1,133 @@
 package trials
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"net/netip"
 	"slices"
-	"time"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// becomeMembers joins the ports to the groups that the tester's streams are sent to,
-// and ends memberships of other streams. Ports that are members join again: the
-// generator may have forgotten it. A method with groups of its own joins by itself.
-func (l *Tester) becomeMembers(ctx context.Context) error {
-	var wanted []traffic.Membership
-	if !l.ownGroups {
-		wanted = l.Plan.Memberships()
+// Groups are the multicast groups that the ports of the tester have joined.
+type Groups struct {
+	generator *Generator
+	// member joins ports to groups; nil if the generator cannot.
+	member traffic.GroupMember
+	ports  []plan.Port
+	// joined are the memberships that the ports have.
+	joined []traffic.Membership
+	// own reports whether the method in hand joins multicast groups itself, and
+	// begins without a membership.
+	own bool
+}
+
+func newGroups(g *Generator, ports []plan.Port) *Groups {
+	groups := &Groups{generator: g, ports: ports}
+	groups.member, _ = traffic.As[traffic.GroupMember](g.Generator)
+	return groups
+}
+
+// become joins the ports to the groups of the wanted memberships, and ends other
+// memberships. Ports that are members join again: the generator may have forgotten it. A
+// method with groups of its own joins by itself.
+func (g *Groups) become(ctx context.Context, wanted []traffic.Membership) error {
+	if g.own {
+		wanted = nil
 	}
-	if len(l.joined) > 0 && !slices.Equal(l.joined, wanted) {
-		if err := l.endMemberships(ctx); err != nil {
+	if len(g.joined) > 0 && !slices.Equal(g.joined, wanted) {
+		if err := g.end(ctx); err != nil {
 			return err
 		}
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	if err := l.needsMembers("traffic to multicast groups"); err != nil {
+	if err := g.needed("traffic to multicast groups"); err != nil {
 		return err
 	}
-	l.joined = wanted // Also when it fails half way, so that all are left.
-	if _, err := l.members.Join(ctx, wanted); err != nil {
+	g.joined = wanted // Also when it fails half way, so that all are left.
+	if _, err := g.member.Join(ctx, wanted); err != nil {
 		return fmt.Errorf("joining multicast groups: %w", err)
 	}
 	return nil
 }
 
-// endMemberships leaves the groups that the tester's ports have joined.
-func (l *Tester) endMemberships(ctx context.Context) error {
-	joined := l.joined
-	l.joined = nil
+// end leaves the groups that the tester's ports have joined.
+func (g *Groups) end(ctx context.Context) error {
+	joined := g.joined
+	g.joined = nil
 	if len(joined) == 0 {
 		return nil
 	}
-	if _, err := l.members.Leave(ctx, joined); err != nil {
+	if _, err := g.member.Leave(ctx, joined); err != nil {
 		return fmt.Errorf("leaving multicast groups: %w", err)
 	}
 	return nil
 }
 
-// Close gives back what the tester holds at the device: the memberships of its
-// ports. It does so also after the run was cancelled.
-func (l *Tester) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	return l.endMemberships(ctx)
+// needed fails when ports of the generator cannot join multicast groups.
+func (g *Groups) needed(who string) error {
+	if g.member == nil {
+		return g.generator.lacks("join multicast groups", who)
+	}
+	return nil
 }
 
-// multicast sums up a trial by groups; nil without a stream to a group. Several
-// streams may be sent to one group.
-func (t *Trial) multicast() *v1alpha1.MulticastSummary {
-	received := map[netip.Addr]uint64{}
-	s := &v1alpha1.MulticastSummary{}
-	for _, stream := range t.Streams {
-		group := stream.Headers.DstIP
-		if !group.IsMulticast() {
-			continue
-		}
-		n := received[group]
-		for _, port := range stream.Rx {
-			n += t.At(stream, port).Received
-		}
-		received[group] = n
-		s.Receivers = max(s.Receivers, int32(len(stream.Rx)))
+// lend gives the memberships to the method in hand, which begins without any.
+func (g *Groups) lend(ctx context.Context, who string) error {
+	if err := g.needed(who); err != nil {
+		return err
 	}
-	if len(received) == 0 {
-		return nil
-	}
-	s.Groups, s.MinFrames = int32(len(received)), math.MaxInt64
-	for _, n := range received {
-		s.MinFrames, s.MaxFrames = min(s.MinFrames, int64(n)), max(s.MaxFrames, int64(n))
-	}
-	s.MinFramesPerSecond, s.MaxFramesPerSecond = t.PerSecond(s.MinFrames), t.PerSecond(s.MaxFrames)
-	return s
+	g.own = true
+	return g.end(ctx)
 }
 
-// byClass sums up a trial by traffic classes; nil when all streams are of one, or of flows.
-func (t *Trial) byClass() *v1alpha1.ClassesSummary {
-	order, by := t.sums(plan.Stream.Class)
-	if len(order) < 2 || t.Streams[0].Flow != "" || t.Streams[0].InClass != "" {
-		return nil
+// takeBack ends what lend began, and the memberships of the method in all groups.
+func (g *Groups) takeBack(ctx context.Context, all []MulticastGroup) error {
+	g.own = false
+	if ctx.Err() != nil {
+		return nil // The generator gives up its memberships when it closes.
 	}
-	return &v1alpha1.ClassesSummary{Multicast: by[plan.ClassMulticast].ClassSummary, Unicast: by[plan.ClassUnicast].ClassSummary}
+	_, err := g.Leave(ctx, all)
+	return err
 }
 
-// PerSecond is a number of frames over the time that sending took, in frames/s.
-func (t *Trial) PerSecond(frames int64) int64 { return PerSecond(frames, max(t.Duration, t.TxTime)) }
-
-// HostsOf returns the number of frames of a stream that show the device all of its
-// addresses.
-func HostsOf(s plan.Stream) uint64 {
-	h := s.Headers
-	if s.Networks != nil {
-		h.DstIPCount = 1 // They are behind the device, which knows its neighbors.
+// Join joins the receivers to groups, and returns the time of each report.
+func (g *Groups) Join(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
 	}
-	return uint64(max(h.SrcIPCount, h.DstIPCount, h.SrcMACCount, h.DstMACCount, 1))
+	at, err := g.member.Join(ctx, memberships(g.ports, groups))
+	if err != nil {
+		return nil, fmt.Errorf("joining %d groups from %s up: %w", len(groups), groups[0].Address, err)
+	}
+	return at, nil
+}
+
+// Leave ends memberships, and returns the time of each report.
+func (g *Groups) Leave(ctx context.Context, groups []MulticastGroup) (traffic.Moments, error) {
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	at, err := g.member.Leave(ctx, memberships(g.ports, groups))
+	if err != nil {
+		return nil, fmt.Errorf("leaving %d groups from %s up: %w", len(groups), groups[0].Address, err)
+	}
+	return at, nil
+}
+
+// memberships are those of the ports of groups, of one family: consecutive groups of a port
+// are one.
+func memberships(ports []plan.Port, groups []MulticastGroup) []traffic.Membership {
+	members := plan.Plan{Ports: ports}
+	for _, g := range groups {
+		members.Streams = append(members.Streams, plan.Stream{Rx: g.Ports, Headers: traffic.Headers{DstIP: g.Address}})
+	}
+	all := members.Memberships()
+	slices.SortStableFunc(all, func(a, b traffic.Membership) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), a.Group.Compare(b.Group))
+	})
+	return all
 }

@@ -43,17 +43,6 @@ func OfferedOther(row *v1alpha1.ResultRow) bool {
 	return max(difference, -difference) > intended/1000
 }
 
-// Offered returns the part of an intended rate that left the tester: less if it did not send
-// all frames, or took longer than the trial. Frames with many receivers may count once in
-// the rate or at each of them.
-func (t *Trial) Offered(intended *big.Rat) *big.Rat {
-	if t.Intended == 0 {
-		return new(big.Rat)
-	}
-	share := new(big.Rat).SetFrac(new(big.Int).SetUint64(t.Sent), new(big.Int).SetUint64(t.Intended))
-	return t.stretched(share.Mul(share, intended))
-}
-
 // SentAt returns when a frame of a stream is sent, from the beginning of the stream. The
 // first one has the number 0.
 func SentAt(number uint64, r traffic.Rate) time.Duration {
@@ -74,8 +63,8 @@ func (t *Trial) PortLoads(p plan.Plan, load plan.Amount, of func(plan.Stream) st
 	type frames struct{ streams, intended, sent uint64 }
 	all := map[alike]frames{}
 	shares := p.At(t.Size).LineShares(load)
-	for _, s := range t.Streams {
-		k, tx := alike{of(s), s.Tx, shares(s)}, t.Measurement.Tx[s.ID]
+	for _, s := range t.Counters.Streams {
+		k, tx := alike{of(s), s.Tx, shares(s)}, t.Counters.Measurement.Tx[s.ID]
 		n := all[k]
 		all[k] = frames{n.streams + 1, n.intended + tx.Intended, n.sent + tx.Sent}
 	}
@@ -106,15 +95,6 @@ func (t *Trial) PortLoads(p plan.Plan, load plan.Amount, of func(plan.Stream) st
 		loads[to.name] = v1alpha1.PortLoad{LowestPPM: min(l.LowestPPM, ppm), HighestPPM: max(l.HighestPPM, ppm)}
 	}
 	return loads
-}
-
-// stretched is a rate, reduced where sending took longer than the trial. The last frame
-// leaves before the end of the time that it stands for.
-func (t *Trial) stretched(rate *big.Rat) *big.Rat {
-	if t.Ended == 0 && t.TxTime > t.Duration && t.Duration > 0 {
-		rate.Mul(rate, big.NewRat(int64(t.Duration), int64(t.TxTime)))
-	}
-	return rate
 }
 
 // OfferedByPort returns the smallest and the largest load that a port offered in a row, in

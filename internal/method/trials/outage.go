@@ -30,10 +30,10 @@ func (o Outage) Happened(byTime bool) bool { return o.ByLoss > 0 || byTime && o.
 func OutageOf(t *Trial, loads map[uint16]traffic.Load) Outage {
 	o := Outage{Unsent: t.Disturbed()}
 	interrupted := t.Lost > 0 || o.Unsent
-	for _, s := range t.Streams {
-		sent, rate := t.Measurement.Tx[s.ID].Sent, loads[s.ID].Rate
+	for _, s := range t.Counters.Streams {
+		sent, rate := t.Counters.Measurement.Tx[s.ID].Sent, loads[s.ID].Rate
 		for _, port := range s.Rx {
-			rx := t.At(s, port)
+			rx := t.Counters.At(s, port)
 			lost := new(big.Rat).SetFrac(new(big.Int).SetUint64(sent-min(sent, rx.Received)), big.NewInt(rate.Frames))
 			o.ByLoss = max(o.ByLoss, time.Duration(frame.Round(lost.Mul(lost, big.NewRat(rate.PerNanos, 1)))))
 			o.ToTheEnd = o.ToTheEnd || rx.Next < sent

@@ -66,11 +66,11 @@ type Func func(ctx context.Context, tester *Tester, step plan.Step) (Outcome, er
 func Run(ctx context.Context, d Definition, tester *Tester, step plan.Step) (Outcome, error) {
 	started, before, stale := tester.Generator.Clock().Now(), tester.Trials, tester.stale
 	if d.OwnGroups {
-		if err := tester.leaveGroups(ctx, step); err != nil {
+		if err := tester.Groups.lend(ctx, string(step.Method)); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}
 	}
-	if err := tester.withRoutes(ctx, d); err != nil {
+	if err := tester.prepareRoutes(ctx, d); err != nil {
 		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 	}
 	if d.Topology == nil && !d.OwnRoutes && !d.OwnSessions {
@@ -80,19 +80,36 @@ func Run(ctx context.Context, d Definition, tester *Tester, step plan.Step) (Out
 	}
 	out, err := d.Run(ctx, tester, step)
 	if d.OwnRoutes || d.OwnSessions {
-		tester.open = false // The device forgets the routes when sessions are opened anew.
+		tester.Routes.open = false // The device forgets the routes when sessions are opened anew.
 	}
 	if d.OwnGroups {
-		err = errors.Join(err, tester.giveGroupsBack(ctx))
+		tester.configured = nil // The next step is configured again, with its own memberships.
+		err = errors.Join(err, tester.Groups.takeBack(ctx, GroupsOf(tester.Plan.Streams)))
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("running %s: %w", step.Name(), err)
 	}
 	if out.Message == "" {
-		out.Message = tester.notLearnt()
+		out.Message = tester.Routes.notLearnt()
 	}
-	out.Message = tester.withUnheard(out)
+	out.Message = tester.Learning.withUnheard(out)
 	out.Step, out.Trials, out.Elapsed = step, tester.Trials-before, tester.Generator.Clock().Now().Sub(started)
 	out.Stale, out.Settle = tester.stale-stale, tester.Plan.Settle
 	return out, nil
+}
+
+// prepareRoutes announces what the plan has, before streams are sent to it. A method with
+// routes of its own begins with open sessions on which nothing is announced.
+func (t *Tester) prepareRoutes(ctx context.Context, d Definition) error {
+	if len(t.Plan.Announcements) == 0 || d.OwnSessions {
+		return nil
+	}
+	if err := t.Routes.openAll(ctx, d.Member); err != nil {
+		return err
+	}
+	if d.OwnRoutes {
+		t.configured = nil // The streams have no routes now.
+		return t.Routes.WithdrawAll(ctx)
+	}
+	return t.Routes.announceAll(ctx)
 }

@@ -34,9 +34,9 @@ type Sampler struct {
 
 // Action samples every interval of a trial of d. A sampling that fails is begun
 // again, and what it missed is missing in the series: the trial goes on without it.
-func (s *Sampler) Action(l *Tester, d time.Duration) (Action, error) {
-	if l.Sampler == nil {
-		return Action{}, &traffic.MissingError{Engine: string(l.Plan.Engine), Cannot: "read counters while a trial runs", Needs: "samplingInterval"}
+func (s *Sampler) Action(g *Generator, d time.Duration) (Action, error) {
+	if g.Sampler == nil {
+		return Action{}, g.lacks("read counters while a trial runs", "samplingInterval")
 	}
 	a := Prepared(func(context.Context, bool) error {
 		s.Samples, s.failure = s.Samples[:0], nil
@@ -56,14 +56,14 @@ func (s *Sampler) Action(l *Tester, d time.Duration) (Action, error) {
 			}
 		}
 		for {
-			err := l.Sampler.Sample(ctx, traffic.Sampling{Interval: s.Interval, Span: d, Ports: s.Ports}, take)
+			err := g.Sampler.Sample(ctx, traffic.Sampling{Interval: s.Interval, Span: d, Ports: s.Ports}, take)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
 			if s.failure == nil {
 				s.failure = err
 			}
-			if errors.Is(err, traffic.ErrUnsupported) || l.Sleep(ctx, max(s.Interval, sampleAgain)) != nil {
+			if errors.Is(err, traffic.ErrUnsupported) || g.Sleep(ctx, max(s.Interval, sampleAgain)) != nil {
 				return
 			}
 		}
@@ -162,15 +162,6 @@ func received(a, b traffic.Sample) int64 { return increase(a.Received, b.Receive
 
 // increase is the rate between two counts that were taken d apart, in frames/s.
 func increase(from, to uint64, d time.Duration) int64 { return PerSecond(int64(max(to, from)-from), d) }
-
-// ReportsGaps reports whether the engine knows where in a stream frames were lost.
-func (l *Tester) ReportsGaps(ctx context.Context) (bool, error) {
-	info, err := l.Generator.Info(ctx)
-	if err != nil {
-		return false, fmt.Errorf("asking the generator for what it counts: %w", err)
-	}
-	return info.Capabilities.Gaps, nil
-}
 
 // MaxSamples that a trial is sampled for.
 const MaxSamples = 100_000

@@ -23,6 +23,18 @@ func SharePPM(part, whole uint64) int64 {
 	return ppm
 }
 
+// Percent writes a load for a person.
+func Percent(ppm int64) string { return string(v1alpha1.FormatPPM(ppm)) }
+
+// Readable is a duration without the digits that say nothing to a person: to the
+// microsecond below 10 ms, and to the millisecond from there on.
+func Readable(d time.Duration) time.Duration {
+	if d < 10*time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
 // per is a number of frames or events over a time, in one unit of time; 0 over none.
 func per(unit time.Duration, n int64, d time.Duration) int64 {
 	if d <= 0 {

@@ -21,15 +21,15 @@ const (
 
 // stallTimes returns the actions that sample a long trial at a load for the times of losses and of late
 // frames; none where the trial is short, or the engine does not report them.
-func (l *Tester) stallTimes(ctx context.Context, step plan.Step, load plan.Amount) ([]Action, error) {
+func stallTimes(ctx context.Context, g *Generator, p plan.Plan, step plan.Step, load plan.Amount) ([]Action, error) {
 	d := step.TrialDuration
-	if d <= longTrial || l.Sampler == nil {
+	if d <= longTrial || g.Sampler == nil {
 		return nil, nil
 	}
-	if gaps, err := l.ReportsGaps(ctx); err != nil || !gaps {
+	if gaps, err := g.ReportsGaps(ctx); err != nil || !gaps {
 		return nil, err
 	}
-	loads, err := l.Plan.At(step.Size).Loads(load)
+	loads, err := p.At(step.Size).Loads(load)
 	if err != nil {
 		return nil, err
 	}
@@ -40,18 +40,19 @@ func (l *Tester) stallTimes(ctx context.Context, step plan.Step, load plan.Amoun
 			return false // The engine does not report late frames.
 		}
 		m := moment{at: one.At, late: one.Ports.CaughtUp}
-		for _, rx := range l.withFurther(one.Ports.Rx) {
+		for _, rx := range withFurther(p, one.Ports.Rx) {
 			m.lost += rx.Lost
 		}
 		moments = append(moments, m)
 		return true
 	}
-	a, err := s.Action(l, d)
+	a, err := s.Action(g, d)
 	if err != nil {
 		return nil, err
 	}
 	a.finish = func(t *Trial) {
-		t.inStalls = t.lossInStalls(moments, widestGap(loads)+time.Duration(t.Latency().MaxNs))
+		later := widestGap(loads) + time.Duration(t.Counters.Latency().MaxNs)
+		t.faults.inStalls = t.faults.lossInStalls(moments, later, t.TxTime, t.Lost)
 	}
 	return []Action{a}, nil
 }
@@ -79,9 +80,9 @@ type moment struct {
 // lossInStalls returns how many of the lost frames were lost when ports sent late frames in
 // bursts that a loss can be due to; nil when that is not known. A loss is seen so much later
 // than it happened.
-func (t *Trial) lossInStalls(all []moment, later time.Duration) *uint64 {
+func (f *faults) lossInStalls(all []moment, later, took time.Duration, lost uint64) *uint64 {
 	bursts := map[string]uint64{}
-	for port, p := range t.Measurement.Pacing {
+	for port, p := range f.pacing {
 		if p.MaxBurst <= HarmlessBurst {
 			continue
 		}
@@ -95,7 +96,7 @@ func (t *Trial) lossInStalls(all []moment, later time.Duration) *uint64 {
 	if len(all) == 0 {
 		return nil
 	}
-	all = append(slices.Clone(all), moment{at: max(t.TxTime, all[len(all)-1].at), lost: t.Lost, late: bursts})
+	all = append(slices.Clone(all), moment{at: max(took, all[len(all)-1].at), lost: lost, late: bursts})
 	// What arrives later was not lost.
 	for i := len(all) - 1; i > 0; i-- {
 		all[i-1].lost = min(all[i-1].lost, all[i].lost)
@@ -103,18 +104,18 @@ func (t *Trial) lossInStalls(all []moment, later time.Duration) *uint64 {
 	explained, first := uint64(0), 0
 	var before moment
 	for i, m := range all {
-		lost := m.lost - before.lost
+		missing := m.lost - before.lost
 		// From the last moment before the loss can have happened to the next one after it was
 		// seen.
 		for first < i && all[first].at+later < before.at {
 			first++
 		}
-		if lost > 0 {
+		if missing > 0 {
 			var from moment
 			if first > 0 {
 				from = all[first-1]
 			}
-			explained += min(lost, lateBetween(bursts, from, all[min(i+1, len(all)-1)]))
+			explained += min(missing, lateBetween(bursts, from, all[min(i+1, len(all)-1)]))
 		}
 		before = m
 	}

@@ -2,239 +2,157 @@ package trials
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Attempts is the number of times that a trial is begun before a failing generator ends the
-// run.
-const Attempts = 3
-
-// pauses between the attempts: a container that was killed is started again at
-// once, the second time after about ten seconds.
-var pauses = [Attempts - 1]time.Duration{2 * time.Second, 15 * time.Second}
-
-// Event contains the progress of a tester.
-type Event struct {
-	// Step in hand.
-	Step plan.Step
-	// LoadPPM and Duration of the trial in hand; 0 while no trial runs.
-	LoadPPM  int64
-	Duration time.Duration
-	// Began is the time at which the current trial began, by the clock of the generator.
-	Began time.Time
-	// Bracket of the search so far; empty for other methods.
-	Bracket search.Bracket
-	// Finished is the trial that just ended, nil when one begins.
-	Finished *Trial
-	// Failure is the reason why the trial is tried again, nil otherwise.
-	Failure error
-	// Repeats is the reason why the trial before, which this one repeats, is no result of
-	// the device; empty for a trial that repeats none.
-	Repeats string
-	// Ask is the task of a person now, while the trial runs; empty otherwise.
-	Ask string
+// Tester runs single trials of the streams of its setup. A method that needs streams of
+// its own gets another Tester for them (With, WithStreams): both share the session, and neither
+// changes the setup of the other.
+type Tester struct {
+	*Session
+	Setup
 }
 
-// SetThroughput sets the throughput that a throughput test found at a frame size, in parts
-// per million of line rate, for tests that build on it.
-func (l *Tester) SetThroughput(test string, size plan.Size, ppm int64) {
-	l.Found[Found{test, size}] = ppm
+// Session contains what all testers of a run share: the parts that know the generator, the
+// device and the results, and the state of the trials.
+type Session struct {
+	Generator *Generator
+	Device    *Device
+	Results   *Results
+	Groups    *Groups
+	Routes    *Routes
+	Learning  *Learning
+	// watched reports the intervals of trials; nil if they are not requested.
+	watched *watched
+	// configured is the setup whose streams the generator has, and size the size that
+	// they have there; nil when they have to be given anew.
+	configured *Setup
+	Size       plan.Size
+	// Trials that were run, and whether none was run yet that needs a rest.
+	Trials int
+	Rested bool
+	// Sent is the total sending time of the trials that had a duration.
+	Sent time.Duration
+	// stale frames that arrived after their own trial had been read.
+	stale uint64
+	// Lateness of the engine: how much later than asked for it may end a trial.
+	Lateness time.Duration
 }
 
-// AddHints adds assumptions about the device, for searches that begin there.
-func (l *Tester) AddHints(hints ...search.Hint) { l.Hints = append(l.Hints, hints...) }
-
-// Trial runs one trial at ppm parts per million of line rate. When the tester
-// only just fell short of the load, or may have lost the frames itself, when one of its
-// links was disturbed, or when others used its processors while frames were lost, the
-// trial is void and run once more: such a moment says nothing about the device. Acts are
-// what happens in it besides sending.
-func (l *Tester) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...Action) (*Trial, error) {
-	return l.At(ctx, step, plan.Share(ppm), d, bracket, acts...)
-}
-
-// At is Trial at a load that may be a rate.
-func (l *Tester) At(ctx context.Context, step plan.Step, load plan.Amount, d time.Duration, bracket search.Bracket, acts ...Action) (*Trial, error) {
-	loads, err := l.Plan.At(step.Size).Loads(load)
-	if err != nil {
-		return nil, err
+// NewTester makes a tester. Observe is called when a trial begins, ends or is tried
+// again; it may be nil.
+func NewTester(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe func(Event), opts ...Option) *Tester {
+	if observe == nil {
+		observe = func(Event) {}
 	}
-	ppm := l.Plan.At(step.Size).PPM(load)
-	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
-	exact, tolerance := LateTolerance(d), max(LateTolerance(d), l.Lateness)
-	if step.Search.ResolutionPPM > 0 {
-		exact, tolerance = l.SearchTolerance(step, ppm, d)
+	g := newGenerator(gen, p.Engine)
+	device := &Device{generator: g, routesMulticast: p.RoutesMulticast}
+	t := &Tester{
+		Session: &Session{
+			Generator: g, Device: device, Results: newResults(p), Groups: newGroups(g, p.Ports),
+			Routes: &Routes{generator: g, device: device, plan: p}, Learning: &Learning{generator: g}, Rested: true,
+		},
+		Setup: Setup{Plan: p, Hops: hops, Observe: observe},
 	}
-	t, err := l.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, tolerance, acts...)
+	for _, o := range opts {
+		o(t)
+	}
+	return t
+}
+
+// Configure gives the generator the streams of a step, and lets the device learn
+// them.
+func (t *Tester) Configure(ctx context.Context, step plan.Step) error {
+	if t.configured == &t.Setup && t.Size == step.Size {
+		return nil
+	}
+	t.configured, t.Size = &t.Setup, step.Size
+	err := t.Persist(ctx, Event{Step: step}, func() error { return t.prepare(ctx) })
 	if err == nil {
-		t.exact = exact
+		err = t.Persist(ctx, Event{Step: step}, func() error { return t.Learn(ctx) })
 	}
-	return t, err
+	if err != nil {
+		t.configured = nil
+	}
+	return err
 }
 
-// Twice runs a trial, and runs it again when it is void.
-func (l *Tester) Twice(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...Action) (*Trial, error) {
-	t, err := l.Once(ctx, event, trial, tolerance, acts...)
-	if err != nil {
-		return t, err
-	}
-	if event.Repeats = t.Void(); event.Repeats != "" {
-		return l.Once(ctx, event, trial, tolerance, acts...)
-	}
-	return t, err
+// ConfigureStreams configures the generator with the tester's streams.
+func (t *Tester) ConfigureStreams(ctx context.Context) error {
+	return t.Generator.configure(ctx, t.traffic(t.Size))
 }
 
-// Once runs one trial. If its generator failed it is run again, up to three times
-// in all.
-func (l *Tester) Once(ctx context.Context, event Event, trial traffic.Trial, tolerance time.Duration, acts ...Action) (*Trial, error) {
-	if !l.Rested {
-		if err := l.Generator.Clock().Sleep(ctx, l.Plan.Rest); err != nil {
-			return nil, err
-		}
-	}
-	if err := l.answerAgain(ctx, event, trial); err != nil {
-		return nil, err
-	}
-	sessions, err := l.restoreRoutes(ctx, event.Step.Name())
-	if err == nil {
-		err = l.restoreMulticast(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var m traffic.Measurement
-	var stamps []Stamp
-	if follow, wanted := l.intervals(event, trial); wanted {
-		acts = append(slices.Clip(acts), follow)
-	}
-	err = l.Persist(ctx, event, func() (err error) {
-		event.Began = l.Generator.Clock().Now()
-		l.Observe(event)
-		m, stamps, err = l.Run(ctx, trial, l.Plan.Settle, acts...)
-		return nameTrial(event, err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(acts, func(a Action) bool { return a.EndsSessions }) {
-		sessions = nil
-	}
-	down, err := l.flapped(ctx, sessions)
-	if err != nil {
-		return nil, err
-	}
-	m.Notes = append(append(m.Notes, down...), l.unroutedMulticast()...)
-	l.Trials++
-	l.Sent += min(m.TxTime, event.Duration)
-	l.Rested = false
-	event.Finished = NewTrial(l.Plan, event.Step.Size, event.LoadPPM, event.Duration, m)
-	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
-	event.Finished.Allowed = allowedBy(event.Step)
-	for _, a := range acts {
-		if a.finish != nil {
-			a.finish(event.Finished)
-		}
-	}
-	if !l.Introduced {
-		l.stale += event.Finished.Stale
-	}
-	l.Introduced = false
-	l.Observe(event)
-	return event.Finished, nil
-}
-
-// Run is the trial itself: start, hold, stop, settle, read. It also returns when the
-// events of the trial happened.
-func (l *Tester) Run(ctx context.Context, trial traffic.Trial, settle time.Duration, acts ...Action) (traffic.Measurement, []Stamp, error) {
-	var none traffic.Measurement
-	for _, a := range acts {
-		if err := a.begin(ctx); err != nil {
-			return none, nil, err
-		}
-	}
-	err := l.Within(ctx, 0, "the beginning of sending", func(ctx context.Context) error { return l.Generator.Start(ctx, trial) })
-	if err != nil {
-		return none, nil, fmt.Errorf("starting to send: %w", err)
-	}
-	stamps, err := l.hold(ctx, trial, settle, acts)
-	if err != nil {
-		return none, nil, err
-	}
-	var m traffic.Measurement
-	err = l.Within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
-		m, err = l.Generator.Read(ctx)
-		return err
-	})
-	if err != nil {
-		return none, nil, fmt.Errorf("reading counters: %w", err)
-	}
-	return m, stamps, nil
-}
-
-// Persist calls f until it succeeds, at most three times. Between two calls the
-// generator is stopped and given its streams again, since it may have forgotten
-// them, and the device learns them again.
-func (l *Tester) Persist(ctx context.Context, event Event, f func() error) error {
-	var err error
-	for i := range Attempts {
-		if i > 0 {
-			event.Failure = err
-			l.Observe(event)
-			if err := l.Generator.Clock().Sleep(ctx, pauses[i-1]); err != nil {
-				return err
-			}
-			if err = l.prepare(ctx); err == nil {
-				err = l.Learn(ctx)
-			}
-			if err != nil {
-				l.stop(ctx)
-				if final(ctx, err) {
-					break
-				}
-				continue
-			}
-		}
-		if err = f(); err == nil {
-			return nil
-		}
-		l.stop(ctx)
-		if final(ctx, err) {
-			break
-		}
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if final(ctx, err) {
+// prepare gives the generator the streams, and joins the groups that they are sent
+// to.
+func (t *Tester) prepare(ctx context.Context) error {
+	if err := t.ConfigureStreams(ctx); err != nil {
 		return err
 	}
-	return fmt.Errorf("the generator failed %d times: %w", Attempts, err)
+	return t.Groups.become(ctx, t.Plan.Memberships())
 }
 
-// final reports whether trying again does not help.
-func final(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || errors.Is(err, traffic.ErrLost)
+// Learn lets the device find out where addresses are, before any trial. A method that joins
+// the groups itself is not learnt for: no port is a member yet.
+func (t *Tester) Learn(ctx context.Context) error {
+	t.Learning.Unheard = ""
+	if t.Groups.own {
+		return nil
+	}
+	return t.Learning.learn(ctx, t.Setup, t.Size)
 }
 
-// stop ends sending, also after the run was cancelled.
-func (l *Tester) stop(ctx context.Context) {
+// Introduce sends a few frames of streams of the tester, and waits for them to come back.
+func (t *Tester) Introduce(ctx context.Context, streams []plan.Stream) error {
+	return t.Learning.introduce(ctx, t.Plan, t.Size, streams)
+}
+
+// With calls f with a tester whose streams are others between the same ports. Next
+// are their hardware addresses by stream ID. Afterwards the generator has the streams
+// of t again.
+func (t *Tester) With(ctx context.Context, step plan.Step, streams []plan.Stream, next map[uint16]traffic.MAC, f func(*Tester) error) error {
+	hops := &Neighbours{Sources: t.Hops.Sources, NextHops: next, Unresolved: t.Hops.Unresolved}
+	other := &Tester{Session: t.Session, Setup: t.with(streams, hops)}
+	if err := other.Configure(ctx, step); err != nil {
+		return err
+	}
+	if err := f(other); err != nil {
+		return err
+	}
+	return t.Configure(ctx, step)
+}
+
+// answerTime is the time within which a neighbor on a topology of a method's own must
+// answer.
+const answerTime = 2 * time.Second
+
+// WithStreams calls f with a tester whose streams are these alone, between any ports of the
+// bed. Unlike the streams of With, the device has not learnt them: f calls Learn, unless the method
+// is about learning. The step after it gets the streams of
+// the plan again.
+func (t *Tester) WithStreams(ctx context.Context, step plan.Step, streams []plan.Stream, f func(*Tester) error) error {
+	info, err := t.Generator.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("asking the generator for its ports: %w", err)
+	}
+	other := &Tester{Session: t.Session, Setup: t.with(streams, nil)}
+	if other.Hops, err = Resolve(ctx, t.Generator, other.Plan, info, answerTime); err != nil {
+		return err
+	}
+	t.configured, t.Size, t.Learning.answered = &other.Setup, step.Size, time.Time{}
+	if err := other.Persist(ctx, Event{Step: step}, func() error { return other.ConfigureStreams(ctx) }); err != nil {
+		return err
+	}
+	return f(other)
+}
+
+// Close gives back what the tester holds at the device: the memberships of its
+// ports. It does so also after the run was cancelled.
+func (t *Tester) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	// What called stop failed already, and its error is the one to tell.
-	_ = l.Generator.Stop(ctx)
+	return t.Groups.end(ctx)
 }
-
-func (l *Tester) streams() []traffic.Stream {
-	return l.Plan.At(l.Size).Traffic(l.Hops.Sources, l.Hops.NextHops)
-}
-
-// Percent writes a load for a person.
-func Percent(ppm int64) string { return string(v1alpha1.FormatPPM(ppm)) }

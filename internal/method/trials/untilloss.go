@@ -19,7 +19,9 @@ const backLook = 50 * time.Millisecond
 // are read after settling, and a trial that was ended without having lost that much
 // is run again in full.
 type LossWatch struct {
-	reporter traffic.ProgressReporter
+	generator *Generator
+	// settle is the time that frames of a trial may take to come back.
+	settle time.Duration
 	// Allowed is the number of frames that may be lost.
 	Allowed uint64
 	// Ended is the time after its beginning at which the current trial was ended; 0 if it
@@ -33,8 +35,8 @@ type LossWatch struct {
 // WatchLoss makes a watch for a trial of a search, nil when the engine does not
 // report, or when a load may lose frames in some of its trials (an exceed ratio): how
 // much each of them loses is part of the result then.
-func (l *Tester) WatchLoss(step plan.Step, ppm int64, d time.Duration) *LossWatch {
-	if l.reporter == nil {
+func (t *Tester) WatchLoss(step plan.Step, ppm int64, d time.Duration) *LossWatch {
+	if t.Generator.reporter == nil {
 		return nil
 	}
 	highest := int64(0)
@@ -44,41 +46,41 @@ func (l *Tester) WatchLoss(step plan.Step, ppm int64, d time.Duration) *LossWatc
 		}
 		highest = max(highest, g.LossRatioPPM)
 	}
-	return &LossWatch{reporter: l.reporter, Allowed: l.allowedLoss(step.Size, ppm, highest, d)}
+	return &LossWatch{generator: t.Generator, settle: t.Plan.Settle, Allowed: allowedLoss(t.Plan, step.Size, ppm, highest, d)}
 }
 
 // allowedLoss returns the number of frames that all receivers together may lose in a trial
 // of d at a loss ratio.
-func (l *Tester) allowedLoss(size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
-	frames := l.Plan.At(size).FramesPerSecond(plan.Share(ppm)) // at all receivers
+func allowedLoss(p plan.Plan, size plan.Size, ppm, ratioPPM int64, d time.Duration) uint64 {
+	frames := p.At(size).FramesPerSecond(plan.Share(ppm)) // at all receivers
 	frames.Mul(frames, big.NewRat(int64(d), int64(time.Second)))
 	frames.Mul(frames, big.NewRat(ratioPPM, v1alpha1.PPM))
 	return new(big.Int).Quo(frames.Num(), frames.Denom()).Uint64()
 }
 
 // Action looks at the trial while it runs.
-func (w *LossWatch) Action(l *Tester, d time.Duration) Action {
+func (w *LossWatch) Action(d time.Duration) Action {
 	a := Prepared(func(context.Context, bool) error {
 		w.Ended, w.saturated = 0, 0
 		return nil
 	})
-	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, l, d, stop) }
+	a.alongside = func(ctx context.Context, stop func()) { w.look(ctx, d, stop) }
 	a.finish = func(t *Trial) { t.Ended, t.Saturated = w.Ended, w.saturated }
-	a.settled = func(ctx context.Context) error { return w.settled(ctx, l) }
+	a.settled = func(ctx context.Context) error { return w.settled(ctx) }
 	return a
 }
 
 // look queries the progress of a trial of d repeatedly, and stops the trial once its loss is
 // certain. If the progress is unknown, the trial runs to its end: its loss shows there, too.
-func (w *LossWatch) look(ctx context.Context, l *Tester, d time.Duration, stop func()) {
+func (w *LossWatch) look(ctx context.Context, d time.Duration, stop func()) {
 	var seen looks
-	start := l.Generator.Clock().Now()
+	start := w.generator.Clock().Now()
 	ask := func(at time.Duration) bool {
-		clock := l.Generator.Clock()
+		clock := w.generator.Clock()
 		if clock.Sleep(ctx, start.Add(at).Sub(clock.Now())) != nil {
 			return false
 		}
-		p, err := w.reporter.Progress(ctx, search.Overtaken)
+		p, err := w.generator.reporter.Progress(ctx, search.Overtaken)
 		seen = append(seen, look{clock.Now().Sub(start), p})
 		return err == nil
 	}
@@ -86,7 +88,7 @@ func (w *LossWatch) look(ctx context.Context, l *Tester, d time.Duration, stop f
 		if !ask(at) {
 			return
 		}
-		if seen.lost(l.Plan.Settle) <= w.Allowed {
+		if seen.lost(w.settle) <= w.Allowed {
 			continue
 		}
 		if seen.interval() > search.Saturation && at+search.Saturation < d && !ask(at+search.Saturation) {
@@ -151,17 +153,17 @@ func (s looks) lastTwo() (last, before look) {
 }
 
 // settled waits until all frames are back, or for as long as frames may take.
-func (w *LossWatch) settled(ctx context.Context, l *Tester) error {
-	clock := l.Generator.Clock()
-	for waited := time.Duration(0); waited < l.Plan.Settle; {
-		pause := min(backLook, l.Plan.Settle-waited)
+func (w *LossWatch) settled(ctx context.Context) error {
+	clock := w.generator.Clock()
+	for waited := time.Duration(0); waited < w.settle; {
+		pause := min(backLook, w.settle-waited)
 		if err := clock.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		waited += pause
-		p, err := w.reporter.Progress(ctx, search.Overtaken)
+		p, err := w.generator.reporter.Progress(ctx, search.Overtaken)
 		if err != nil {
-			return clock.Sleep(ctx, l.Plan.Settle-waited)
+			return clock.Sleep(ctx, w.settle-waited)
 		}
 		if p.Back() {
 			return nil

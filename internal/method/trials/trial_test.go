@@ -1,11 +1,10 @@
-package method
+package trials
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -96,7 +95,7 @@ func TestTrialVerdicts(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&tc.m)
 			}
-			trial := trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, tc.m)
+			trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, tc.m)
 			if trial.Passed() != tc.passed || trial.GeneratorBound() != tc.generator || trial.Unsent() != tc.unsent || trial.TesterLost() != tc.testerLost {
 				t.Errorf("passed %v, generator-bound %v, unsent %v, tester lost %v", trial.Passed(), trial.GeneratorBound(), trial.Unsent(), trial.TesterLost())
 			}
@@ -125,8 +124,8 @@ func TestStallsExplainNoMoreThanTheyCan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := measurement(1000, 1000-tc.lost, 1000, 1000)
 			m.Notes, m.Pacing = tc.notes, map[string]traffic.Pacing{"p1": {MaxLag: 30 * time.Millisecond, MaxBurst: 70, CaughtUp: 120}}
-			trial := trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
-			trial.Allowed = tc.allowed
+			trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			trial.faults.allowed = tc.allowed
 			if got := strings.Join(trial.Stalls(), "; "); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
@@ -135,20 +134,20 @@ func TestStallsExplainNoMoreThanTheyCan(t *testing.T) {
 }
 
 func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
-	trial := trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, measurement(95, 95, 60, 60))
+	trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, measurement(95, 95, 60, 60))
 	if got, want := trial.ShortSending(), "the tester sent 155 of the 200 frames that 50% asks for in 1s, and fell behind most on p2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	m := measurement(100, 100, 100, 100)
 	m.TxTime = 2*time.Second + 123_456_789
-	trial = trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+	trial = NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
 	if got := trial.ShortSending(); !strings.Contains(got, "took 2.123s to send the 200 frames of 1s") {
 		t.Error(got)
 	}
 	if got := trial.OfferedRate().FloatString(1); got != "94.2" {
 		t.Errorf("offered %s frames/s, want 200 in 2.123 s", got)
 	}
-	trial = trials.NewTrial(twoWay(), plan.Bytes(64), 1, time.Second, traffic.Measurement{})
+	trial = NewTrial(twoWay(), plan.Bytes(64), 1, time.Second, traffic.Measurement{})
 	if got := trial.ShortSending(); !strings.Contains(got, "0.0001% is less than one frame") {
 		t.Error(got)
 	}
@@ -161,7 +160,7 @@ func TestLatencyOfAllStreams(t *testing.T) {
 		Count: 2, MinNs: 50, MaxNs: 900, SumNs: 1 << 63, JitterCount: 1, JitterMaxNs: 5, JitterSumNs: 5, Buckets: map[uint32]uint64{7: 2}}}
 	m.Rx[traffic.RxKey{Stream: 1, Port: "p1"}] = traffic.RxCount{Received: 3, Latency: traffic.Latency{
 		Count: 3, MinNs: 10, MaxNs: 700, SumNs: 1 << 63, JitterCount: 2, JitterMaxNs: 8, JitterSumNs: 9, Buckets: map[uint32]uint64{7: 1, 1 << 30: 2}}}
-	l := trials.NewTrial(twoWay(), plan.Bytes(64), 1, time.Second, m).Latency()
+	l := NewTrial(twoWay(), plan.Bytes(64), 1, time.Second, m).Counters.Latency()
 	if l.Count != 5 || l.MinNs != 10 || l.MaxNs != 900 || l.SumNs.String() != "18446744073709551616" {
 		t.Errorf("latency %+v", l)
 	}
@@ -197,35 +196,17 @@ func TestTesterLossThatDecidesASearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := measurement(100, 100-tc.lost, 100, 100)
 			m.Dropped = map[string]uint64{"p2": tc.dropped}
-			trial := trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
-			trial.Allowed = tc.allowed
+			trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			trial.faults.allowed = tc.allowed
 			if got := trial.TesterLost(); got != tc.want {
 				t.Errorf("%d of %d lost frames dropped by the tester: decides %v, want %v", tc.dropped, tc.lost, got, tc.want)
 			}
-			m.Dropped, m.Pacing = nil, map[string]traffic.Pacing{"p1": {MaxBurst: trials.HarmlessBurst + 1, CaughtUp: tc.dropped}}
-			trial = trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
-			if trial.Allowed = tc.allowed; tc.allowed != nil && trial.Stalled() != tc.want {
+			m.Dropped, m.Pacing = nil, map[string]traffic.Pacing{"p1": {MaxBurst: HarmlessBurst + 1, CaughtUp: tc.dropped}}
+			trial = NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			if trial.faults.allowed = tc.allowed; tc.allowed != nil && trial.Stalled() != tc.want {
 				t.Errorf("%d of %d lost frames after a stall: decides %v, want %v", tc.dropped, tc.lost, trial.Stalled(), tc.want)
 			}
 		})
-	}
-}
-
-// A frame of LLDP in the counter of drops does not end a search for another reason than
-// the device, which lost many.
-func TestAForeignFrameDoesNotEndASearch(t *testing.T) {
-	p := testPlan(t)
-	gen := &shaken{
-		Generator: simulate(t, header+"\n64,33.3333,1,2,3\n", p),
-		change: func(m *traffic.Measurement) {
-			lose(2, traffic.NoteUnsent, "")(m)
-			m.Dropped = map[string]uint64{"p2": 1}
-		},
-		when: func(_ int, rate uint64) bool { return rate > 3_000_000 },
-	}
-	out := mustRun(t, open(t, gen, p, nil), p.Steps[0])
-	if out.Limit != nil || out.Failed == nil || out.LoadPPM >= 333_333 {
-		t.Errorf("found %d ppm with the limit %+v, want the device's own", out.LoadPPM, out.Limit)
 	}
 }
 
@@ -244,7 +225,7 @@ func TestWireErrorsDisturbATrial(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := measurement(100, tc.received, 100, 100)
 			m.WireErrors = map[string]uint64{tc.port: 2}
-			trial := trials.NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
+			trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
 			if got := trial.Disturbed(); got != tc.want || (trial.Void() != "") != tc.want {
 				t.Errorf("disturbed %v, void %q, want %v", got, trial.Void(), tc.want)
 			}
