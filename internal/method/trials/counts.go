@@ -30,9 +30,9 @@ type Counts struct {
 	Unreachable uint64
 }
 
-// add adds the frames of a stream at a receiver, of which so many were sent and so many
+// count adds the frames of a stream at a receiver, of which so many were sent and so many
 // arrived there or by a further path. It returns how many were lost.
-func (c *Counts) add(rx traffic.RxCount, sent, arrived uint64) (lost uint64) {
+func (c *Counts) count(rx traffic.RxCount, sent, arrived uint64) (lost uint64) {
 	lost = sent - min(sent, arrived)
 	c.Expected += sent
 	c.Received += arrived

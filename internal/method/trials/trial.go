@@ -45,7 +45,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		t.Sent += tx.Sent
 		for _, port := range s.Rx {
 			rx := t.Counters.At(s, port)
-			if lost := t.Counts.add(rx, tx.Sent, t.Counters.Arrived(s, port)); lost > 0 {
+			if lost := t.count(rx, tx.Sent, t.Counters.Arrived(s, port)); lost > 0 {
 				t.faults.lostAt[p.Ports[port].Name] += lost
 			}
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
