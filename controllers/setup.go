@@ -43,7 +43,7 @@ func SetupWithManager(mgr ctrl.Manager, o kit.Options) error {
 	if err := mgr.Add(allocator); err != nil {
 		return fmt.Errorf("adding the allocator: %w", err)
 	}
-	if err := (&benchmarks.Reconciler{Base: base, Poller: poller, Memory: benchmarks.NewMemory()}).Setup(mgr); err != nil {
+	if err := benchmarks.NewReconciler(base, poller).Setup(mgr); err != nil {
 		return fmt.Errorf("setting up the controller of benchmarks: %w", err)
 	}
 	if err := (&beds.Reconciler{Base: base}).Setup(mgr); err != nil {

@@ -13,35 +13,35 @@ import (
 // cleanUp removes everything once the outcome is decided and stored, releases the
 // bed, judges the gates, and only then sets the final phase of the benchmark. A bed that
 // cannot be cleaned is quarantined; the outcome stays what was measured.
-func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if !s.Ending() {
 		return kit.Proceed(), nil
 	}
-	left, err := r.RunObjects().CleanUp(ctx, s.Run)
+	left, err := e.objects.CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if left == "" {
-		if err := r.calibrate(ctx, s); err != nil {
+		if err := e.calibrate(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
-		if err := r.releaseAll(ctx, s); err != nil {
+		if err := e.leases.releaseAll(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
 		Cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
-		if waits, err := r.judgeGates(ctx, s, true); err != nil || waits {
-			return kit.Again(r.Poll), err
+		if waits, err := e.gates.judge(ctx, s, true); err != nil || waits {
+			return kit.Again(e.poll), err
 		}
 		return Finish(s), nil
 	}
 	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
-	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp) {
-		return kit.Again(r.Poll), nil
+	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, e.deadline) {
+		return kit.Again(e.poll), nil
 	}
-	if err := r.quarantine(ctx, s, left); err != nil {
+	if err := e.quarantine(ctx, s, left); err != nil {
 		return kit.Step{}, err
 	}
-	if _, err := r.judgeGates(ctx, s, false); err != nil {
+	if _, err := e.gates.judge(ctx, s, false); err != nil {
 		return kit.Step{}, err
 	}
 	return Finish(s), nil
@@ -50,19 +50,19 @@ func (r *Reconciler) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error
 // quarantine keeps the bed from being leased again. The lease stays, to show which
 // benchmark left something behind. The outcome of the measurement stays as well:
 // its rows are complete.
-func (r *Reconciler) quarantine(ctx context.Context, s *kit.Scope, left string) error {
+func (e *ending) quarantine(ctx context.Context, s *kit.Scope, left string) error {
 	message := kit.NotCleanedUp(s.Status.Wait, left)
-	held, err := kit.HeldBeds(ctx, r.Client, s.Run.UID)
+	held, err := kit.HeldBeds(ctx, e.client, s.Run.UID)
 	if err != nil {
 		return err
 	}
 	for i := range held {
 		bed := &held[i]
 		kit.SetQuarantine(bed, s.Now, s.Namespace+"/"+s.Name, message)
-		if _, err := kit.PatchBed(ctx, r.Client, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
+		if _, err := kit.PatchBed(ctx, e.client, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
 			return err
 		}
-		r.Counts.Quarantined(bed.Name)
+		e.counts.Quarantined(bed.Name)
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}
 	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)

@@ -13,25 +13,12 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 )
 
-// Reconciler takes one benchmark from its lease to its last phase; before that
-// the allocator handles it.
-type Reconciler struct {
-	kit.Base
-	// Poller polls runners, and memory caches what was read and written of results.
-	Poller *Poller
-	Memory *Memory
-}
-
-// phase is one step of a benchmark. It changes the scope's status, and reports whether the
-// next phase can begin.
-type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
-
 // Reconcile does what can be done now for a benchmark.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
 		r.Timers.Forget(req.NamespacedName)
-		r.Poller.forget(req.NamespacedName)
+		r.poller.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if kit.Waits(b) {
@@ -56,7 +43,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Re
 			return kit.Settle(ctrl.Result{}, r.leave(ctx, b))
 		}
 		if next.After != kit.Soon {
-			return r.urgent(b, next.Result()), nil
+			return urgent(b, next.Result()), nil
 		}
 	}
 	return ctrl.Result{RequeueAfter: kit.Soon}, nil
@@ -70,7 +57,7 @@ const maxSteps = 8
 const priorityClean = 50
 
 // urgent puts clean-ups before all else: others wait for the bed.
-func (r *Reconciler) urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
+func urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
 	if b.Status.Outcome != "" || b.Status.Preemption != nil {
 		result.Priority = new(priorityClean)
 	}
@@ -97,22 +84,11 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.Benchmark) error {
 	return nil
 }
 
-// advance runs the phases in their order until one of them has to wait. Once the
-// outcome is decided only the clean-up is left.
-func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-	for _, p := range r.phases() {
-		next, err := p(ctx, s)
-		if err != nil || next.Stop {
-			return next, err
-		}
-	}
-	return kit.Rest(), nil
-}
-
 // leave releases a finished benchmark.
 func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
-	r.Memory.forget(b.UID)
-	r.Poller.forget(client.ObjectKeyFromObject(b))
+	r.ledgers.forget(b.UID)
+	r.snapshots.forget(b.UID)
+	r.poller.forget(client.ObjectKeyFromObject(b))
 	r.Timers.Forget(client.ObjectKeyFromObject(b))
 	return errors.Join(r.removeFinalizer(ctx, b), r.observe(ctx, b))
 }

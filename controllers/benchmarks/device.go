@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,9 +16,22 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
-// startDevice starts the device under test. Only a virtual one has to be started, and
+// devices starts virtual devices.
+type devices struct {
+	// live reads from the API server.
+	live     client.Reader
+	settings lab.Settings
+	files    kit.LabFiles
+	objects  kit.RunObjects
+	// deadline is the time within which a device must come up.
+	deadline time.Duration
+	// poll is the pause between two checks.
+	poll time.Duration
+}
+
+// start starts the device under test. Only a virtual one has to be started, and
 // that is tried once.
-func (r *Reconciler) startDevice(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (d *devices) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.IsTrue(v1alpha1.ConditionDeviceReady) {
 		return kit.Proceed(), nil
 	}
@@ -28,18 +42,18 @@ func (r *Reconciler) startDevice(ctx context.Context, s *kit.Scope) (kit.Step, e
 	fail := func(message string) (kit.Step, error) {
 		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, message), nil
 	}
-	topology, problem, err := r.topology(ctx, s)
+	topology, problem, err := d.topology(ctx, s)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if problem != "" {
 		return fail(problem)
 	}
-	up, err := lab.DeviceUpPod(r.Lab, s.Run, topology)
+	up, err := lab.DeviceUpPod(d.settings, s.Run, topology)
 	if err != nil {
 		return fail(err.Error())
 	}
-	if err := r.RunObjects().Ensure(ctx, s.Run, up); err != nil {
+	if err := d.objects.Ensure(ctx, s.Run, up); err != nil {
 		return kit.Step{}, err
 	}
 	switch up.Status.Phase {
@@ -49,22 +63,22 @@ func (r *Reconciler) startDevice(ctx context.Context, s *kit.Scope) (kit.Step, e
 	case corev1.PodFailed:
 		return fail("the device did not come up: " + kit.EndOf(up))
 	}
-	why := kit.WaitsFor(ctx, r.Live, up)
+	why := kit.WaitsFor(ctx, d.live, up)
 	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceStarting, "the device is being started"+kit.Colon(why))
-	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, r.Deadlines.Device, "the device did not come up"+kit.InBrackets(why)); late {
+	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, d.deadline, "the device did not come up"+kit.InBrackets(why)); late {
 		return next, nil
 	}
-	return kit.Again(r.Poll), nil
+	return kit.Again(d.poll), nil
 }
 
 // placement returns the processors of its node on which a virtual device works, as the pod
 // that started it has reported; empty with an engine that does not ask.
-func (r *Reconciler) placement(ctx context.Context, s *kit.Scope) (device.Placement, error) {
+func (d *devices) placement(ctx context.Context, s *kit.Scope) (device.Placement, error) {
 	if !device.Of(s.Device).OnNode || s.Bed.Spec.Engine.Kind != v1alpha1.EngineXDP {
 		return device.Placement{}, nil
 	}
 	up := &corev1.Pod{}
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.DeviceUpName(s.Run)}, up); client.IgnoreNotFound(err) != nil {
+	if err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: lab.DeviceUpName(s.Run)}, up); client.IgnoreNotFound(err) != nil {
 		return device.Placement{}, fmt.Errorf("reading which processors the device has: %w", err)
 	}
 	return lab.DevicePlacement(up), nil
@@ -72,9 +86,9 @@ func (r *Reconciler) placement(ctx context.Context, s *kit.Scope) (device.Placem
 
 // topology keeps the device's description as it is now, so that what is started
 // with it can be stopped with it.
-func (r *Reconciler) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
+func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
 	sec := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.DeviceSecretName(s.Run)}, sec)
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: lab.DeviceSecretName(s.Run)}, sec)
 	if err == nil {
 		return sec, "", nil
 	}
@@ -86,15 +100,15 @@ func (r *Reconciler) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secr
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
-	passwords, problem, err := r.LabFiles().Passwords(ctx, s.Bed)
+	passwords, problem, err := d.files.Passwords(ctx, s.Bed)
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
 	bed := s.Bed.DeepCopy()
 	bed.Spec.Device = s.Device
-	sec, err = lab.DeviceSecret(r.Lab, s.Run, bed, config, passwords)
+	sec, err = lab.DeviceSecret(d.settings, s.Run, bed, config, passwords)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	return sec, "", r.RunObjects().Ensure(ctx, s.Run, sec)
+	return sec, "", d.objects.Ensure(ctx, s.Run, sec)
 }

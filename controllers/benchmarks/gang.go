@@ -24,13 +24,13 @@ func GangName(o client.Object) []string {
 
 // wholeGang reports whether all members of the benchmark's gang have their beds, or had them since
 // the benchmark was created: it may begin.
-func (r *Reconciler) wholeGang(ctx context.Context, s *kit.Scope) (bool, error) {
+func (ls *leases) wholeGang(ctx context.Context, s *kit.Scope) (bool, error) {
 	gang := s.Spec.Gang
 	if gang == nil || kit.Begun(s.Benchmark) {
 		return true, nil
 	}
 	var all v1alpha1.BenchmarkList
-	if err := r.List(ctx, &all, client.InNamespace(s.Namespace), client.MatchingFields{IndexGang: gang.Name}); err != nil {
+	if err := ls.client.List(ctx, &all, client.InNamespace(s.Namespace), client.MatchingFields{IndexGang: gang.Name}); err != nil {
 		return false, fmt.Errorf("listing the members of gang %s: %w", gang.Name, err)
 	}
 	there := map[string]bool{gang.Role: true}
@@ -42,7 +42,7 @@ func (r *Reconciler) wholeGang(ctx context.Context, s *kit.Scope) (bool, error) 
 		has := kit.Begun(b) && (!b.Status.Phase.Finished() || b.Status.StartTime != nil && !b.Status.StartTime.Before(&s.CreationTimestamp))
 		if !has && !b.Status.Phase.Finished() {
 			var err error
-			if has, err = r.hasBed(ctx, b); err != nil {
+			if has, err = ls.hasBed(ctx, b); err != nil {
 				return false, err
 			}
 		}
@@ -58,13 +58,13 @@ func (r *Reconciler) wholeGang(ctx context.Context, s *kit.Scope) (bool, error) 
 }
 
 // hasBed reports whether the API server has a lease of a benchmark.
-func (r *Reconciler) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, error) {
-	held, err := kit.HeldBeds(ctx, r.Client, string(b.UID))
+func (ls *leases) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, error) {
+	held, err := kit.HeldBeds(ctx, ls.client, string(b.UID))
 	if err != nil || len(held) == 0 {
 		return false, err
 	}
 	bed := &v1alpha1.TestBed{}
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
+	if err := ls.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return kit.HasLease(bed, lab.RunOf(b)), nil

@@ -20,38 +20,49 @@ import (
 // baselineTimeout bounds one attempt to read the baselines of a benchmark.
 const baselineTimeout = time.Minute
 
-// judgeGates judges the gates of a benchmark that had its bed, which is free by now, and makes
+// gateJudge judges the gates of benchmarks.
+type gateJudge struct {
+	// live reads from the API server.
+	live client.Reader
+	// archive has the earlier results that gates compare with; nil without one.
+	archive   kit.Archive
+	snapshots *snapshots
+	// deadline is the time for which reading an unreadable baseline is repeated.
+	deadline time.Duration
+}
+
+// judge judges the gates of a benchmark that had its bed, which is free by now, and makes
 // the verdict a part of its outcome. What gates compare with is kept as it is now, so that
 // later reports are the same. It waits for baselines that cannot be read, if it may; a gate
 // without one is inconclusive.
-func (r *Reconciler) judgeGates(ctx context.Context, s *kit.Scope, mayWait bool) (waits bool, _ error) {
+func (j *gateJudge) judge(ctx context.Context, s *kit.Scope, mayWait bool) (waits bool, _ error) {
 	if len(s.Spec.Gates) == 0 || s.Status.Gates != nil || s.Status.StartTime == nil || !s.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	content, err := stored.Content(ctx, r.Live, s.Benchmark)
+	content, err := stored.Content(ctx, j.live, s.Benchmark)
 	if err != nil {
-		return unjudged(s, err, mayWait, r.Deadlines.Baseline)
+		return unjudged(s, err, mayWait, j.deadline)
 	}
 	if content.Baselines == nil && s.Status.Outcome.Measured() {
-		content.Baselines, err = r.baselines(ctx, s.Benchmark, content)
+		content.Baselines, err = j.baselines(ctx, s.Benchmark, content)
 		switch {
 		case ctx.Err() != nil:
 			return false, ctx.Err() // The operator stops.
-		case err != nil && mayWait && !s.Overdue(v1alpha1.ReasonBaselineUnreadable, r.Deadlines.Baseline):
-			gates(s, metav1.ConditionUnknown, v1alpha1.ReasonBaselineUnreadable, err.Error())
+		case err != nil && mayWait && !s.Overdue(v1alpha1.ReasonBaselineUnreadable, j.deadline):
+			setGates(s, metav1.ConditionUnknown, v1alpha1.ReasonBaselineUnreadable, err.Error())
 			return true, nil
 		case err != nil:
 			log.FromContext(ctx).Info("Gates are judged without a baseline that cannot be read", "reason", err.Error())
 		}
 		if content.Baselines != nil {
-			if err := r.snapshot(ctx, s, v1alpha1.SnapshotBaselines, metav1.ObjectMeta{Name: "gates"}, content.Baselines); err != nil {
+			if err := j.snapshots.keep(ctx, s, v1alpha1.SnapshotBaselines, metav1.ObjectMeta{Name: "gates"}, content.Baselines); err != nil {
 				return false, err
 			}
 		}
 	}
 	judgement := report.Judge(content)
 	status, reason, message := judgement.Condition()
-	gates(s, metav1.ConditionStatus(status), reason, message)
+	setGates(s, metav1.ConditionStatus(status), reason, message)
 	s.Status.Gates = judgement.Status()
 	s.Status.Outcome, s.Status.Message = judgement.Outcome(s.Status.Outcome, s.Status.Message)
 	return false, nil
@@ -64,7 +75,7 @@ func unjudged(s *kit.Scope, err error, mayWait bool, limit time.Duration) (waits
 		return false, err
 	}
 	message := fmt.Sprintf("the gates cannot be judged: %v", err)
-	gates(s, metav1.ConditionUnknown, v1alpha1.ReasonGateInconclusive, message)
+	setGates(s, metav1.ConditionUnknown, v1alpha1.ReasonGateInconclusive, message)
 	if mayWait && !s.Overdue(v1alpha1.ReasonGateInconclusive, limit) {
 		return true, nil
 	}
@@ -74,8 +85,8 @@ func unjudged(s *kit.Scope, err error, mayWait bool, limit time.Duration) (waits
 	return false, nil
 }
 
-// gates sets the condition without changing the message, which describes the outcome.
-func gates(s *kit.Scope, status metav1.ConditionStatus, reason, message string) {
+// setGates sets the condition without changing the message, which describes the outcome.
+func setGates(s *kit.Scope, status metav1.ConditionStatus, reason, message string) {
 	kit.SetCondition(&s.Status.Conditions, s.Now, s.Generation, metav1.Condition{
 		Type: v1alpha1.ConditionGatesPassed, Status: status, Reason: reason, Message: message,
 	})
@@ -83,7 +94,7 @@ func gates(s *kit.Scope, status metav1.ConditionStatus, reason, message string) 
 
 // baselines reads what the gates of a benchmark compare with: nil when no gate compares. With
 // an error come those that could be read.
-func (r *Reconciler) baselines(ctx context.Context, b *v1alpha1.Benchmark, content report.Content) (map[string]gate.Baseline, error) {
+func (j *gateJudge) baselines(ctx context.Context, b *v1alpha1.Benchmark, content report.Content) (map[string]gate.Baseline, error) {
 	ctx, cancel := context.WithTimeout(ctx, baselineTimeout)
 	defer cancel()
 	found, err := report.NewBaselines(report.New(content))
@@ -106,13 +117,13 @@ func (r *Reconciler) baselines(ctx context.Context, b *v1alpha1.Benchmark, conte
 		case of.Trend != nil:
 			trends = true
 		case of.BenchmarkSelector != nil:
-			try(r.baselineBySelector(ctx, b, of.BenchmarkSelector, found))
+			try(j.baselineBySelector(ctx, b, of.BenchmarkSelector, found))
 		default:
-			try(r.baselineByName(ctx, b, of.BenchmarkName, found))
+			try(j.baselineByName(ctx, b, of.BenchmarkName, found))
 		}
 	}
-	if trends && r.Archive != nil {
-		if err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add); err != nil {
+	if trends && j.archive != nil {
+		if err := j.archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add); err != nil {
 			try(fmt.Errorf("reading the history of the benchmark: %w", err))
 		}
 	}
@@ -121,32 +132,32 @@ func (r *Reconciler) baselines(ctx context.Context, b *v1alpha1.Benchmark, conte
 
 // baselineByName adds a benchmark of the namespace, or where that is gone the newest of its
 // name in the archive.
-func (r *Reconciler) baselineByName(ctx context.Context, b *v1alpha1.Benchmark, name string, found *report.Baselines) error {
+func (j *gateJudge) baselineByName(ctx context.Context, b *v1alpha1.Benchmark, name string, found *report.Baselines) error {
 	other := &v1alpha1.Benchmark{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, other)
+	err := j.live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: name}, other)
 	if err == nil && other.UID != b.UID && other.Status.Phase.Finished() {
-		return r.addBaseline(ctx, other, found)
+		return j.addBaseline(ctx, other, found)
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading benchmark %s: %w", name, err)
 	}
-	if r.Archive == nil {
+	if j.archive == nil {
 		return nil
 	}
-	if err := r.Archive.EachOf(ctx, b.Namespace, name, 1, found.Add); err != nil {
+	if err := j.archive.EachOf(ctx, b.Namespace, name, 1, found.Add); err != nil {
 		return fmt.Errorf("reading the newest result of benchmark %s in the archive: %w", name, err)
 	}
 	return nil
 }
 
 // baselineBySelector adds the newest finished benchmark of the namespace with these labels.
-func (r *Reconciler) baselineBySelector(ctx context.Context, b *v1alpha1.Benchmark, selector *metav1.LabelSelector, found *report.Baselines) error {
+func (j *gateJudge) baselineBySelector(ctx context.Context, b *v1alpha1.Benchmark, selector *metav1.LabelSelector, found *report.Baselines) error {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return fmt.Errorf("reading the labels of a baseline: %w", err)
 	}
 	var all v1alpha1.BenchmarkList
-	if err := r.Live.List(ctx, &all, client.InNamespace(b.Namespace), client.MatchingLabelsSelector{Selector: s}); err != nil {
+	if err := j.live.List(ctx, &all, client.InNamespace(b.Namespace), client.MatchingLabelsSelector{Selector: s}); err != nil {
 		return fmt.Errorf("listing the benchmarks with the labels %s: %w", s, err)
 	}
 	var newest *v1alpha1.Benchmark
@@ -162,11 +173,11 @@ func (r *Reconciler) baselineBySelector(ctx context.Context, b *v1alpha1.Benchma
 	if newest == nil {
 		return nil
 	}
-	return r.addBaseline(ctx, newest, found)
+	return j.addBaseline(ctx, newest, found)
 }
 
-func (r *Reconciler) addBaseline(ctx context.Context, other *v1alpha1.Benchmark, found *report.Baselines) error {
-	content, err := stored.Content(ctx, r.Live, other)
+func (j *gateJudge) addBaseline(ctx context.Context, other *v1alpha1.Benchmark, found *report.Baselines) error {
+	content, err := stored.Content(ctx, j.live, other)
 	if err != nil {
 		return err
 	}

@@ -22,25 +22,25 @@ import (
 // maxEarlier is the maximum number of earlier results that are read for hints.
 const maxEarlier = 8
 
-// earlier are the hints from benchmarks of the same namespace in the cache; none when no
+// earlierHints returns the hints from benchmarks of the same namespace in the cache; none when no
 // test uses the search Informed.
-func (r *Reconciler) earlier(ctx context.Context, s *kit.Scope, profile *v1alpha1.TrafficProfile) ([]runner.Hint, error) {
+func earlierHints(ctx context.Context, cache, live client.Reader, s *kit.Scope, profile *v1alpha1.TrafficProfile) ([]runner.Hint, error) {
 	if !slices.ContainsFunc(s.Spec.Tests, func(t v1alpha1.Test) bool {
 		return t.Throughput != nil && t.Throughput.Search == v1alpha1.SearchInformed
 	}) {
 		return nil, nil
 	}
 	var others v1alpha1.BenchmarkList
-	if err := r.List(ctx, &others, client.InNamespace(s.Namespace)); err != nil {
+	if err := cache.List(ctx, &others, client.InNamespace(s.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing earlier benchmarks: %w", err)
 	}
 	var profiles v1alpha1.TrafficProfileList
-	if err := r.List(ctx, &profiles, client.InNamespace(s.Namespace)); err != nil {
+	if err := cache.List(ctx, &profiles, client.InNamespace(s.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing their traffic profiles: %w", err)
 	}
 	var before []earlierResult
 	for _, b := range similar(s.Benchmark, s.Bed, profile, others.Items, profiles.Items) {
-		result, err := stored.Read(ctx, r.Live, b)
+		result, err := stored.Read(ctx, live, b)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,31 +13,43 @@ import (
 	"nodrop.dev/nodrop/controllers/lab"
 )
 
-// lease takes over the bed that the allocator leased. The bed is stored in the status
+// leases takes over the beds that the allocator has leased to benchmarks, checks that they keep
+// them, and returns them.
+type leases struct {
+	client client.Client
+	// live reads from the API server.
+	live       client.Reader
+	statuses   kit.StatusWriter
+	resumption *resumption
+	// poll is the pause between two checks of a gang.
+	poll time.Duration
+}
+
+// take takes over the bed that the allocator leased. The bed is stored in the status
 // before anything is started.
-func (r *Reconciler) lease(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.Status.TestBedName != "" {
-		return r.keepLease(ctx, s)
+		return ls.keep(ctx, s)
 	}
-	bed, err := r.leased(ctx, s.Benchmark)
+	bed, err := ls.leased(ctx, s.Benchmark)
 	if err != nil || bed == nil {
 		return kit.Rest(), err // The allocator handles those that wait.
 	}
-	alone, err := r.alone(ctx, bed)
+	alone, err := ls.alone(ctx, bed)
 	if err != nil {
 		return kit.Rest(), err
 	}
 	// Kueue may have evicted it while the lease was written.
 	if !alone || kit.IsHeld(s.Benchmark) || returnable(s, bed) {
-		return kit.Rest(), r.handBack(ctx, s, bed.Name)
+		return kit.Rest(), ls.handBack(ctx, s, bed.Name)
 	}
-	if whole, err := r.wholeGang(ctx, s); err != nil || !whole {
-		return kit.Again(r.Poll), err
+	if whole, err := ls.wholeGang(ctx, s); err != nil || !whole {
+		return kit.Again(ls.poll), err
 	}
 	s.Bed = bed
 	if s.Status.Resumption == nil {
 		s.Status.StartTime = bed.Status.Lease.AcquireTime.DeepCopy()
-	} else if err := r.resume(ctx, s, bed); err != nil {
+	} else if err := ls.resumption.resume(ctx, s, bed); err != nil {
 		return kit.Step{}, err
 	}
 	if s.Status.Preemptions > 0 {
@@ -48,7 +61,7 @@ func (r *Reconciler) lease(ctx context.Context, s *kit.Scope) (kit.Step, error) 
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, kit.AcceptedMessage)
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)
 	s.Status.Message = "has bed " + bed.Name
-	if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
+	if err := ls.statuses.Store(ctx, s, nil); err != nil {
 		return kit.Step{}, err
 	}
 	s.Before = s.DeepCopy()
@@ -59,9 +72,9 @@ func (r *Reconciler) lease(ctx context.Context, s *kit.Scope) (kit.Step, error) 
 // was just written. The API server guards each bed for itself. Of two operators that
 // both believe to lead and lease such beds, each writes before it reads, so that at
 // least one of them sees the other's lease.
-func (r *Reconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, error) {
+func (ls *leases) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, error) {
 	var beds v1alpha1.TestBedList
-	if err := r.List(ctx, &beds); err != nil {
+	if err := ls.client.List(ctx, &beds); err != nil {
 		return false, fmt.Errorf("listing test beds: %w", err)
 	}
 	for i := range beds.Items {
@@ -69,7 +82,7 @@ func (r *Reconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, er
 		if other.Name == bed.Name || kit.SharedInterface(bed, other) == "" {
 			continue
 		}
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(other), other)
+		err := ls.live.Get(ctx, client.ObjectKeyFromObject(other), other)
 		if client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("reading test bed %s: %w", other.Name, err)
 		}
@@ -80,16 +93,16 @@ func (r *Reconciler) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, er
 	return true, nil
 }
 
-// leased is the bed that the present attempt of a benchmark has; nil when it has none. Leases of
+// leased returns the bed that the present attempt of a benchmark has; nil when it has none. Leases of
 // earlier attempts are removed: who ended those may not live any more.
-func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.TestBed, error) {
-	held, err := kit.HeldBeds(ctx, r.Client, string(b.UID))
+func (ls *leases) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.TestBed, error) {
+	held, err := kit.HeldBeds(ctx, ls.client, string(b.UID))
 	if err != nil {
 		return nil, err
 	}
 	for i := range held {
 		bed := &v1alpha1.TestBed{}
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(&held[i]), bed)
+		err := ls.live.Get(ctx, client.ObjectKeyFromObject(&held[i]), bed)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("reading test bed %s: %w", held[i].Name, err)
 		}
@@ -98,7 +111,7 @@ func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alph
 		}
 		// One of a later attempt stays: the benchmark was read before it.
 		if l := bed.Status.Lease; l != nil && l.UID == string(b.UID) && l.Attempt < b.Status.Attempt {
-			if err := kit.ReleaseBed(ctx, r.Client, r.Live, bed.Name, kit.RunOf(l)); err != nil {
+			if err := kit.ReleaseBed(ctx, ls.client, ls.live, bed.Name, kit.RunOf(l)); err != nil {
 				return nil, err
 			}
 		}
@@ -109,25 +122,25 @@ func (r *Reconciler) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alph
 // handBack returns a bed on which nothing was started. The end of the attempt is stored first:
 // the optimistic lock lets only one happen, that the benchmark takes the lease over or that the
 // lease goes.
-func (r *Reconciler) handBack(ctx context.Context, s *kit.Scope, bed string) error {
+func (ls *leases) handBack(ctx context.Context, s *kit.Scope, bed string) error {
 	s.Status.Attempt++
-	if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
+	if err := ls.statuses.Store(ctx, s, nil); err != nil {
 		return err
 	}
 	s.Before = s.DeepCopy()
-	return kit.ReleaseBed(ctx, r.Client, r.Live, bed, s.Run)
+	return kit.ReleaseBed(ctx, ls.client, ls.live, bed, s.Run)
 }
 
-// keepLease makes sure that the benchmark still has the bed. When the cache does not show
+// keep makes sure that the benchmark still has the bed. When the cache does not show
 // the lease, the API server decides: the cache may be behind.
-func (r *Reconciler) keepLease(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (ls *leases) keep(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	s.Bed = &v1alpha1.TestBed{}
 	key := client.ObjectKey{Name: s.Status.TestBedName}
-	if err := r.Get(ctx, key, s.Bed); err == nil && kit.HasLease(s.Bed, s.Run) {
+	if err := ls.client.Get(ctx, key, s.Bed); err == nil && kit.HasLease(s.Bed, s.Run) {
 		return kit.Proceed(), nil
 	}
 	s.Bed = &v1alpha1.TestBed{}
-	err := r.Live.Get(ctx, key, s.Bed)
+	err := ls.live.Get(ctx, key, s.Bed)
 	if client.IgnoreNotFound(err) != nil {
 		return kit.Step{}, fmt.Errorf("reading test bed %s: %w", s.Status.TestBedName, err)
 	}
@@ -140,7 +153,7 @@ func (r *Reconciler) keepLease(ctx context.Context, s *kit.Scope) (kit.Step, err
 
 // waitAnew releases the bed of a benchmark for which nothing was started: what it needs
 // was removed since the allocator judged it. The allocator handles it from then on.
-func (r *Reconciler) waitAnew(ctx context.Context, s *kit.Scope) error {
+func (ls *leases) waitAnew(ctx context.Context, s *kit.Scope) error {
 	bed := s.Status.TestBedName
 	s.Status = v1alpha1.BenchmarkStatus{
 		Phase: v1alpha1.PhasePending, ObservedGeneration: s.Generation, Attempt: s.Status.Attempt,
@@ -148,13 +161,13 @@ func (r *Reconciler) waitAnew(ctx context.Context, s *kit.Scope) error {
 	}
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, fmt.Sprintf(
 		"TrafficProfile %s was deleted before anything was started on bed %s: apply it again", s.Spec.TrafficProfileName, bed))
-	return r.handBack(ctx, s, bed)
+	return ls.handBack(ctx, s, bed)
 }
 
 // releaseAll releases the bed that a benchmark had when it ended, and every other one that the
 // cache knows; normally there are no others.
-func (r *Reconciler) releaseAll(ctx context.Context, s *kit.Scope) error {
-	held, err := kit.HeldBeds(ctx, r.Client, s.Run.UID)
+func (ls *leases) releaseAll(ctx context.Context, s *kit.Scope) error {
+	held, err := kit.HeldBeds(ctx, ls.client, s.Run.UID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +179,7 @@ func (r *Reconciler) releaseAll(ctx context.Context, s *kit.Scope) error {
 		runs[s.Status.TestBedName] = s.Run
 	}
 	for bed, run := range runs {
-		if err := kit.ReleaseBed(ctx, r.Client, r.Live, bed, run); err != nil {
+		if err := kit.ReleaseBed(ctx, ls.client, ls.live, bed, run); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -18,33 +19,50 @@ import (
 // maxEarlierRuns is the maximum number of earlier runs in a status.
 const maxEarlierRuns = 8
 
-// noticePreemption decides to return the bed when the lab asks for it. Finished rows are
+// preemption returns beds that the lab asks for.
+type preemption struct {
+	client client.Client
+	// live reads from the API server.
+	live      client.Reader
+	objects   kit.RunObjects
+	statuses  kit.StatusWriter
+	poller    *Poller
+	intake    *intake
+	ledgers   *ledgers
+	snapshots *snapshots
+	// deadline is the time that the clean-up may take.
+	deadline time.Duration
+	// poll is the pause between two checks.
+	poll time.Duration
+}
+
+// notice decides to return the bed when the lab asks for it. Finished rows are
 // stored first; the trial in hand is broken off. The decision is stored before anything is
 // removed, together with what the benchmark resumes from. A runner that is done ends the
 // benchmark, or the variant, as always.
-func (r *Reconciler) noticePreemption(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (p *preemption) notice(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	asked := s.Bed.Status.Lease.Preemption
 	if asked == nil || !s.Spec.Preemptible {
 		return kit.Proceed(), nil
 	}
 	if s.Status.Phase == v1alpha1.PhaseRunning {
-		waits, err := r.lastPoll(ctx, s)
+		waits, err := p.intake.lastPoll(ctx, s)
 		switch {
 		case waits:
-			return kit.Again(r.Poll), nil
+			return kit.Again(p.poll), nil
 		case notStoredNow(err):
 			return kit.Step{}, err
 		case err != nil:
 			log.FromContext(ctx).Info("The runner did not answer before the bed was returned; rows known so far are kept", "reason", err.Error())
 		}
-		if h, _ := r.Poller.hear(keyOf(s.Benchmark)); h.refused != nil || h.answered && h.state.Done && !h.more && h.err == nil {
+		if h, _ := p.poller.hear(keyOf(s.Benchmark)); h.refused != nil || h.answered && h.state.Done && !h.more && h.err == nil {
 			return kit.Proceed(), nil
 		}
 	}
-	if err := r.closeParts(ctx, s); err != nil {
+	if err := p.ledgers.closeParts(ctx, s); err != nil {
 		return kit.Step{}, err
 	}
-	preempt(s, asked, r.Timers.Active(s.Benchmark, s.Now))
+	preempt(s, asked, s.Timers.Active(s.Benchmark, s.Now))
 	return kit.Again(kit.Soon), nil
 }
 
@@ -52,25 +70,6 @@ func (r *Reconciler) noticePreemption(ctx context.Context, s *kit.Scope) (kit.St
 func notStoredNow(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
-}
-
-// closeParts makes the parts of the result complete, so that the rows of the next run are in
-// parts of their own. Without a row there is nothing to keep.
-func (r *Reconciler) closeParts(ctx context.Context, s *kit.Scope) error {
-	l, err := r.ledger(ctx, s)
-	if err != nil {
-		return err
-	}
-	if len(l.Rows()) > 0 {
-		if err := l.Close(); err != nil {
-			return err
-		}
-	}
-	if err := r.store(ctx, s, l); err != nil && !refusedForGood(err) {
-		return err
-	}
-	s.Status.Results.Digest = "" // More parts may come.
-	return nil
 }
 
 // preempt decides that the bed is returned in favor of another benchmark. Active is how long
@@ -105,34 +104,35 @@ func preempt(s *kit.Scope, asked *v1alpha1.Preemption, active time.Duration) {
 // returnBed removes everything that a preempted benchmark has started, releases the bed, and
 // only then lets the benchmark wait again. After a crash in between it does so again: until
 // the status says so the allocator does not know the benchmark as one that waits.
-func (r *Reconciler) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (p *preemption) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.Status.Preemption == nil || s.Ending() {
 		return kit.Proceed(), nil
 	}
-	r.Poller.forget(keyOf(s.Benchmark))
-	left, err := r.RunObjects().CleanUp(ctx, s.Run)
+	p.poller.forget(keyOf(s.Benchmark))
+	left, err := p.objects.CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if left == "" {
-		if err := kit.ReleaseBed(ctx, r.Client, r.Live, s.Status.TestBedName, s.Run); err != nil {
+		if err := kit.ReleaseBed(ctx, p.client, p.live, s.Status.TestBedName, s.Run); err != nil {
 			return kit.Step{}, err
 		}
 		waitAgain(s)
-		if err := r.StatusWriter().Store(ctx, s, nil); err != nil {
+		if err := p.statuses.Store(ctx, s, nil); err != nil {
 			return kit.Step{}, err
 		}
 		s.Before = s.DeepCopy()
-		r.Memory.forget(s.UID)
-		r.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
+		p.ledgers.forget(s.UID)
+		p.snapshots.forget(s.UID)
+		s.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
 		return kit.Rest(), nil
 	}
 	s.Status.Message = kit.Bounded(fmt.Sprintf("everything that was started is being removed (%s): %s", left, s.PreemptedBy()))
-	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,
+	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, p.deadline,
 		fmt.Sprintf("%s, and the bed was not cleaned up (%s; %s)", s.PreemptedBy(), left, rowsKept(s))); late {
 		return next, nil
 	}
-	return kit.Again(r.Poll), nil
+	return kit.Again(p.poll), nil
 }
 
 // keepProfileOnly drops the inputs that belong to a bed.

@@ -9,12 +9,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/results"
 	"nodrop.dev/nodrop/internal/dut/device"
 )
+
+// resumption continues preempted benchmarks with their finished rows.
+type resumption struct {
+	// live reads from the API server.
+	live      client.Reader
+	files     kit.LabFiles
+	snapshots *snapshots
+	ledgers   *ledgers
+}
 
 // returnable reports whether a lease that was just found need not be taken over: the lab asks for
 // the bed already, or it is not the one on which the benchmark resumes.
@@ -25,7 +34,7 @@ func returnable(s *kit.Scope, bed *v1alpha1.TestBed) bool {
 
 // resume continues a benchmark with its finished rows, unless they were measured with
 // something else than the bed has now. It is decided in the write that takes the bed over.
-func (r *Reconciler) resume(ctx context.Context, s *kit.Scope, bed *v1alpha1.TestBed) error {
+func (r *resumption) resume(ctx context.Context, s *kit.Scope, bed *v1alpha1.TestBed) error {
 	if s.Status.Resumption == nil {
 		return nil
 	}
@@ -43,8 +52,8 @@ func (r *Reconciler) resume(ctx context.Context, s *kit.Scope, bed *v1alpha1.Tes
 // changedSince names what is not as it was when the finished rows were measured, of what is
 // known before anything is started. Who may use a bed, and whether it takes benchmarks, does
 // not affect the measurement. Files that are gone are used as they were kept.
-func (r *Reconciler) changedSince(ctx context.Context, s *kit.Scope, bed *v1alpha1.TestBed) (changed []string, _ error) {
-	in, err := r.inputs(ctx, s)
+func (r *resumption) changedSince(ctx context.Context, s *kit.Scope, bed *v1alpha1.TestBed) (changed []string, _ error) {
+	in, err := r.snapshots.read(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +73,7 @@ func (r *Reconciler) changedSince(ctx context.Context, s *kit.Scope, bed *v1alph
 		}
 	}
 	for _, ref := range device.Files(bed.Spec.Device) {
-		now, problem, err := r.LabFiles().ConfigMap(ctx, ref)
+		now, problem, err := r.files.ConfigMap(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -75,11 +84,11 @@ func (r *Reconciler) changedSince(ctx context.Context, s *kit.Scope, bed *v1alph
 	if bed.Spec.Calibration == nil {
 		return changed, nil
 	}
-	l, err := r.ledger(ctx, s)
+	l, err := r.ledgers.open(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	calibration, err := r.calibration(ctx, bed)
+	calibration, err := calibrationOf(ctx, r.live, bed)
 	if err != nil {
 		return nil, err
 	}
@@ -93,32 +102,9 @@ func sameFiles(was, is *corev1.ConfigMap) bool {
 	return was != nil && equality.Semantic.DeepEqual(was.Data, is.Data) && equality.Semantic.DeepEqual(was.BinaryData, is.BinaryData)
 }
 
-// notResumableError contains the differences from the environment of earlier rows.
-type notResumableError struct{ changed []string }
-
-func (e *notResumableError) Error() string {
-	return "rows of another environment are not added to the earlier ones: " + strings.Join(e.changed, ", ")
-}
-
-// sameEnvironment fails where a runner that was given the rows of earlier runs measures in
-// another environment.
-func sameEnvironment(s *kit.Scope, l *results.Ledger, now *v1alpha1.ResultEnvironment) error {
-	if s.Status.Resumption == nil {
-		return nil
-	}
-	changed := results.EnvironmentChanges(l.Environment(), now)
-	if was := l.Environment(); was != nil && now != nil && s.Bed != nil && s.Bed.Spec.Calibration != nil && !equality.Semantic.DeepEqual(was.Calibration, now.Calibration) {
-		changed = append(changed, "the calibration of the tester")
-	}
-	if len(changed) > 0 {
-		return &notResumableError{changed}
-	}
-	return nil
-}
-
 // beginAnew lets the finished rows not count: rows of both would make one result. They stay
 // in their objects.
-func (r *Reconciler) beginAnew(s *kit.Scope, changed []string) {
+func (r *resumption) beginAnew(s *kit.Scope, changed []string) {
 	why := kit.Bounded(fmt.Sprintf("%s changed since the %d finished rows were measured", strings.Join(changed, ", "), rowsStored(s)))
 	for i := range s.Status.EarlierRuns {
 		if run := &s.Status.EarlierRuns[i]; run.Discarded == "" && run.Rows > 0 {
@@ -130,19 +116,11 @@ func (r *Reconciler) beginAnew(s *kit.Scope, changed []string) {
 		Parts: s.Status.Results.Parts, DiscardedParts: s.Status.Results.Parts, Inputs: s.Status.Results.Inputs,
 	}
 	s.Status.Resumption, s.Status.Progress, s.Status.Variant = nil, nil, ""
-	r.Memory.forget(s.UID)
+	r.ledgers.forget(s.UID)
+	r.snapshots.forget(s.UID)
 	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonNotResumable,
 		"the benchmark begins anew: "+why+", and rows of both would make one result")
 }
 
 // maxDiscarded bounds the reason for which the rows of a run do not count.
 const maxDiscarded = 256
-
-// refuseResumption ends a run that was resumed in another environment, and begins anew: what
-// was started is removed first, as before the next variant.
-func (r *Reconciler) refuseResumption(s *kit.Scope, changed []string) kit.Step {
-	r.Poller.forget(keyOf(s.Benchmark))
-	s.Status.Phase = v1alpha1.PhasePreparing
-	r.beginAnew(s, changed)
-	return kit.Again(kit.Soon)
-}

@@ -16,12 +16,12 @@ const maxSharedWith = 16
 
 // noteSharing keeps which benchmarks have other port groups of the device while this one is
 // measured, for people who judge the numbers later.
-func (r *Reconciler) noteSharing(ctx context.Context, s *kit.Scope) error {
+func noteSharing(ctx context.Context, cache client.Reader, s *kit.Scope) error {
 	if s.Bed.Spec.PortGroup == nil {
 		return nil
 	}
 	var beds v1alpha1.TestBedList
-	if err := r.List(ctx, &beds, client.UnsafeDisableDeepCopy); err != nil {
+	if err := cache.List(ctx, &beds, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing test beds: %w", err)
 	}
 	for i := range beds.Items {

@@ -5,30 +5,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/pki"
 	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/stored"
 )
 
-// startTraffic starts agents and runner: certificates, networks, one traffic pod
+// trafficPods starts the agents and the runner of a run.
+type trafficPods struct {
+	client client.Client
+	// live reads from the API server.
+	live     client.Reader
+	settings lab.Settings
+	files    kit.LabFiles
+	objects  kit.RunObjects
+	devices  *devices
+	runners  *runnerPods
+	// deadline is the time within which all of them must be ready.
+	deadline time.Duration
+	// poll is the pause between two checks.
+	poll time.Duration
+}
+
+// start starts agents and runner: certificates, networks, one traffic pod
 // per node, and when all of them are ready the runner, which needs their
 // addresses.
-func (r *Reconciler) startTraffic(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.Status.Phase == v1alpha1.PhaseRunning {
 		return kit.Proceed(), nil
 	}
-	why, err := r.traffic(ctx, s)
+	why, err := t.ensure(ctx, s)
 	if err != nil {
 		var broken *kit.BrokenError
 		if errors.As(err, &broken) {
@@ -43,25 +57,25 @@ func (r *Reconciler) startTraffic(ctx context.Context, s *kit.Scope) (kit.Step, 
 		return kit.Again(kit.Soon), nil
 	}
 	s.Set(v1alpha1.ConditionTrafficReady, metav1.ConditionFalse, v1alpha1.ReasonTrafficStarting, "traffic pods are being started: "+why)
-	if next, late := s.Late(v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, r.Deadlines.Traffic, "the traffic pods were not ready ("+why+")"); late {
+	if next, late := s.Late(v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, t.deadline, "the traffic pods were not ready ("+why+")"); late {
 		return next, nil
 	}
-	return kit.Again(r.Poll), nil
+	return kit.Again(t.poll), nil
 }
 
-// traffic creates what is missing, and returns what the benchmark waits for; "" if all is
+// ensure creates what is missing, and returns what the benchmark waits for; "" if all is
 // ready.
-func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
+func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
 	agents := lab.Agents(s.Bed)
-	certificates, err := r.certificates(ctx, s, len(agents))
+	certificates, err := t.certificates(ctx, s, len(agents))
 	if err != nil {
 		return "", err
 	}
-	placement, err := r.placement(ctx, s)
+	placement, err := t.devices.placement(ctx, s)
 	if err != nil {
 		return "", err
 	}
-	passwords, problem, err := r.LabFiles().Passwords(ctx, s.Bed)
+	passwords, problem, err := t.files.Passwords(ctx, s.Bed)
 	if err != nil {
 		return "", err
 	}
@@ -73,13 +87,13 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 		if a.Node == s.Bed.Spec.Ports[0].Node { // where the device is
 			a.Device = placement
 		}
-		pod, err := r.agent(ctx, s, a.WithCertificate(s.Run, certificates), passwords)
+		pod, err := t.agent(ctx, s, a.WithCertificate(s.Run, certificates), passwords)
 		if err != nil {
 			return "", err
 		}
 		if !kit.IsReady(pod) {
-			waitsFor = cmp.Or(waitsFor, kit.WaitsFor(ctx, r.Live, pod), "pod "+pod.Name+" is not ready")
-			if err := r.discard(ctx, pod); err != nil {
+			waitsFor = cmp.Or(waitsFor, kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready")
+			if err := t.discard(ctx, pod); err != nil {
 				return "", err
 			}
 			continue
@@ -89,23 +103,23 @@ func (r *Reconciler) traffic(ctx context.Context, s *kit.Scope) (waitsFor string
 	if waitsFor != "" {
 		return waitsFor, nil
 	}
-	pod, err := r.runner(ctx, s, endpoints)
+	pod, err := t.runners.ensure(ctx, s, endpoints)
 	if err != nil {
 		return "", err
 	}
 	if !kit.IsReady(pod) {
-		return cmp.Or(kit.WaitsFor(ctx, r.Live, pod), "pod "+pod.Name+" is not ready"), r.discard(ctx, pod)
+		return cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready"), t.discard(ctx, pod)
 	}
 	return "", nil
 }
 
 // discard removes a pod that has ended before the measurement began, such as one that
 // was evicted: the next reconcile makes another one, as long as there is time.
-func (r *Reconciler) discard(ctx context.Context, pod *corev1.Pod) error {
+func (t *trafficPods) discard(ctx context.Context, pod *corev1.Pod) error {
 	if !kit.IsLost(pod) || !pod.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+	if err := t.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing pod %s, which has ended: %w", pod.Name, err)
 	}
 	return nil
@@ -113,9 +127,9 @@ func (r *Reconciler) discard(ctx context.Context, pod *corev1.Pod) error {
 
 // certificates issues the run's certificates, unless they are there, and returns the
 // secret that is written last.
-func (r *Reconciler) certificates(ctx context.Context, s *kit.Scope, agents int) (*corev1.Secret, error) {
+func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int) (*corev1.Secret, error) {
 	sec := &corev1.Secret{}
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: lab.CertificatesName(s.Run)}, sec)
+	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: lab.CertificatesName(s.Run)}, sec)
 	if err == nil {
 		return sec, nil
 	}
@@ -127,8 +141,8 @@ func (r *Reconciler) certificates(ctx context.Context, s *kit.Scope, agents int)
 	if err != nil {
 		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}
-	for _, sec = range lab.CertificatesSecrets(r.Lab, s.Run, set) {
-		if err := r.RunObjects().Ensure(ctx, s.Run, sec); err != nil {
+	for _, sec = range lab.CertificatesSecrets(t.settings, s.Run, set) {
+		if err := t.objects.Ensure(ctx, s.Run, sec); err != nil {
 			return nil, err
 		}
 	}
@@ -136,12 +150,12 @@ func (r *Reconciler) certificates(ctx context.Context, s *kit.Scope, agents int)
 }
 
 // agent makes one traffic pod with what it needs.
-func (r *Reconciler) agent(ctx context.Context, s *kit.Scope, a lab.Agent, passwords lab.Passwords) (*corev1.Pod, error) {
-	sec, err := lab.AgentSecret(r.Lab, s.Run, a, s.Bed, s.Profile, passwords)
+func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a lab.Agent, passwords lab.Passwords) (*corev1.Pod, error) {
+	sec, err := lab.AgentSecret(t.settings, s.Run, a, s.Bed, s.Profile, passwords)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
-	networks, err := lab.Networks(r.Lab, s.Run, a)
+	networks, err := lab.Networks(t.settings, s.Run, a)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
@@ -149,91 +163,14 @@ func (r *Reconciler) agent(ctx context.Context, s *kit.Scope, a lab.Agent, passw
 	for _, n := range networks {
 		objects = append(objects, n)
 	}
-	pod, err := lab.AgentPod(r.Lab, s.Run, a, s.Bed)
+	pod, err := lab.AgentPod(t.settings, s.Run, a, s.Bed)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
 	for _, obj := range append(objects, pod) {
-		if err := r.RunObjects().Ensure(ctx, s.Run, obj); err != nil {
-			return nil, kit.Refusal(err, r.Lab.Namespace)
+		if err := t.objects.Ensure(ctx, s.Run, obj); err != nil {
+			return nil, kit.Refusal(err, t.settings.Namespace)
 		}
 	}
 	return pod, nil
-}
-
-// runner makes the runner's pod. Its configuration is written once and describes the run
-// from then on: benchmark, profile and bed as they were.
-func (r *Reconciler) runner(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
-	hints, err := r.earlier(ctx, s, s.Profile)
-	if err != nil {
-		return nil, err
-	}
-	calibration, err := r.calibration(ctx, s.Bed)
-	if err != nil {
-		return nil, err
-	}
-	cfg := runner.Config{
-		Benchmark: *s.DeepCopy(), Profile: *s.Profile.DeepCopy(), Bed: *s.Bed.DeepCopy(),
-		Variant: s.Status.Variant, Agents: endpoints, Calibration: calibration, Hints: hints,
-	}
-	r.addRecorder(ctx, s, &cfg)
-	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
-	for _, m := range []*metav1.ObjectMeta{&cfg.Benchmark.ObjectMeta, &cfg.Profile.ObjectMeta, &cfg.Bed.ObjectMeta} {
-		*m = stored.Kept(*m) // Annotations by users can be of any size.
-	}
-	problem, err := kit.ReadTables(ctx, func(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (*corev1.ConfigMap, string, error) {
-		return keptFile(ctx, s, ref)
-	}, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	if problem != "" {
-		return nil, kit.Permanent(fmt.Errorf("TestBed %s: %s", s.Bed.Name, problem))
-	}
-	sec, err := lab.RunnerSecret(r.Lab, s.Run, cfg, 1)
-	if err != nil {
-		return nil, kit.Permanent(err)
-	}
-	pod := lab.RunnerPod(r.Lab, s.Run, 1)
-	for _, obj := range []client.Object{sec, pod} {
-		if err := r.RunObjects().Ensure(ctx, s.Run, obj); err != nil {
-			return nil, kit.Refusal(err, r.Lab.Namespace)
-		}
-	}
-	return pod, r.sameAgents(ctx, sec, pod, endpoints)
-}
-
-// addRecorder gives the runner access to the recorder. A run does without one that cannot
-// be reached.
-func (r *Reconciler) addRecorder(ctx context.Context, s *kit.Scope, cfg *runner.Config) {
-	if s.Status.StartTime != nil {
-		cfg.Started = *s.Status.StartTime
-	}
-	if r.Metrics == nil {
-		return
-	}
-	left := kit.Seconds(s.Spec.ActiveDeadlineSeconds) - s.Timers.Active(s.Benchmark, s.Now)
-	access, err := r.Metrics.Access(ctx, s.Run.UID, s.Now.Add(left))
-	if err != nil {
-		log.FromContext(ctx).Error(err, "The run begins without metrics")
-		return
-	}
-	cfg.Recorder = access
-}
-
-// sameAgents removes secret and pod of a runner that was started with other agents: one of
-// them was replaced since, and has another address.
-func (r *Reconciler) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint) error {
-	cfg, _, err := lab.RunnerConfig(sec)
-	if err != nil || equality.Semantic.DeepEqual(cfg.Agents, endpoints) {
-		return err
-	}
-	// The secret goes last: as long as it is there, the pod is known to be outdated.
-	for _, obj := range []client.Object{pod, sec} {
-		if err := r.Delete(ctx, obj); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("removing %s, which was made for other agents: %w", obj.GetName(), err)
-		}
-	}
-	pod.Status = corev1.PodStatus{} // It is not ready any more.
-	return nil
 }

@@ -3,6 +3,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,16 +12,25 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 )
 
-// variant selects the configuration of the device. A benchmark that names variants runs
+// variants takes a benchmark from one configuration of the device to the next.
+type variants struct {
+	objects kit.RunObjects
+	// deadline is the time within which a variant must be removed.
+	deadline time.Duration
+	// poll is the pause between two checks.
+	poll time.Duration
+}
+
+// choose selects the configuration of the device. A benchmark that names variants runs
 // the phases after this one once for each: device, traffic pods and runner are made for
 // one variant, and all of them are removed before the next one begins.
-func (r *Reconciler) variant(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+func (v *variants) choose(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	switch kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionDeviceReady) {
 	case v1alpha1.ReasonVariantMeasured:
 		next, _ := s.Spec.VariantAfter(s.Status.Variant)
-		return r.prepareAgain(ctx, s, next)
+		return v.prepareAgain(ctx, s, next)
 	case v1alpha1.ReasonNotResumable:
-		return r.prepareAgain(ctx, s, s.Spec.VariantsInOrder()[0])
+		return v.prepareAgain(ctx, s, s.Spec.VariantsInOrder()[0])
 	}
 	if s.Status.Variant == "" {
 		s.Status.Variant = s.Spec.VariantsInOrder()[0]
@@ -45,12 +55,12 @@ func leaveVariant(s *kit.Scope, next v1alpha1.VariantName) kit.Step {
 
 // prepareAgain removes what was made for a variant, and only then begins the next one.
 // What exists is always of the variant in the status, also after a crash in between.
-func (r *Reconciler) prepareAgain(ctx context.Context, s *kit.Scope, next v1alpha1.VariantName) (kit.Step, error) {
+func (v *variants) prepareAgain(ctx context.Context, s *kit.Scope, next v1alpha1.VariantName) (kit.Step, error) {
 	what := "what was started"
 	if s.Status.Variant != "" {
 		what = "variant " + string(s.Status.Variant)
 	}
-	left, err := r.RunObjects().CleanUp(ctx, s.Run)
+	left, err := v.objects.CleanUp(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}
@@ -65,9 +75,9 @@ func (r *Reconciler) prepareAgain(ctx context.Context, s *kit.Scope, next v1alph
 		return kit.Again(kit.Soon), nil
 	}
 	s.Status.Message = fmt.Sprintf("%s is being removed: %s", what, left)
-	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, r.Deadlines.CleanUp,
+	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, v.deadline,
 		fmt.Sprintf("%s was not removed (%s; %s)", what, left, rowsKept(s))); late {
 		return next, nil
 	}
-	return kit.Again(r.Poll), nil
+	return kit.Again(v.poll), nil
 }

@@ -1,0 +1,98 @@
+package benchmarks
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/controllers/results"
+)
+
+// Reconciler takes one benchmark from its lease to its last phase; before that the allocator
+// handles it. Each of its parts runs some of the phases.
+type Reconciler struct {
+	kit.Base
+	poller    *Poller
+	ledgers   *ledgers
+	snapshots *snapshots
+
+	leases      *leases
+	inputs      *inputKeeper
+	variants    *variants
+	devices     *devices
+	traffic     *trafficPods
+	measurement *measurement
+	preemption  *preemption
+	ending      *ending
+}
+
+// NewReconciler returns a reconciler that asks runners by a poller.
+func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
+	r := &Reconciler{Base: b, poller: poller}
+	objects, files, statuses := b.RunObjects(), b.LabFiles(), b.StatusWriter()
+	r.ledgers = &ledgers{client: b.Client, live: b.Live, archive: b.Archive, known: map[types.UID]*results.Ledger{}}
+	r.snapshots = &snapshots{client: b.Client, live: b.Live, archive: b.Archive, known: map[types.UID]*keptInputs{}}
+	resumption := &resumption{live: b.Live, files: files, snapshots: r.snapshots, ledgers: r.ledgers}
+	r.leases = &leases{client: b.Client, live: b.Live, statuses: statuses, resumption: resumption, poll: b.Poll}
+	r.inputs = &inputKeeper{live: b.Live, files: files, policy: b.DefaultPolicy, snapshots: r.snapshots, leases: r.leases}
+	r.variants = &variants{objects: objects, deadline: b.Deadlines.CleanUp, poll: b.Poll}
+	r.devices = &devices{live: b.Live, settings: b.Lab, files: files, objects: objects, deadline: b.Deadlines.Device, poll: b.Poll}
+	runners := &runnerPods{client: b.Client, live: b.Live, settings: b.Lab, objects: objects, metrics: b.Metrics, deadline: b.Deadlines.Runner, poll: b.Poll}
+	r.traffic = &trafficPods{
+		client: b.Client, live: b.Live, settings: b.Lab, files: files, objects: objects,
+		devices: r.devices, runners: runners, deadline: b.Deadlines.Traffic, poll: b.Poll,
+	}
+	intake := &intake{live: b.Live, settings: b.Lab, objects: objects, poller: poller, runners: runners, ledgers: r.ledgers}
+	r.measurement = &measurement{
+		cache: b.Client, objects: objects, poller: poller, intake: intake, runners: runners,
+		ledgers: r.ledgers, resumption: resumption, progressEvery: b.ProgressEvery,
+	}
+	r.preemption = &preemption{
+		client: b.Client, live: b.Live, objects: objects, statuses: statuses, poller: poller, intake: intake,
+		ledgers: r.ledgers, snapshots: r.snapshots, deadline: b.Deadlines.CleanUp, poll: b.Poll,
+	}
+	r.ending = &ending{
+		client: b.Client, live: b.Live, recorder: b.Recorder, counts: b.Counts, objects: objects, poller: poller, intake: intake,
+		ledgers: r.ledgers, leases: r.leases, deadline: b.Deadlines.CleanUp, poll: b.Poll,
+		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
+	}
+	return r
+}
+
+// phase is one step of a benchmark. It changes the scope's status, and reports whether the
+// next phase can begin.
+type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
+
+// phases run in their order. Once the outcome is decided only the clean-up is left.
+func (r *Reconciler) phases() []phase {
+	if r.Bench != nil {
+		return []phase{r.ending.notice, r.preemption.returnBed, r.ending.cleanUp, r.leases.take, r.preemption.notice, r.bench}
+	}
+	return []phase{
+		r.ending.notice, r.preemption.returnBed, r.ending.closeResult, r.ending.cleanUp, r.leases.take, r.preemption.notice,
+		r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow,
+	}
+}
+
+// advance runs the phases in their order until one of them has to wait. Once the
+// outcome is decided only the clean-up is left.
+func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+	for _, p := range r.phases() {
+		next, err := p(ctx, s)
+		if err != nil || next.Stop {
+			return next, err
+		}
+	}
+	return kit.Rest(), nil
+}
+
+// bench leaves everything on the bed to another Bench.
+func (r *Reconciler) bench(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+	outcome, after, err := r.Bench.Run(ctx, s.Benchmark)
+	if err != nil || outcome == "" {
+		return kit.Again(after), err
+	}
+	return s.End(outcome, v1alpha1.ConditionMeasured, v1alpha1.ReasonAllMeasured, "the bench is done"), nil
+}
