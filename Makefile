@@ -18,13 +18,16 @@ NODROP    := $(NODROP_CACHE)/bin/nodrop
 TOOLS     := $(NODROP_CACHE)/tools
 TIMES     := $(CURDIR)/.state/times
 # Each run of tests has a file of times, for hack/stage.
-GOTESTSUM  = mkdir -p $(TIMES) && $(TOOLS)/gotestsum --format testname --hide-summary output --jsonfile-timing-events $(TIMES)/$@$(1).json --
+GOTESTSUM  = mkdir -p $(TIMES) && $(BESIDE) $(TOOLS)/gotestsum --format testname --hide-summary output --jsonfile-timing-events $(TIMES)/$@$(1).json --
+# How lint and logic run next to the tests of the cluster.
+BESIDE    :=
 # What go vet finds make lint finds, and no test reads debugging information.
 GOTEST_BUILD := -vet=off -ldflags=-w
 # Tests that repeat what is rare do so less often with -short; make test-long does not.
 SHORT     := -short
-# These send real frames and share two processors with the device: one at a time.
-REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/... ./cmd/...
+# These send real frames and share two processors with the device: one at a time. Those of the
+# commands that send none are part of make logic (NODROP_ONLY).
+REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/...
 
 include hack/cluster/cluster.mk
 
@@ -51,15 +54,15 @@ $(NODROP):
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
-# routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then.
+# routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then. The
+# other tests of the cluster often wait for it: logic has the processors meanwhile.
 .PHONY: test
-test: ## everything that must pass; what takes long is repeated less often
+test: ## everything that must pass; what takes long is repeated less often, or left to make test-long
 	@hack/stage begin
 	@hack/stage "tools" $(MAKE) --no-print-directory test-tools
-	@hack/stage "lint and logic" $(MAKE) --no-print-directory -j2 lint logic
 	@hack/stage "old kernels" $(MAKE) --no-print-directory kernels-load
 	@hack/stage "real frames" $(MAKE) --no-print-directory frames
-	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.skip ^TestRouter$$'
+	@hack/stage "lint, logic and cluster" $(MAKE) --no-print-directory -j3 BESIDE='nice -n 10' E2E='-test.short -test.skip ^TestRouter$$' e2e lint logic
 	@hack/stage "cluster, with a router" $(MAKE) --no-print-directory e2e E2E='-test.run ^TestRouter$$'
 	@hack/stage report
 
@@ -67,6 +70,7 @@ test: ## everything that must pass; what takes long is repeated less often
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
 	$(MAKE) --no-print-directory -j1 SHORT= logic frames
 	$(MAKE) --no-print-directory -j1 frames-afxdp
+	$(MAKE) --no-print-directory -j1 e2e E2E='-test.skip ^TestRouter$$'
 	$(MAKE) --no-print-directory -j1 histories
 
 .PHONY: test-tools
@@ -84,8 +88,8 @@ test-tools: cluster-build
 lint: test-tools ## golangci-lint over every module of ours, and the terms of comments, messages and pages
 	@cd hack && go build -o $(TOOLS)/terms ./terms
 	@$(TOOLS)/terms api cmd config controllers docs e2e hack internal README.md
-	$(TOOLS)/golangci-lint run --build-tags e2e ./...
-	cd hack && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
+	$(BESIDE) $(TOOLS)/golangci-lint run --build-tags e2e ./...
+	cd hack && $(BESIDE) $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 
 .PHONY: unit
 unit: logic frames ## all tests but those of make e2e
@@ -93,13 +97,12 @@ unit: logic frames ## all tests but those of make e2e
 # Most of these wait for an API server: four at a time keep two processors busy.
 .PHONY: logic
 logic: test-tools ## logic, and controllers against a real API server
-	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+	export NODROP_ONLY=logic; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -timeout 10m ./...
 
-# Those of them that run next to each other send no frames, and wait for an API server.
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES)
+	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/...
 
 .PHONY: frames-afxdp
 frames-afxdp: test-tools ## the tests of the engine xdp through AF_XDP sockets

@@ -51,6 +51,7 @@ func crowdSize(t *testing.T) int {
 // All pass, no bed is quarantined, and the test prints what a benchmark costs the
 // API server.
 func TestCrowd(t *testing.T) {
+	long(t)
 	together(t)
 	l := newLab(t)
 	g := NewWithT(t)

@@ -17,6 +17,9 @@ import (
 // one measures, and the other resumes on the router made anew, with every row once. A
 // priority class of the LabPolicy asks for it.
 func TestPreemption(t *testing.T) {
+	together(t)
+	alone(t, &theRouter)
+	alone(t, &thePolicy)
 	l, g := newLab(t), NewWithT(t)
 	edits := append([]string{"  testBedName:", "  preemptible: true\n  testBedName:"}, shortTrials...)
 	policy := &v1alpha1.LabPolicy{

@@ -31,6 +31,7 @@ import (
 // with the commands of docs/guides/operations.md. All results are in the archive, the schedule
 // waits for its next time, and the bed measures again.
 func TestRestore(t *testing.T) {
+	long(t)
 	l, g := newLab(t), NewWithT(t)
 	l.archiveInBucket(t)
 	// One that another test left is in another archive.

@@ -16,6 +16,7 @@ import (
 // TestSilentDevice measures a router at an address that it does not have. The
 // result is a throughput of 0 that says why, not a benchmark that hangs.
 func TestSilentDevice(t *testing.T) {
+	long(t)
 	together(t)
 	alone(t, &theRouter)
 	l := newLab(t)

@@ -66,6 +66,14 @@ func upgrading(t *testing.T) (done func()) {
 	}
 }
 
+// long skips a test in make test: what it shows is rare, and it takes more than a minute.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
+}
+
 // What one test has at a time.
 var theRouter, thePolicy sync.Mutex
 

@@ -66,7 +66,7 @@ func TestArchivedResults(t *testing.T) {
 
 // A file may be compressed, and one that is not a result says so.
 func TestReportOfACompressedFile(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	off, _ := results(t)
 	dir := t.TempDir()
 	document := strings.TrimPrefix(archived(t, "file://"+dir, off, "1"), "file://")

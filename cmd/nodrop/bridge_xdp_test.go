@@ -58,9 +58,7 @@ func TestRunGroupsOverBridge(t *testing.T) {
 `
 	for packet, protocol := range map[string]string{"{ipv4: {}}": "IGMPv3", "{ipv6: {}}": "MLDv2"} {
 		t.Run(protocol, func(t *testing.T) {
-			if testing.Short() && protocol == "MLDv2" {
-				t.Skip("the engine's own tests send both families: make test-long")
-			}
+			rare(t, protocol == "MLDv2") // The engine's own tests send both families.
 			const groups = 40
 			rest := withPattern(bridgedBed, fmt.Sprintf("{fanOut: {sender: p2, groups: %d}}", groups), packet)
 			rows := byMethod(t, runHere(t, benchmarkOf(tests), rest), map[v1alpha1.Method]int{

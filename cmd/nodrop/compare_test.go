@@ -53,7 +53,7 @@ func results(t *testing.T) (off, on string) {
 
 // Two models whose published difference comes back through the whole path.
 func TestCompareGivesThePublishedDifferences(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	off, on := results(t)
 	p := start(t, "compare", "FEC off="+off, "FEC on="+on, "-o", "json")
 	p.wants(exit.Passed, "", "")
@@ -99,7 +99,7 @@ func TestCompareGivesThePublishedDifferences(t *testing.T) {
 // Shorter prefixes that cover the networks change nothing on a device that matches the
 // longest one: frames that take them would come back to the port that sent them.
 func TestLongestMatchChangesNothing(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	const samples = "../../config/samples/longest-match/"
 	var files []string
 	for _, name := range []string{"3-networks", "4-covered-networks"} {
@@ -140,7 +140,7 @@ func TestCompareRefuses(t *testing.T) {
 
 // A result that was kept is written in the other formats without a cluster.
 func TestReportOfAFile(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	off, _ := results(t)
 	for format, want := range map[string]string{
 		"table":    "13.592    69.6875  1.510  2.377   4.240",

@@ -51,7 +51,7 @@ func captured(t *testing.T, b []byte, of int, link layers.LinkType, ng bool) str
 // TestFrameFromPCAP checks that the output is a packet of a profile, and makes a frame of the
 // captured length with the captured bytes.
 func TestFrameFromPCAP(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	b := make([]byte, 200)
 	frame.Random.Fill(b)
 	for name, ng := range map[string]bool{"pcap": false, "pcapng": true} {
@@ -74,7 +74,7 @@ func TestFrameFromPCAP(t *testing.T) {
 }
 
 func TestFrameFromPCAPRefuses(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	b := make([]byte, 200)
 	noFile := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(noFile, []byte("no capture at all, but text of some length\n"), 0o600); err != nil {

@@ -23,7 +23,7 @@ import (
 // runs of the one, and then of the other. It is read from an archive, from a directory and
 // from files.
 func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	off, on := results(t)
 	dir := t.TempDir()
 	store, err := archive.Open(filepath.Join(dir, "archive"))
@@ -98,7 +98,7 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 }
 
 func TestHistoryRefuses(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	empty := t.TempDir()
 	start(t, "history").wants(exit.Use, "", "requires at least 1 arg")
 	start(t, "history", empty).wants(exit.Use, "", "has no file with the ending .json, .yaml, .yml or .zst")

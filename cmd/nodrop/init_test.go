@@ -49,7 +49,7 @@ func bundleIn(t *testing.T, dir string) *manifest.Bundle {
 }
 
 func TestInitFromFlags(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	for name, test := range map[string]struct {
 		args []string
 		want func(bed v1alpha1.TestBedSpec) bool

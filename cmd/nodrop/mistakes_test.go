@@ -90,7 +90,7 @@ func problemsOf(t *testing.T, text string) string {
 // TestMistakes makes what people mistype, one at a time. Each message has the field, the
 // value, what is allowed there, and what to do.
 func TestMistakes(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	if len(mistakes) < 60 {
 		t.Errorf("%d mistakes, want 60", len(mistakes))
 	}

@@ -57,7 +57,7 @@ func fetch(t *testing.T, method, address string, header map[string]string) (int,
 // TestPage serves the page to an administrator and to a member of one team, who sees no other
 // team. The page opens only at its secret address.
 func TestPage(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 5)
 	c.benchmark("mine", inPhase(v1alpha1.PhaseRunning, ""))

@@ -20,7 +20,7 @@ import (
 // TestPipelineExamples runs the commands of the examples in docs/pipelines as the pipelines do,
 // against a real API server: the gate fails, and so does the step, with the reports kept.
 func TestPipelineExamples(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	for name, read := range map[string]func(t *testing.T, replace *strings.Replacer) [][]string{
 		"ci": githubSteps, "tekton": tektonStep, "argo": argoStep,

@@ -161,7 +161,7 @@ func awaitText(t *testing.T, p *process, text string) {
 }
 
 func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
 	p, client := l.runner(config)

@@ -13,7 +13,7 @@ import (
 
 // One runner measures one variant, and hands on what those before it have found.
 func TestRunnerPodMeasuresOneVariant(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	set, err := manifest.Load([]string{"../../config/samples/variants"}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func (c *apiServer) bedWithHolder(name, holder string, queued int32) {
 }
 
 func TestQueue(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 5)
 	c.benchmark("waiting-1", inPhase(v1alpha1.PhaseQueued, "an old message"))

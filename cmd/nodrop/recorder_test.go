@@ -32,7 +32,7 @@ import (
 // The points of a runner come to the database through a recorder that is started after the
 // run has begun and is killed in between. The recorder has the token, and shows it nowhere.
 func TestARunnerAndARecorder(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	const token = "a-token-that-nobody-may-see"
 	fake := metricstest.NewFake(t)
 	authority, err := pki.NewAuthority(time.Now(), time.Now().Add(time.Hour))
@@ -178,7 +178,7 @@ func untilPageHas(t *testing.T, address string, own pki.Bundle, want ...string) 
 // A runner that replaces another one makes no points of the rows that it is given without
 // their series, and the same points of all others.
 func TestPointsOfARunnerThatGoesOn(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	config := bundleConfig(t, "small", filepath.Dir(manifests(t, smallBenchmark, smallManifests)))
 	config.Started = metav1.Now()
 	authority, err := pki.NewAuthority(time.Now(), time.Now().Add(time.Hour))
@@ -203,7 +203,7 @@ func TestPointsOfARunnerThatGoesOn(t *testing.T) {
 }
 
 func TestRecorderThatCannotBegin(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	for want, args := range map[string][]string{
 		"needs a bucket":  {"--url", "http://influxdb:8086"},
 		"--spool-size is": {"--url", "http://influxdb:8086", "--bucket", "lab", "--spool-size", "many"},

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRenderOfASample(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	got, err := command(t, "render", "-f", "../../config/samples/bgp", "--kind", "nxos", "--interface", "p2=Ethernet2/7", "--set", "bed.spec.routing.bgp.sessions[peer].addPath=true")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestRenderOfASample(t *testing.T) {
 }
 
 func TestRenderFiltersByThePolicy(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	got, err := command(t, "render", "-f", "../../config/samples/bgp", "--kind", "bird", "--set", "bed.spec.policy.routes.prefixes=[20.0.0.0/8]")
 	if want := "ipv4 { import filter { if net ~ [ 20.0.0.0/8+ ] then accept; reject; }; export all; };"; err != nil || !strings.Contains(got, want) {
 		t.Errorf("%v; %q is missing in\n%s", err, want, got)
@@ -32,7 +32,7 @@ func TestRenderFiltersByThePolicy(t *testing.T) {
 }
 
 func TestRenderRefuses(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	sample := func(name string, more ...string) []string {
 		return append([]string{"render", "-f", "../../config/samples/" + name}, more...)
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestReservationOfFlags makes reservations of flags, without a cluster.
 func TestReservationOfFlags(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	now := time.Date(2026, 12, 1, 9, 30, 0, 500, time.UTC)
 	for name, tc := range map[string]struct {
 		flags reserveFlags
@@ -53,7 +53,7 @@ func TestReservationOfFlags(t *testing.T) {
 
 // TestReserve makes, extends and releases reservations in a cluster.
 func TestReserve(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	c.bedWithHolder("bed", "team/other", 0)
 	c.nodrop(t, "reserve", "bed", "--name", "fans", "--for", "2h", "--purpose", "look at the fans").wants(0, "default     fans          bed", "")

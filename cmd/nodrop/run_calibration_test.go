@@ -62,7 +62,7 @@ func TestCalibrateAndRun(t *testing.T) {
 }
 
 func TestCalibrationMustBeOne(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	dir := t.TempDir()
 	sim := filepath.Join(samplesDir, "soak", "benchmark.yaml")
 	of := filepath.Join(dir, "soak.json")

@@ -78,7 +78,7 @@ func TestRunCaptures(t *testing.T) {
 
 // What cannot be captured is refused before anything runs.
 func TestRunRefusesCaptures(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	start(t, "run", "-f", manifests(t, capturingBenchmark, xdpManifests)).
 		wants(exit.Use, "", "nodrop: spec.capture: captured frames are written to files next to the result, and the result has none\nhint: name an --output-file")
 	sim := strings.Replace(simBenchmark, "  tests:\n", "  capture: {}\n  tests:\n", 1)

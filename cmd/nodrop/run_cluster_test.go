@@ -55,7 +55,7 @@ spec:
 )
 
 func TestRunInTheCluster(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	for name, test := range map[string]func(*testing.T, *apiServer){
 		"a run per commit": runPerCommit, "the same name": runTheSameName, "no fights": runWithoutFights,

@@ -21,7 +21,7 @@ func gatedRun(t *testing.T, name, gates string) string {
 
 // TestRunWithGates ends with the codes of the verdicts, which are those of the phases.
 func TestRunWithGates(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	dir := t.TempDir()
 	result := filepath.Join(dir, "first.json")
 	absolute := func(metric, bound string) string {

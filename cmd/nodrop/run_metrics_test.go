@@ -74,7 +74,7 @@ func resultOf(t *testing.T, p *process) report.Document {
 // Every row and every sample of a run is in a real InfluxDB, and is read back by InfluxQL
 // and, from API v2, by Flux.
 func TestRunWritesToInfluxDB(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	for name, c := range map[string]struct {
 		version metricstest.Version
 		flags   []string
@@ -170,7 +170,7 @@ func checkRows(t *testing.T, document report.Document, rows []metricstest.Row) {
 // A database that is away costs a run nothing but its metrics, which the next run writes.
 // The token is nowhere.
 func TestRunWithoutItsDatabase(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	const token = "a-token-that-nobody-may-see"
 	cache, file := t.TempDir(), manifests(t, smallBenchmark, smallManifests)
 	fake := metricstest.NewFake(t)
@@ -229,7 +229,7 @@ func noToken(t *testing.T, dir, token string, p *process) {
 }
 
 func TestMetricsFlagsThatDoNotFit(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	file := manifests(t, smallBenchmark, smallManifests)
 	for want, flags := range map[string][]string{
 		"holds a password":        {"--metrics", "http://a:secret@influxdb:8086", "--metrics-bucket", "lab"},

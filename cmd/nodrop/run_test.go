@@ -64,7 +64,7 @@ func manifests(t *testing.T, benchmark, rest string) string {
 }
 
 func TestRunSimulatedChassis(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json")
 	p.wants(exit.Passed, "", "throughput 64 B: 26,547,619")
 	var document report.Document
@@ -84,7 +84,7 @@ func TestRunSimulatedChassis(t *testing.T) {
 }
 
 func TestRunPrintsTheTable(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	file := filepath.Join(t.TempDir(), "result.txt")
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--output-file", file)
 	p.wants(exit.Passed, "", "")
@@ -100,7 +100,7 @@ func TestRunPrintsTheTable(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	tests := map[string]struct {
 		benchmark, rest string
 		want            string
@@ -137,7 +137,7 @@ func TestRunRefuses(t *testing.T) {
 }
 
 func TestRunReadsStdin(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(simBenchmark + "---\n" + simManifests)
 	p.begin()
@@ -145,7 +145,7 @@ func TestRunReadsStdin(t *testing.T) {
 }
 
 func TestRunInterrupted(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	// The two throughput rows take simulated minutes; at this pace the first ends
 	// soon, and the second never.
 	benchmark := strings.Replace(simBenchmark, "0.0001%, maxLoad: 99.994%", "50%, maxLoad: 99.994%, minLoad: 40%, trialDuration: 10s", 1)

@@ -26,7 +26,7 @@ func cardsBed(attachment string) string {
 // A run on TRex without its server says what is missing, and how to get it, before
 // anything is made.
 func TestRunTRexRefuses(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	notHere := filepath.Join(t.TempDir(), "_t-rex-64")
 	tests := map[string]struct {
 		rest, dir string

@@ -9,7 +9,7 @@ import (
 
 // A benchmark with variants is refused with what to do where they cannot be had.
 func TestRunRefusesVariants(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	named := strings.Replace(simBenchmark, "  tests:\n", "  variants: [slow, fast]\n  tests:\n", 1)
 	const model = "model: {configMapRef: {name: models, key: chassis.csv}}"
 	having := func(fast string) string {

@@ -27,7 +27,7 @@ func anInterval() trials.Interval {
 // A terminal shows what each port does in the trial in hand, and takes it back when the
 // next one begins; a log has it in the line a minute.
 func TestViewShowsWhatThePortsDo(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	show := func(out *bytes.Buffer, width, height int) {
 		v := newRunView(out)
@@ -66,7 +66,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 
 // An interval of the trial before is not shown as one of the next.
 func TestViewForgetsTheTrialBefore(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	v := newRunView(&bytes.Buffer{})
 	v.see(inHand("first"))
 	v.interval = anInterval()

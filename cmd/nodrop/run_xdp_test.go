@@ -65,6 +65,30 @@ func needsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("makes network namespaces and loads BPF programs: run the tests as root")
 	}
+	if os.Getenv(onlyTests) == "logic" {
+		t.Skip("sends frames: make frames")
+	}
+}
+
+// onlyTests is the variable by which make runs the tests that send frames apart from those that
+// send none ("frames", "logic"): the latter run next to others.
+const onlyTests = "NODROP_ONLY"
+
+// sendsNoFrames lets a test run next to others.
+func sendsNoFrames(t *testing.T) {
+	t.Helper()
+	if os.Getenv(onlyTests) == "frames" {
+		t.Skip("sends no frames: make logic")
+	}
+	t.Parallel()
+}
+
+// rare skips a case in short runs that differs little from one that they have.
+func rare(t *testing.T, is bool) {
+	t.Helper()
+	if testing.Short() && is {
+		t.Skip("another case is like it: make test-long")
+	}
 }
 
 // runHere runs a benchmark on the engine xdp and returns its result. Nothing may

@@ -13,7 +13,7 @@ import (
 // The binary that is built with the tag standalone exists to be there soon after
 // a clone: it must run benchmarks, and must not grow the libraries of a cluster.
 func TestStandaloneBinary(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	list, err := exec.Command("go", "list", "-deps", "-tags", "standalone", ".").Output()
 	if err != nil {
 		t.Fatalf("listing the packages: %v", err)

@@ -118,7 +118,7 @@ func TestTRexAlive(t *testing.T) {
 }
 
 func TestTRexInstall(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	dir := t.TempDir()
 	for range 2 { // a container that starts again finds what the first has installed
 		start(t, "trex", "install", dir).wants(exit.Passed, "installed "+filepath.Join(dir, "nodrop"), "")

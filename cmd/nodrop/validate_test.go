@@ -69,7 +69,7 @@ func TestValidateForecasts(t *testing.T) {
 
 // Everything that people begin with is valid.
 func TestValidateSamples(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	dirs, err := filepath.Glob("../../config/samples/*")
 	if err != nil || len(dirs) < 10 {
 		t.Fatalf("%v, %v", dirs, err)
@@ -219,7 +219,7 @@ func TestSetRefuses(t *testing.T) {
 
 // A quick try says so in its result.
 func TestRunSets(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	stdout, err := command(t, "run", "-f", manifests(t, simBenchmark, simManifests), "--set", "profile.spec.frameSizes=[64]", "-o", "json")
 	if err != nil {
 		t.Fatal(err)

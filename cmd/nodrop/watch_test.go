@@ -138,7 +138,7 @@ var oneRow = []v1alpha1.ResultRow{{
 }}
 
 func TestWatchAndReport(t *testing.T) {
-	t.Parallel()
+	sendsNoFrames(t)
 	c := newAPIServer(t)
 	t.Run("follows over a broken connection", func(t *testing.T) { followsOverABrokenConnection(t, c) })
 	t.Run("exit codes", func(t *testing.T) { exitCodes(t, c) })
