@@ -15,25 +15,25 @@ const (
 )
 
 // abilities are the optional interfaces that the agent's engine has.
-func (s *Server) abilities() []string {
+func (e *engine) abilities() []string {
 	var all []string
-	if s.sampler != nil {
+	if e.sampler != nil {
 		all = append(all, abilitySampler)
 	}
-	if s.reporter != nil {
+	if e.reporter != nil {
 		all = append(all, abilityProgress)
 	}
-	if s.members != nil {
+	if e.members != nil {
 		all = append(all, abilityGroupMember)
 	}
-	if s.armer != nil {
+	if e.armer != nil {
 		all = append(all, abilityArmer)
 	}
 	return all
 }
 
 // has reports whether the agent's engine has an optional interface.
-func (c *Client) has(ability string) bool {
+func (c *connection) has(ability string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.present != nil && slices.Contains(c.present.abilities, ability)
@@ -44,16 +44,16 @@ func (c *Client) As(target any) bool {
 	switch target := target.(type) {
 	case *traffic.Sampler:
 		*target = c
-		return c.has(abilitySampler)
+		return c.link.has(abilitySampler)
 	case *traffic.ProgressReporter:
 		*target = c
-		return c.has(abilityProgress)
+		return c.link.has(abilityProgress)
 	case *traffic.GroupMember:
 		*target = c
-		return c.has(abilityGroupMember)
+		return c.link.has(abilityGroupMember)
 	case *traffic.Armer:
 		*target = c
-		return c.has(abilityArmer)
+		return c.link.has(abilityArmer)
 	}
 	return false
 }
@@ -77,5 +77,5 @@ func (f *Fleet) As(target any) bool {
 
 // all reports whether the engines of all agents have an optional interface.
 func (f *Fleet) all(ability string) bool {
-	return !slices.ContainsFunc(f.members, func(c *Client) bool { return !c.has(ability) })
+	return !slices.ContainsFunc(f.members, func(c *Client) bool { return !c.link.has(ability) })
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -60,19 +59,8 @@ func (o ClientOptions) withDefaults() ClientOptions {
 // Configure was called again, which connects anew; when the agent does not come
 // back in time they fail with ErrLost.
 type Client struct {
-	endpoint Endpoint
-	options  ClientOptions
-	conn     *grpc.ClientConn
-	rpc      agentpb.AgentClient
-
-	mu sync.Mutex
-	// present is the last session, which may have ended.
-	present *clientSession
-	// configured is the session in which the streams were given.
-	configured *clientSession
-	// opening keeps calls apart that open a session.
-	opening *semaphore.Weighted
-	joined  clientMemberships
+	link   connection
+	joined clientMemberships
 }
 
 var (
@@ -104,8 +92,8 @@ func Dial(ctx context.Context, e Endpoint, b pki.Bundle, o ClientOptions) (*Clie
 	if err != nil {
 		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
 	}
-	c := &Client{endpoint: e, options: o, conn: conn, rpc: agentpb.NewAgentClient(conn), opening: semaphore.NewWeighted(1)}
-	if _, err := c.session(ctx); err != nil {
+	c := &Client{link: connection{endpoint: e, options: o, conn: conn, rpc: agentpb.NewAgentClient(conn), opening: semaphore.NewWeighted(1)}}
+	if _, err := c.link.session(ctx); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("dialling agent %s at %s: %w", e.Name, e.Address, err)
 	}
@@ -114,8 +102,8 @@ func Dial(ctx context.Context, e Endpoint, b pki.Bundle, o ClientOptions) (*Clie
 
 // Info implements Generator.
 func (c *Client) Info(ctx context.Context) (info traffic.Info, err error) {
-	err = c.do(ctx, "describing itself", func(ctx context.Context, _ *clientSession) error {
-		w, err := c.rpc.Info(ctx, &agentpb.InfoRequest{})
+	err = c.link.do(ctx, "describing itself", func(ctx context.Context, _ *clientSession) error {
+		w, err := c.link.rpc.Info(ctx, &agentpb.InfoRequest{})
 		if err != nil {
 			return err
 		}
@@ -134,7 +122,7 @@ func (c *Client) Resolve(ctx context.Context, port string, addr netip.Addr) (mac
 		// that the agent's UnresolvedError comes back instead of a timeout.
 		request.TimeoutNanos = int64(max(time.Until(deadline), 1))
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.options.Grace))
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(c.link.options.Grace))
 		defer cancel()
 		defer context.AfterFunc(outer, func() {
 			if errors.Is(outer.Err(), context.Canceled) {
@@ -142,8 +130,8 @@ func (c *Client) Resolve(ctx context.Context, port string, addr netip.Addr) (mac
 			}
 		})()
 	}
-	err = c.do(ctx, fmt.Sprintf("resolving %s on port %s", addr, port), func(ctx context.Context, _ *clientSession) error {
-		w, err := c.rpc.Resolve(ctx, request)
+	err = c.link.do(ctx, fmt.Sprintf("resolving %s on port %s", addr, port), func(ctx context.Context, _ *clientSession) error {
+		w, err := c.link.rpc.Resolve(ctx, request)
 		if err != nil {
 			return err
 		}
@@ -155,8 +143,8 @@ func (c *Client) Resolve(ctx context.Context, port string, addr netip.Addr) (mac
 
 // Configure implements Generator. After an interruption it connects anew.
 func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error {
-	return c.do(ctx, "configuring streams", func(ctx context.Context, s *clientSession) error {
-		parts, err := c.rpc.Configure(ctx)
+	return c.link.do(ctx, "configuring streams", func(ctx context.Context, s *clientSession) error {
+		parts, err := c.link.rpc.Configure(ctx)
 		if err != nil {
 			return err
 		}
@@ -174,20 +162,18 @@ func (c *Client) Configure(ctx context.Context, streams []traffic.Stream) error 
 		if _, err := parts.CloseAndRecv(); err != nil {
 			return err
 		}
-		if err := c.remember(ctx, s); err != nil {
+		if err := c.joined.remember(ctx, c.link.rpc, s); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.configured = s
+		c.link.configuredIn(s)
 		return nil
 	})
 }
 
 // Arm implements traffic.Armer; it fails when the agent's engine does not.
 func (c *Client) Arm(ctx context.Context, trial traffic.Trial) error {
-	return c.doTrial(ctx, "arming", func(ctx context.Context, _ *clientSession) error {
-		parts, err := c.rpc.Arm(ctx)
+	return c.link.doTrial(ctx, "arming", func(ctx context.Context, _ *clientSession) error {
+		parts, err := c.link.rpc.Arm(ctx)
 		if err != nil {
 			return err
 		}
@@ -201,8 +187,8 @@ func (c *Client) Arm(ctx context.Context, trial traffic.Trial) error {
 
 // Start implements Generator.
 func (c *Client) Start(ctx context.Context, trial traffic.Trial) error {
-	return c.doTrial(ctx, "starting a trial", func(ctx context.Context, _ *clientSession) error {
-		parts, err := c.rpc.Start(ctx)
+	return c.link.doTrial(ctx, "starting a trial", func(ctx context.Context, _ *clientSession) error {
+		parts, err := c.link.rpc.Start(ctx)
 		if err != nil {
 			return err
 		}
@@ -216,8 +202,8 @@ func (c *Client) Start(ctx context.Context, trial traffic.Trial) error {
 
 // Wait implements Generator.
 func (c *Client) Wait(ctx context.Context) error {
-	return c.doTrial(ctx, "waiting for the end of sending", func(ctx context.Context, _ *clientSession) error {
-		_, err := c.rpc.Wait(ctx, &agentpb.WaitRequest{})
+	return c.link.doTrial(ctx, "waiting for the end of sending", func(ctx context.Context, _ *clientSession) error {
+		_, err := c.link.rpc.Wait(ctx, &agentpb.WaitRequest{})
 		return err
 	})
 }
@@ -225,13 +211,13 @@ func (c *Client) Wait(ctx context.Context) error {
 // Stop implements Generator. When the connection is broken it connects anew,
 // because an agent stops sending before it takes another controller.
 func (c *Client) Stop(ctx context.Context) error {
-	err := c.do(ctx, "stopping", func(ctx context.Context, _ *clientSession) error {
-		_, err := c.rpc.Stop(ctx, &agentpb.StopRequest{})
+	err := c.link.do(ctx, "stopping", func(ctx context.Context, _ *clientSession) error {
+		_, err := c.link.rpc.Stop(ctx, &agentpb.StopRequest{})
 		return err
 	})
 	// An engine that lost its trial did not say by that that it stopped.
 	if broken := (*InterruptedError)(nil); errors.As(err, &broken) {
-		_, err = c.session(ctx)
+		_, err = c.link.session(ctx)
 	}
 	return err
 }
@@ -239,9 +225,9 @@ func (c *Client) Stop(ctx context.Context) error {
 // Read implements Generator.
 func (c *Client) Read(ctx context.Context) (traffic.Measurement, error) {
 	var m traffic.Measurement
-	err := c.doTrial(ctx, "reading counters", func(ctx context.Context, _ *clientSession) error {
+	err := c.link.doTrial(ctx, "reading counters", func(ctx context.Context, _ *clientSession) error {
 		m = traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
-		parts, err := c.rpc.Read(ctx, &agentpb.ReadRequest{})
+		parts, err := c.link.rpc.Read(ctx, &agentpb.ReadRequest{})
 		if err != nil {
 			return err
 		}
@@ -267,12 +253,10 @@ func (c *Client) Clock() traffic.Clock { return traffic.RealClock{} }
 
 // Close gives the agent up: it stops sending, and takes another controller.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	s := c.present
-	c.mu.Unlock()
+	s := c.link.last()
 	var err error
 	if s != nil && s.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), c.options.Grace)
+		ctx, cancel := context.WithTimeout(context.Background(), c.link.options.Grace)
 		defer cancel()
 		// The agent stops when the session ends, too; but here the caller learns of it.
 		if err = c.Stop(ctx); errors.Is(err, traffic.ErrInterrupted) {
@@ -280,7 +264,7 @@ func (c *Client) Close() error {
 		}
 		s.end(errClosed)
 	}
-	return errors.Join(err, c.conn.Close())
+	return errors.Join(err, c.link.conn.Close())
 }
 
 var errClosed = errors.New("the client was closed")

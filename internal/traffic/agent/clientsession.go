@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/metadata"
 
@@ -20,6 +23,23 @@ var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.
 // retryEvery is the interval between requests to an agent that is busy or away.
 const retryEvery = 200 * time.Millisecond
 
+// connection is the connection of a client to its agent, and the sessions in which the client
+// is the agent's controller.
+type connection struct {
+	endpoint Endpoint
+	options  ClientOptions
+	conn     *grpc.ClientConn
+	rpc      agentpb.AgentClient
+
+	mu sync.Mutex
+	// present is the last session, which may have ended.
+	present *clientSession
+	// configured is the session in which the streams were given.
+	configured *clientSession
+	// opening keeps calls apart that open a session.
+	opening *semaphore.Weighted
+}
+
 // clientSession is the time in which the client is the agent's controller.
 type clientSession struct {
 	// ctx ends, with a cause, when the session does.
@@ -31,14 +51,12 @@ type clientSession struct {
 }
 
 // session returns the present session, or opens another one.
-func (c *Client) session(ctx context.Context) (*clientSession, error) {
+func (c *connection) session(ctx context.Context) (*clientSession, error) {
 	if err := c.opening.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer c.opening.Release(1)
-	c.mu.Lock()
-	old := c.present
-	c.mu.Unlock()
+	old := c.last()
 	if old != nil && old.ctx.Err() == nil {
 		return old, nil
 	}
@@ -65,7 +83,7 @@ func (c *Client) session(ctx context.Context) (*clientSession, error) {
 }
 
 // open asks for a session until it gets one or ctx ends.
-func (c *Client) open(ctx context.Context) (*clientSession, error) {
+func (c *connection) open(ctx context.Context) (*clientSession, error) {
 	var last error
 	for {
 		s, err := c.openOnce(ctx)
@@ -84,7 +102,7 @@ func (c *Client) open(ctx context.Context) (*clientSession, error) {
 	}
 }
 
-func (c *Client) openOnce(ctx context.Context) (*clientSession, error) {
+func (c *connection) openOnce(ctx context.Context) (*clientSession, error) {
 	life, end := context.WithCancelCause(context.Background())
 	beats, err := c.rpc.Open(life, &agentpb.OpenRequest{})
 	if err != nil {
@@ -137,7 +155,7 @@ func (s *clientSession) watch(beats agentpb.Agent_OpenClient, grace time.Duratio
 }
 
 // doTrial runs a call that belongs to the trial of the configured streams.
-func (c *Client) doTrial(ctx context.Context, doing string, f func(context.Context, *clientSession) error) error {
+func (c *connection) doTrial(ctx context.Context, doing string, f func(context.Context, *clientSession) error) error {
 	return c.do(ctx, doing, func(ctx context.Context, s *clientSession) error {
 		c.mu.Lock()
 		configured := c.configured
@@ -151,7 +169,7 @@ func (c *Client) doTrial(ctx context.Context, doing string, f func(context.Conte
 
 // concurrent runs a call while others run, in the session in which the streams were given.
 // It neither opens a session nor ends one: that is left to the other calls.
-func (c *Client) concurrent(ctx context.Context, doing string, f func(context.Context) error) error {
+func (c *connection) concurrent(ctx context.Context, doing string, f func(context.Context) error) error {
 	c.mu.Lock()
 	s, configured := c.present, c.configured
 	c.mu.Unlock()
@@ -162,7 +180,7 @@ func (c *Client) concurrent(ctx context.Context, doing string, f func(context.Co
 }
 
 // do runs a call in the present session, or in a new one when that broke.
-func (c *Client) do(ctx context.Context, doing string, f func(context.Context, *clientSession) error) error {
+func (c *connection) do(ctx context.Context, doing string, f func(context.Context, *clientSession) error) error {
 	s, err := c.session(ctx)
 	if err != nil {
 		return fmt.Errorf("agent %s: %s: %w", c.endpoint.Name, doing, err)
@@ -172,7 +190,7 @@ func (c *Client) do(ctx context.Context, doing string, f func(context.Context, *
 
 // in runs a call in a session and tells a broken session from a failed call. It calls
 // broken when the call shows that the session broke.
-func (c *Client) in(ctx context.Context, s *clientSession, doing string, f func(context.Context, *clientSession) error, broken func(error)) error {
+func (c *connection) in(ctx context.Context, s *clientSession, doing string, f func(context.Context, *clientSession) error, broken func(error)) error {
 	callCtx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(ctx, tokenKey, s.token))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -199,8 +217,22 @@ func (c *Client) in(ctx context.Context, s *clientSession, doing string, f func(
 	return fmt.Errorf("agent %s: %s: %w", c.endpoint.Name, doing, err)
 }
 
+// last returns the last session, which may have ended.
+func (c *connection) last() *clientSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present
+}
+
+// configuredIn notes the session in which the streams were given.
+func (c *connection) configuredIn(s *clientSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.configured = s
+}
+
 // connected reports whether the client is the agent's controller now.
-func (c *Client) connected() bool {
+func (c *connection) connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.present != nil && c.present.ctx.Err() == nil

@@ -74,7 +74,7 @@ func TestAgentRestartsBetweenCalls(t *testing.T) {
 	kill()
 	wire.engines = nil
 	l.serve(0, address, wire.engine("node-a", "p1", "p2"))
-	eventually(t, "the client noticed", func() bool { return !c.connected() })
+	eventually(t, "the client noticed", func() bool { return !c.link.connected() })
 
 	var interrupted *InterruptedError
 	for _, call := range []func() error{
@@ -141,7 +141,7 @@ func TestConnectionBreaksAndComesBack(t *testing.T) {
 	c := l.dial(t.Context(), l.endpoint(0, network.address, "p1", "p2"))
 	endless(t, c, engine)
 	network.cut()
-	eventually(t, "the client noticed", func() bool { return !c.connected() })
+	eventually(t, "the client noticed", func() bool { return !c.link.connected() })
 	var interrupted *InterruptedError
 	if _, err := c.Read(t.Context()); !errors.As(err, &interrupted) || interrupted.Restarted {
 		t.Fatalf("after a broken connection: %v", err)

@@ -99,8 +99,8 @@ func (f *Fleet) Info(ctx context.Context) (traffic.Info, error) {
 	infos := make([]traffic.Info, len(f.members))
 	err := f.each(ctx, func(ctx context.Context, i int, c *Client) error {
 		info, err := c.Info(ctx)
-		if err == nil && len(f.members) > 1 && !c.has(abilityArmer) {
-			err = fmt.Errorf("agent %s: its engine %s cannot be joined with others: put all ports of the bed on one node", c.endpoint.Name, info.Engine)
+		if err == nil && len(f.members) > 1 && !c.link.has(abilityArmer) {
+			err = fmt.Errorf("agent %s: its engine %s cannot be joined with others: put all ports of the bed on one node", c.link.endpoint.Name, info.Engine)
 		}
 		infos[i] = info
 		return err
@@ -239,7 +239,7 @@ func (f *Fleet) halt(ctx context.Context) error {
 	var mu sync.Mutex
 	var errs []error
 	_ = f.each(ctx, func(ctx context.Context, _ int, c *Client) error {
-		if !c.connected() {
+		if !c.link.connected() {
 			return nil
 		}
 		if err := c.Stop(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {

@@ -37,6 +37,13 @@ func membershipsFromWire(w []*agentpb.Membership) ([]traffic.Membership, error) 
 	return memberships, nil
 }
 
+// serverMemberships contains what the present session joined and has not left.
+type serverMemberships struct {
+	// mu keeps calls that change the memberships apart.
+	mu  sync.Mutex
+	all []traffic.Membership
+}
+
 // errNoMember means that ports of an engine cannot join groups.
 var errNoMember = fmt.Errorf("changing memberships of multicast groups: %w", traffic.ErrUnsupported)
 
@@ -47,15 +54,15 @@ func (s *Server) Join(ctx context.Context, r *agentpb.JoinRequest) (*agentpb.Joi
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
-		if s.members == nil {
+	return response, s.gate.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
+		if s.engine.members == nil {
 			return errNoMember
 		}
-		s.joining.Lock()
-		defer s.joining.Unlock()
+		s.joined.mu.Lock()
+		defer s.joined.mu.Unlock()
 		// Also what failed half way is left at the end.
-		s.joined = append(s.joined, memberships...)
-		response.Moments, err = s.members.Join(ctx, memberships)
+		s.joined.all = append(s.joined.all, memberships...)
+		response.Moments, err = s.engine.members.Join(ctx, memberships)
 		return err
 	})
 }
@@ -67,32 +74,32 @@ func (s *Server) Leave(ctx context.Context, r *agentpb.LeaveRequest) (*agentpb.L
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return response, s.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
-		if s.members == nil {
+	return response, s.gate.concurrent(ctx, func(ctx context.Context, _ *session) (err error) {
+		if s.engine.members == nil {
 			return errNoMember
 		}
-		s.joining.Lock()
-		defer s.joining.Unlock()
-		if response.Moments, err = s.members.Leave(ctx, memberships); err != nil {
+		s.joined.mu.Lock()
+		defer s.joined.mu.Unlock()
+		if response.Moments, err = s.engine.members.Leave(ctx, memberships); err != nil {
 			return err
 		}
-		s.joined = without(s.joined, memberships)
+		s.joined.all = without(s.joined.all, memberships)
 		return nil
 	})
 }
 
 // leaveAll ends the memberships of a session that ended. The caller has the
 // generator.
-func (s *Server) leaveAll(ctx context.Context) error {
-	s.joining.Lock()
-	defer s.joining.Unlock()
-	if len(s.joined) == 0 {
+func (m *serverMemberships) leaveAll(ctx context.Context, at traffic.GroupMember) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) == 0 {
 		return nil
 	}
-	if _, err := s.members.Leave(ctx, s.joined); err != nil {
+	if _, err := at.Leave(ctx, m.all); err != nil {
 		return err
 	}
-	s.joined = nil
+	m.all = nil
 	return nil
 }
 
@@ -108,11 +115,11 @@ type clientMemberships struct {
 func (c *Client) Join(ctx context.Context, memberships []traffic.Membership) (moments traffic.Moments, err error) {
 	c.joined.mu.Lock()
 	defer c.joined.mu.Unlock()
-	err = c.do(ctx, "joining multicast groups", func(ctx context.Context, s *clientSession) error {
-		if err := c.rejoin(ctx, s); err != nil {
+	err = c.link.do(ctx, "joining multicast groups", func(ctx context.Context, s *clientSession) error {
+		if err := c.joined.rejoin(ctx, c.link.rpc, s); err != nil {
 			return err
 		}
-		w, err := c.rpc.Join(ctx, &agentpb.JoinRequest{Memberships: membershipsToWire(memberships)})
+		w, err := c.link.rpc.Join(ctx, &agentpb.JoinRequest{Memberships: membershipsToWire(memberships)})
 		moments = w.GetMoments()
 		if err == nil {
 			c.joined.all, c.joined.in = append(c.joined.all, memberships...), s
@@ -126,8 +133,8 @@ func (c *Client) Join(ctx context.Context, memberships []traffic.Membership) (mo
 func (c *Client) Leave(ctx context.Context, memberships []traffic.Membership) (moments traffic.Moments, err error) {
 	c.joined.mu.Lock()
 	defer c.joined.mu.Unlock()
-	err = c.do(ctx, "leaving multicast groups", func(ctx context.Context, _ *clientSession) error {
-		w, err := c.rpc.Leave(ctx, &agentpb.LeaveRequest{Memberships: membershipsToWire(memberships)})
+	err = c.link.do(ctx, "leaving multicast groups", func(ctx context.Context, _ *clientSession) error {
+		w, err := c.link.rpc.Leave(ctx, &agentpb.LeaveRequest{Memberships: membershipsToWire(memberships)})
 		moments = w.GetMoments()
 		if err == nil {
 			c.joined.all = without(c.joined.all, memberships)
@@ -140,22 +147,22 @@ func (c *Client) Leave(ctx context.Context, memberships []traffic.Membership) (m
 // rejoin joins again what was joined in a session that broke: memberships last
 // until they are left, and an agent ends them with the session. The caller holds the
 // lock of the memberships.
-func (c *Client) rejoin(ctx context.Context, s *clientSession) error {
-	if len(c.joined.all) == 0 || c.joined.in == s {
+func (m *clientMemberships) rejoin(ctx context.Context, rpc agentpb.AgentClient, s *clientSession) error {
+	if len(m.all) == 0 || m.in == s {
 		return nil
 	}
-	_, err := c.rpc.Join(ctx, &agentpb.JoinRequest{Memberships: membershipsToWire(c.joined.all)})
+	_, err := rpc.Join(ctx, &agentpb.JoinRequest{Memberships: membershipsToWire(m.all)})
 	if err == nil {
-		c.joined.in = s
+		m.in = s
 	}
 	return err
 }
 
 // remember is rejoin for a caller that does not hold the lock.
-func (c *Client) remember(ctx context.Context, s *clientSession) error {
-	c.joined.mu.Lock()
-	defer c.joined.mu.Unlock()
-	return c.rejoin(ctx, s)
+func (m *clientMemberships) remember(ctx context.Context, rpc agentpb.AgentClient, s *clientSession) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rejoin(ctx, rpc, s)
 }
 
 // without removes memberships from a list.

@@ -15,11 +15,11 @@ func (s *Server) Progress(ctx context.Context, r *agentpb.ProgressRequest) (resp
 	if age <= 0 {
 		return nil, toStatus(fmt.Errorf("reporting the progress with a reorder window of %s: want more than 0", age))
 	}
-	err = s.concurrent(ctx, func(ctx context.Context, _ *session) error {
-		if s.reporter == nil {
+	err = s.gate.concurrent(ctx, func(ctx context.Context, _ *session) error {
+		if s.engine.reporter == nil {
 			return fmt.Errorf("reporting the progress: %w", traffic.ErrUnsupported)
 		}
-		p, err := s.reporter.Progress(ctx, age)
+		p, err := s.engine.reporter.Progress(ctx, age)
 		response = &agentpb.ProgressResponse{Expected: p.Expected, Received: p.Received, Lost: p.Lost}
 		return err
 	})
@@ -29,8 +29,8 @@ func (s *Server) Progress(ctx context.Context, r *agentpb.ProgressRequest) (resp
 // Progress implements traffic.ProgressReporter; it fails when the agent's engine does
 // not.
 func (c *Client) Progress(ctx context.Context, age time.Duration) (p traffic.Progress, err error) {
-	err = c.concurrent(ctx, "reporting the progress", func(ctx context.Context) error {
-		w, err := c.rpc.Progress(ctx, &agentpb.ProgressRequest{AgeNanos: int64(age)})
+	err = c.link.concurrent(ctx, "reporting the progress", func(ctx context.Context) error {
+		w, err := c.link.rpc.Progress(ctx, &agentpb.ProgressRequest{AgeNanos: int64(age)})
 		if err != nil {
 			return err
 		}

@@ -19,13 +19,13 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 	if sampling.Interval <= 0 {
 		return toStatus(fmt.Errorf("sampling every %s: want an interval above 0", sampling.Interval))
 	}
-	return s.concurrent(samples.Context(), func(ctx context.Context, _ *session) error {
-		if s.sampler == nil {
+	return s.gate.concurrent(samples.Context(), func(ctx context.Context, _ *session) error {
+		if s.engine.sampler == nil {
 			return fmt.Errorf("sampling: %w", traffic.ErrUnsupported)
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		return s.sampler.Sample(ctx, sampling, func(one traffic.Sample) {
+		return s.engine.sampler.Sample(ctx, sampling, func(one traffic.Sample) {
 			err := samples.Send(&agentpb.SampleResponse{
 				Interval: int64(one.Interval), AtNanos: int64(one.At), Sent: one.Sent, Received: one.Received,
 				Ports: portsToWire(one.Ports), Device: deviceToWire(one.Device),
@@ -39,8 +39,8 @@ func (s *Server) Sample(r *agentpb.SampleRequest, samples agentpb.Agent_SampleSe
 
 // Sample implements traffic.Sampler; it fails when the agent's engine does not.
 func (c *Client) Sample(ctx context.Context, sampling traffic.Sampling, take func(traffic.Sample)) error {
-	return c.concurrent(ctx, "sampling", func(ctx context.Context) error {
-		samples, err := c.rpc.Sample(ctx, &agentpb.SampleRequest{IntervalNanos: int64(sampling.Interval), SpanNanos: int64(sampling.Span), Ports: sampling.Ports})
+	return c.link.concurrent(ctx, "sampling", func(ctx context.Context) error {
+		samples, err := c.link.rpc.Sample(ctx, &agentpb.SampleRequest{IntervalNanos: int64(sampling.Interval), SpanNanos: int64(sampling.Span), Ports: sampling.Ports})
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func TestAFailedSampleVoidsNoTrial(t *testing.T) {
 			if err := c.Sample(t.Context(), every, func(traffic.Sample) {}); err == nil || t.Context().Err() != nil {
 				t.Errorf("error %v, want that of the engine", err)
 			}
-			if !c.connected() || engine.busy() == nil {
+			if !c.link.connected() || engine.busy() == nil {
 				t.Fatal("the failure ended the session or the trial")
 			}
 			recovered.Store(true)

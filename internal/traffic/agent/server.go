@@ -61,43 +61,49 @@ const exclusive = 1 << 30
 type Server struct {
 	agentpb.UnimplementedAgentServer
 
+	engine   engine
+	options  ServerOptions
+	instance string
+	gate     gate
+	services furtherServices
+	joined   serverMemberships
+	stop     chan struct{}
+	stopOnce sync.Once
+}
+
+// engine is the generator that the server lends, with its optional interfaces.
+type engine struct {
 	gen traffic.Generator
 	// The optional interfaces of gen; nil where it has none.
 	sampler  traffic.Sampler
 	reporter traffic.ProgressReporter
 	members  traffic.GroupMember
 	armer    traffic.Armer
-	options  ServerOptions
-	instance string
+}
+
+// gate lets the calls of the present session to the engine.
+type gate struct {
 	sessions sessions
 	// use keeps calls apart: a Generator is used by one goroutine at a time, but for
 	// the calls that may run while it waits.
 	use *semaphore.Weighted
-	// serving is held by calls of further services, each with 1.
-	serving *semaphore.Weighted
-	// joining guards joined, the memberships of the present session, and keeps calls
-	// that change them apart.
-	joining  sync.Mutex
-	joined   []traffic.Membership
-	stop     chan struct{}
-	stopOnce sync.Once
 }
 
 // NewServer makes a server around a generator. The generator stays the caller's:
 // Close stops its sending and does not close it.
 func NewServer(gen traffic.Generator, o ServerOptions) *Server {
 	s := &Server{
-		gen:      gen,
+		engine:   engine{gen: gen},
 		options:  o.withDefaults(),
 		instance: rand.Text(),
-		use:      semaphore.NewWeighted(exclusive),
-		serving:  semaphore.NewWeighted(exclusive),
+		gate:     gate{use: semaphore.NewWeighted(exclusive)},
 		stop:     make(chan struct{}),
 	}
-	s.sampler, _ = traffic.As[traffic.Sampler](gen)
-	s.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
-	s.members, _ = traffic.As[traffic.GroupMember](gen)
-	s.armer, _ = traffic.As[traffic.Armer](gen)
+	s.services = furtherServices{all: s.options.Services, sessions: &s.gate.sessions, serving: semaphore.NewWeighted(exclusive)}
+	s.engine.sampler, _ = traffic.As[traffic.Sampler](gen)
+	s.engine.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
+	s.engine.members, _ = traffic.As[traffic.GroupMember](gen)
+	s.engine.armer, _ = traffic.As[traffic.Armer](gen)
 	return s
 }
 
@@ -111,8 +117,8 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: quiet, Timeout: s.options.Grace - quiet}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.WaitForHandlers(true),
-		grpc.UnaryInterceptor(s.unary),
-		grpc.StreamInterceptor(s.streaming),
+		grpc.UnaryInterceptor(s.services.unary),
+		grpc.StreamInterceptor(s.services.streaming),
 	)
 	agentpb.RegisterAgentServer(server, s)
 	for _, service := range s.options.Services {
@@ -140,28 +146,28 @@ func (s *Server) Close() {
 
 // call runs f with the generator for the present session, while no other call runs.
 // The context of f ends with the call and with the session.
-func (s *Server) call(ctx context.Context, f func(context.Context, *session) error) error {
-	return s.weigh(ctx, exclusive, f)
+func (g *gate) call(ctx context.Context, f func(context.Context, *session) error) error {
+	return g.weigh(ctx, exclusive, f)
 }
 
 // concurrent is call for what may run at the same time as other calls of its kind: Wait,
 // Sample, Progress, Join and Leave.
-func (s *Server) concurrent(ctx context.Context, f func(context.Context, *session) error) error {
-	return s.weigh(ctx, 1, f)
+func (g *gate) concurrent(ctx context.Context, f func(context.Context, *session) error) error {
+	return g.weigh(ctx, 1, f)
 }
 
-func (s *Server) weigh(ctx context.Context, weight int64, f func(context.Context, *session) error) error {
-	session, err := s.sessions.of(ctx)
+func (g *gate) weigh(ctx context.Context, weight int64, f func(context.Context, *session) error) error {
+	session, err := g.sessions.of(ctx)
 	if err != nil {
 		return toStatus(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
-	if err := s.use.Acquire(ctx, weight); err != nil {
+	if err := g.use.Acquire(ctx, weight); err != nil {
 		return toStatus(err)
 	}
-	defer s.use.Release(weight)
+	defer g.use.Release(weight)
 	// Ending a session waits for the generator before it stops it; a call that got the
 	// generator later must not begin anything.
 	if session.ctx.Err() != nil {
@@ -176,8 +182,8 @@ func (s *Server) weigh(ctx context.Context, weight int64, f func(context.Context
 
 // Info implements the wire form of Generator.
 func (s *Server) Info(ctx context.Context, _ *agentpb.InfoRequest) (response *agentpb.InfoResponse, err error) {
-	err = s.call(ctx, func(ctx context.Context, _ *session) error {
-		info, err := s.gen.Info(ctx)
+	err = s.gate.call(ctx, func(ctx context.Context, _ *session) error {
+		info, err := s.engine.gen.Info(ctx)
 		if err != nil {
 			return err
 		}
@@ -193,13 +199,13 @@ func (s *Server) Resolve(ctx context.Context, r *agentpb.ResolveRequest) (respon
 	if !ok {
 		return nil, toStatus(fmt.Errorf("resolving on port %s: an address has %d bytes", r.GetPort(), len(r.GetAddr())))
 	}
-	err = s.call(ctx, func(ctx context.Context, _ *session) error {
+	err = s.gate.call(ctx, func(ctx context.Context, _ *session) error {
 		if r.GetTimeoutNanos() > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.GetTimeoutNanos()))
 			defer cancel()
 		}
-		mac, err := s.gen.Resolve(ctx, r.GetPort(), addr)
+		mac, err := s.engine.gen.Resolve(ctx, r.GetPort(), addr)
 		response = &agentpb.ResolveResponse{Mac: mac[:]}
 		return err
 	})
@@ -225,13 +231,13 @@ func (s *Server) Configure(parts agentpb.Agent_ConfigureServer) error {
 			streams = append(streams, stream)
 		}
 	}
-	err := s.call(parts.Context(), func(ctx context.Context, session *session) error {
+	err := s.gate.call(parts.Context(), func(ctx context.Context, session *session) error {
 		// What an interrupted trial still sends must not reach the next one.
-		if err := s.gen.Stop(ctx); err != nil {
+		if err := s.engine.gen.Stop(ctx); err != nil {
 			return err
 		}
 		session.configured = false
-		if err := s.gen.Configure(ctx, streams); err != nil {
+		if err := s.engine.gen.Configure(ctx, streams); err != nil {
 			return err
 		}
 		session.configured = true
@@ -249,11 +255,11 @@ func (s *Server) Arm(parts agentpb.Agent_ArmServer) error {
 	if err != nil {
 		return err
 	}
-	err = s.call(parts.Context(), func(ctx context.Context, session *session) error {
-		if s.armer == nil {
+	err = s.gate.call(parts.Context(), func(ctx context.Context, session *session) error {
+		if s.engine.armer == nil {
 			return fmt.Errorf("arming the engine: it cannot be joined with others: %w", traffic.ErrUnsupported)
 		}
-		return s.armer.Arm(ctx, trial)
+		return s.engine.armer.Arm(ctx, trial)
 	})
 	if err != nil {
 		return err
@@ -267,11 +273,11 @@ func (s *Server) Start(parts agentpb.Agent_StartServer) error {
 	if err != nil {
 		return err
 	}
-	err = s.call(parts.Context(), func(ctx context.Context, session *session) error {
+	err = s.gate.call(parts.Context(), func(ctx context.Context, session *session) error {
 		if !session.configured {
 			return errors.New("starting a trial: no streams are configured in this session")
 		}
-		return s.gen.Start(ctx, trial)
+		return s.engine.gen.Start(ctx, trial)
 	})
 	if err != nil {
 		return err
@@ -281,18 +287,18 @@ func (s *Server) Start(parts agentpb.Agent_StartServer) error {
 
 // Wait implements the wire form of Generator.
 func (s *Server) Wait(ctx context.Context, _ *agentpb.WaitRequest) (*agentpb.WaitResponse, error) {
-	return &agentpb.WaitResponse{}, s.concurrent(ctx, func(ctx context.Context, _ *session) error { return s.gen.Wait(ctx) })
+	return &agentpb.WaitResponse{}, s.gate.concurrent(ctx, func(ctx context.Context, _ *session) error { return s.engine.gen.Wait(ctx) })
 }
 
 // Stop implements the wire form of Generator.
 func (s *Server) Stop(ctx context.Context, _ *agentpb.StopRequest) (*agentpb.StopResponse, error) {
-	return &agentpb.StopResponse{}, s.call(ctx, func(ctx context.Context, _ *session) error { return s.gen.Stop(ctx) })
+	return &agentpb.StopResponse{}, s.gate.call(ctx, func(ctx context.Context, _ *session) error { return s.engine.gen.Stop(ctx) })
 }
 
 // Read implements the wire form of Generator.
 func (s *Server) Read(_ *agentpb.ReadRequest, parts agentpb.Agent_ReadServer) error {
-	return s.call(parts.Context(), func(ctx context.Context, _ *session) error {
-		m, err := s.gen.Read(ctx)
+	return s.gate.call(parts.Context(), func(ctx context.Context, _ *session) error {
+		m, err := s.engine.gen.Read(ctx)
 		if err != nil {
 			return err
 		}

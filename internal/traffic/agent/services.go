@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
@@ -22,34 +23,42 @@ type Service interface {
 	End() error
 }
 
-// haltServices ends what an earlier controller began, once no call runs.
-func (s *Server) haltServices(ctx context.Context) error {
-	if err := s.serving.Acquire(ctx, exclusive); err != nil {
+// furtherServices are the services next to the engine, and their calls.
+type furtherServices struct {
+	all      []Service
+	sessions *sessions
+	// serving is held by calls of the services, each with 1.
+	serving *semaphore.Weighted
+}
+
+// halt ends what an earlier controller began, once no call runs.
+func (f *furtherServices) halt(ctx context.Context) error {
+	if err := f.serving.Acquire(ctx, exclusive); err != nil {
 		return fmt.Errorf("ending what an earlier controller began: a call did not return: %w", err)
 	}
-	defer s.serving.Release(exclusive)
-	var all error
-	for _, service := range s.options.Services {
-		all = errors.Join(all, service.End())
+	defer f.serving.Release(exclusive)
+	var failed error
+	for _, service := range f.all {
+		failed = errors.Join(failed, service.End())
 	}
-	return all
+	return failed
 }
 
 // enter lets a call of a further service in, for the present session. Its context ends
 // with the call and with the session; leave is called when it has returned.
-func (s *Server) enter(ctx context.Context) (_ context.Context, leave func(), _ error) {
-	session, err := s.sessions.of(ctx)
+func (f *furtherServices) enter(ctx context.Context) (_ context.Context, leave func(), _ error) {
+	session, err := f.sessions.of(ctx)
 	if err != nil {
 		return nil, nil, toStatus(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(session.ctx, cancel)
 	leave = func() { stop(); cancel() }
-	if err := s.serving.Acquire(ctx, 1); err != nil {
+	if err := f.serving.Acquire(ctx, 1); err != nil {
 		leave()
 		return nil, nil, toStatus(err)
 	}
-	leave = func() { s.serving.Release(1); stop(); cancel() }
+	leave = func() { f.serving.Release(1); stop(); cancel() }
 	// The end of a session waits for calls, and ends the services then; a call that came
 	// in later must not begin anything.
 	if session.ctx.Err() != nil {
@@ -65,11 +74,11 @@ func ofService(method string) bool {
 	return !strings.HasPrefix(method, "/"+agentpb.Agent_ServiceDesc.ServiceName+"/")
 }
 
-func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (f *furtherServices) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if !ofService(info.FullMethod) {
 		return handle(ctx, request)
 	}
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := f.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +86,11 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	return handle(ctx, request)
 }
 
-func (s *Server) streaming(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+func (f *furtherServices) streaming(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	if !ofService(info.FullMethod) {
 		return handle(server, stream)
 	}
-	ctx, leave, err := s.enter(stream.Context())
+	ctx, leave, err := f.enter(stream.Context())
 	if err != nil {
 		return err
 	}
@@ -101,24 +110,24 @@ func (s *sessionStream) Context() context.Context { return s.ctx }
 // Conn carries calls of the agent's further services, in the session of the client. Like
 // other calls of the client it connects anew after an interruption: the services have
 // forgotten what was begun before.
-func (c *Client) Conn() grpc.ClientConnInterface { return clientConn{c} }
+func (c *Client) Conn() grpc.ClientConnInterface { return clientConn{&c.link} }
 
 // Name of the agent.
-func (c *Client) Name() string { return c.endpoint.Name }
+func (c *Client) Name() string { return c.link.endpoint.Name }
 
 // Ports of the bed that the agent owns.
-func (c *Client) Ports() []string { return c.endpoint.Ports }
+func (c *Client) Ports() []string { return c.link.endpoint.Ports }
 
 // Members are the clients of the agents.
 func (f *Fleet) Members() []*Client { return f.members }
 
 // clientConn is the connection of a client for further services.
-type clientConn struct{ c *Client }
+type clientConn struct{ link *connection }
 
 // in is the context of a call in the present session. Finish ends what belongs to the
 // call; it is called with its error, once at least.
 func (c clientConn) in(ctx context.Context) (_ context.Context, finish func(error), _ error) {
-	s, err := c.c.session(ctx)
+	s, err := c.link.session(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +148,7 @@ func (c clientConn) Invoke(ctx context.Context, method string, request, answer a
 	if err != nil {
 		return err
 	}
-	err = c.c.conn.Invoke(ctx, method, request, answer, options...)
+	err = c.link.conn.Invoke(ctx, method, request, answer, options...)
 	finish(err)
 	return fromStatus(err)
 }
@@ -150,7 +159,7 @@ func (c clientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	if err != nil {
 		return nil, err
 	}
-	stream, err := c.c.conn.NewStream(ctx, desc, method, append(options, grpc.OnFinish(finish))...)
+	stream, err := c.link.conn.NewStream(ctx, desc, method, append(options, grpc.OnFinish(finish))...)
 	if err != nil {
 		finish(err)
 		return nil, fromStatus(err)

@@ -70,7 +70,7 @@ func (s *sessions) of(ctx context.Context) (*session, error) {
 // Open holds a session for as long as the caller stays.
 func (s *Server) Open(_ *agentpb.OpenRequest, beats agentpb.Agent_OpenServer) error {
 	ctx, cancel := context.WithCancel(beats.Context())
-	session, err := s.sessions.open(ctx)
+	session, err := s.gate.sessions.open(ctx)
 	if err != nil {
 		cancel()
 		return toStatus(err)
@@ -82,7 +82,7 @@ func (s *Server) Open(_ *agentpb.OpenRequest, beats agentpb.Agent_OpenServer) er
 	if err := s.halt(); err != nil {
 		return toStatus(err)
 	}
-	if err := beats.Send(&agentpb.Beat{Token: session.token, Instance: s.instance, Abilities: s.abilities()}); err != nil {
+	if err := beats.Send(&agentpb.Beat{Token: session.token, Instance: s.instance, Abilities: s.engine.abilities()}); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(s.options.Beat)
@@ -108,7 +108,7 @@ func (s *Server) end(session *session, cancel context.CancelFunc) {
 	if err := s.halt(); err != nil {
 		s.options.Log.Error("sending could not be stopped", "error", err)
 	}
-	s.sessions.close()
+	s.gate.sessions.close()
 	s.options.Log.Info("controller gone, sending stopped", "peer", session.peer)
 }
 
@@ -116,18 +116,18 @@ func (s *Server) end(session *session, cancel context.CancelFunc) {
 func (s *Server) halt() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return errors.Join(s.haltEngine(ctx), s.haltServices(ctx))
+	return errors.Join(s.haltEngine(ctx), s.services.halt(ctx))
 }
 
 func (s *Server) haltEngine(ctx context.Context) error {
-	if err := s.use.Acquire(ctx, exclusive); err != nil {
+	if err := s.gate.use.Acquire(ctx, exclusive); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: the engine did not return: %w", err)
 	}
-	defer s.use.Release(exclusive)
-	if err := s.gen.Stop(ctx); err != nil {
+	defer s.gate.use.Release(exclusive)
+	if err := s.engine.gen.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping what an earlier controller started: %w", err)
 	}
-	if err := s.leaveAll(ctx); err != nil {
+	if err := s.joined.leaveAll(ctx, s.engine.members); err != nil {
 		return fmt.Errorf("leaving the groups that an earlier controller joined: %w", err)
 	}
 	return nil
