@@ -16,11 +16,11 @@ func (s share) of(n uint64) uint64 { return mulDiv(n, s.left, s.arrived) }
 
 // congested are the ports of the device that more comes to than limit says they can
 // send.
-func (e *Engine) congested(m *traffic.Measurement, r reach, limit func(port string, arrived uint64) uint64) map[string]share {
+func (fw *forwarding) congested(m *traffic.Measurement, r reach, limit func(port string, arrived uint64) uint64) map[string]share {
 	arrived := map[string]uint64{}
-	for i := range e.streams {
-		for _, port := range e.streams[i].RxPorts {
-			arrived[port] += r.of(m, &e.streams[i], port)
+	for i := range fw.run.streams {
+		for _, port := range fw.run.streams[i].RxPorts {
+			arrived[port] += r.of(m, &fw.run.streams[i], port)
 		}
 	}
 	full := map[string]share{}
@@ -35,14 +35,14 @@ func (e *Engine) congested(m *traffic.Measurement, r reach, limit func(port stri
 // holdBack is back pressure: the device pauses every port that sends to a congested
 // one until no more comes than that one can send. A pause stops the whole port, with
 // its frames to others. Trials of a number of frames are not held back.
-func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
-	if e.behaviour.BackPressure == nil || !*e.behaviour.BackPressure || e.trial.Duration <= 0 {
+func (fw *forwarding) holdBack(m *traffic.Measurement, d time.Duration) {
+	if fw.dut.behaviour.BackPressure == nil || !*fw.dut.behaviour.BackPressure || fw.run.trial.Duration <= 0 {
 		return
 	}
-	capacityPPM := e.capacity()
-	full := e.congested(m, nil, func(port string, _ uint64) uint64 { return frames(e.rate(port, capacityPPM), d) })
+	capacityPPM := fw.run.handling.capacity()
+	full := fw.congested(m, nil, func(port string, _ uint64) uint64 { return frames(fw.run.handling.rate(port, capacityPPM), d) })
 	slowest := map[string]share{}
-	for _, s := range e.streams {
+	for _, s := range fw.run.streams {
 		for _, port := range s.RxPorts {
 			now, held := slowest[s.TxPort]
 			if f, ok := full[port]; ok && (!held || f.of(1<<40) < now.of(1<<40)) {
@@ -51,7 +51,7 @@ func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
 		}
 	}
 	sent, intended := map[string]uint64{}, map[string]uint64{}
-	for _, s := range e.streams {
+	for _, s := range fw.run.streams {
 		tx, sends := m.Tx[s.ID]
 		pace, held := slowest[s.TxPort]
 		if !sends || !held {
@@ -61,7 +61,7 @@ func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
 		m.Tx[s.ID] = tx
 		sent[s.TxPort], intended[s.TxPort] = sent[s.TxPort]+tx.Sent, intended[s.TxPort]+tx.Intended
 	}
-	for _, name := range e.order {
+	for _, name := range fw.run.tester.order {
 		if _, held := slowest[name]; held && intended[name] > 0 {
 			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteHeldBack,
 				Text: fmt.Sprintf("the device held %s back: it sent %s of %s frames", name, traffic.Grouped(sent[name]), traffic.Grouped(intended[name]))})
@@ -72,25 +72,25 @@ func (e *Engine) holdBack(m *traffic.Measurement, d time.Duration) {
 // block is head of line blocking: frames that wait for a congested port hold up
 // those behind them, so that the same share of them is lost on the way to other
 // ports.
-func (e *Engine) block(m *traffic.Measurement, r reach, d time.Duration) {
-	if e.behaviour.HeadOfLineBlocking == nil || !*e.behaviour.HeadOfLineBlocking {
+func (fw *forwarding) block(m *traffic.Measurement, r reach, d time.Duration) {
+	if fw.dut.behaviour.HeadOfLineBlocking == nil || !*fw.dut.behaviour.HeadOfLineBlocking {
 		return
 	}
-	capacityPPM := e.capacity()
-	full := e.congested(m, r, func(port string, arrived uint64) uint64 {
-		out := &egress{e: e, port: port, capacityPPM: capacityPPM}
-		return out.limit(phase{0, d}, arrived) + e.row.buffer
+	capacityPPM := fw.run.handling.capacity()
+	full := fw.congested(m, r, func(port string, arrived uint64) uint64 {
+		out := &egress{handling: &fw.run.handling, port: port, capacityPPM: capacityPPM}
+		return out.limit(phase{0, d}, arrived) + fw.run.handling.row.buffer
 	})
 	waitsFor := map[string][]string{} // congested ports, by the port that sends to them
-	for _, s := range e.streams {
+	for _, s := range fw.run.streams {
 		for _, port := range s.RxPorts {
 			if _, ok := full[port]; ok && m.Tx[s.ID].Sent > 0 && !slices.Contains(waitsFor[s.TxPort], port) {
 				waitsFor[s.TxPort] = append(waitsFor[s.TxPort], port)
 			}
 		}
 	}
-	for i := range e.streams {
-		s := &e.streams[i]
+	for i := range fw.run.streams {
+		s := &fw.run.streams[i]
 		for _, port := range s.RxPorts {
 			arrive := r.of(m, s, port)
 			passes := arrive

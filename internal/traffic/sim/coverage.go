@@ -76,11 +76,10 @@ func (r *rib) ramps(s *traffic.Stream, port string) []ramp {
 	return all
 }
 
-// pieces of a trial of d in which the device forwards a stream to networks to a port.
+// pieces of a trial of d from start on in which the device forwards a stream to networks to a port.
 // Those in which it forwards nothing are left out.
-func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece {
-	start := e.start.Sub(epoch)
-	ramps := e.rib.ramps(s, port)
+func (dev *dut) pieces(s *traffic.Stream, port string, own odd, start, d time.Duration) []piece {
+	ramps := dev.rib.ramps(s, port)
 	if len(ramps) == 0 {
 		return nil
 	}
@@ -93,7 +92,7 @@ func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece
 			}
 		}
 	}
-	for _, r := range append(e.rows[s.FrameSize].odd.stalls(window{start, start + d}), e.resets...) {
+	for _, r := range append(own.stalls(window{start, start + d}), dev.resets...) {
 		knots = append(knots, min(max(r.from, start), start+d), min(max(r.to, start), start+d))
 	}
 	slices.Sort(knots)
@@ -109,7 +108,7 @@ func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece
 	for i, to := range knots[1:] {
 		from := knots[i]
 		p := piece{window{from - start, to - start}, share(from, false), share(to, true)}
-		if p.begin == 0 && p.end == 0 || e.deaf(s, from) {
+		if p.begin == 0 && p.end == 0 || dev.deaf(own, from) {
 			continue
 		}
 		if last := len(all) - 1; last >= 0 && all[last].whole() && p.whole() && all[last].to == p.from {
@@ -125,9 +124,9 @@ func (e *Engine) pieces(s *traffic.Stream, port string, d time.Duration) []piece
 func (p piece) whole() bool { return p.begin == 1 && p.end == 1 }
 
 // deaf reports whether the device forwards nothing at a time, since it is reset or stalls.
-func (e *Engine) deaf(s *traffic.Stream, at time.Duration) bool {
+func (dev *dut) deaf(own odd, at time.Duration) bool {
 	in := func(w window) bool { return w.from <= at && at < w.to }
-	return slices.ContainsFunc(e.resets, in) || slices.ContainsFunc(e.rows[s.FrameSize].odd.stalls(window{at, at + 1}), in)
+	return slices.ContainsFunc(dev.resets, in) || slices.ContainsFunc(own.stalls(window{at, at + 1}), in)
 }
 
 // of returns how many of the frames that leave in the piece up to a time are forwarded.

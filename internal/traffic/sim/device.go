@@ -8,6 +8,22 @@ import (
 	"nodrop.dev/nodrop/internal/dut/device"
 )
 
+// dut is the modeled device: its behavior, and its state.
+type dut struct {
+	clock *Clock
+	// behaviour of the device beyond forwarding.
+	behaviour v1alpha1.SimulatedBehaviour
+	// forwards is to how many routes the device forwards; nil for all that it holds.
+	forwards  *int64
+	addresses addresses
+	// groups that the device forwards to which ports, and when.
+	groups groupTable
+	// rib is the device's table of routes.
+	rib *rib
+	// resets of the device: when it forwards nothing.
+	resets []window
+}
+
 // Device is the driver of the device that an engine models. The model is there from
 // the beginning and is configured with the engine, so that only Reset does something.
 type Device struct{ engine *Engine }
@@ -33,7 +49,9 @@ func (d Device) Configure(context.Context) error { return nil }
 
 // Reset resets the device: for resetTime it forwards nothing, and it forgets the
 // memberships and the addresses.
-func (d Device) Reset(ctx context.Context) error { return d.engine.reset(ctx) }
+func (d Device) Reset(ctx context.Context) error {
+	return d.engine.dut.reset(ctx, d.engine.run.trial != nil)
+}
 
 // Restart restarts the BGP of the device: its sessions are down for bgpRestartTime, and it
 // has no routes until it has installed those that are announced then.
@@ -48,20 +66,20 @@ func (d Device) Ended() string { return "" }
 // Memory returns the memory that the modeled device uses for its prefixes, in bytes. It is
 // known only with routeMemory.
 func (d Device) Memory() (bytes int64, known bool) {
-	each := d.engine.behaviour.RouteMemory
+	each := d.engine.dut.behaviour.RouteMemory
 	if each == nil {
 		return 0, false
 	}
-	return *each * d.engine.rib.held, true
+	return *each * d.engine.dut.rib.held, true
 }
 
 // restarted is the cause that a session reports when the device ends its BGP (RFC 4486).
 const restarted = "the device sent NOTIFICATION Cease (6), Administrative Shutdown (2)"
 
 func (e *Engine) restart() {
-	e.lose()
-	now, back := e.now(), e.now()
-	if d := e.behaviour.BGPRestartTime; d != nil {
+	e.speaker.lose()
+	now, back := e.dut.now(), e.dut.now()
+	if d := e.dut.behaviour.BGPRestartTime; d != nil {
 		back += d.Duration
 	}
 	for _, s := range e.speaker.sessions {
@@ -71,7 +89,7 @@ func (e *Engine) restart() {
 			s.back = max(back, now+time.Nanosecond)
 		}
 	}
-	e.rib.restart(now, back)
+	e.dut.rib.restart(now, back)
 }
 
 // Restore implements device.Driver.

@@ -20,50 +20,27 @@ type Port struct {
 	BitsPerSecond int64
 }
 
-// Engine is a Generator on a modeled device.
-type Engine struct {
-	model *Model
+// tester contains the ports of the modeled tester.
+type tester struct {
 	ports map[string]Port
 	order []string
 	// index of every port in order.
 	index map[string]int
-	clock *Clock
-	seed  uint64
-	mute  bool
-	// behaviour of the device beyond forwarding.
-	behaviour v1alpha1.SimulatedBehaviour
-	// forwards is to how many routes the device forwards; nil for all that it holds.
-	forwards *int64
-	// jitterAvg and jitterMax by load; nil when the model alone says it.
-	jitterAvg, jitterMax *JitterTable
-	// table of the addresses that the device has learnt.
-	table addressTable
-	// forgets reports whether it was reset since the trial began, and deafUntil when, since
-	// the epoch, the last reset was over.
-	forgets   bool
-	deafUntil time.Duration
-	// groups that the device forwards to which ports, and when.
-	groups groupTable
-	// rib is the device's table of routes, and speaker the tester's sessions with it.
-	rib     *rib
-	speaker *speaker
-	// losses of sessions that are to come.
-	losses []sessionLoss
-	// resets of the device: when it forwards nothing.
-	resets []window
+}
 
-	streams []traffic.Stream
-	// rows are the behaviors of the streams' sizes, and row is the one that holds:
-	// of the only size, or of a mix at a port.
-	rows map[int]row
-	row  row
-
-	trial    *traffic.Trial
-	number   uint64
-	start    time.Time
-	length   time.Duration
-	stopped  time.Time
+// Engine is a Generator on a modeled device.
+type Engine struct {
+	model  *Model
+	tester tester
+	clock  *Clock
+	mute   bool
+	dut    dut
+	// speaker is the tester's sessions with the device.
+	speaker  speaker
+	run      trialRun
 	balances balances
+	// forwarding computes what the run counts behind the device.
+	forwarding forwarding
 }
 
 var (
@@ -80,7 +57,7 @@ type Option func(*Engine)
 func WithPace(x float64) Option { return func(e *Engine) { e.clock.pace = x } }
 
 // WithSeed sets the seed of the noise that the model may ask for.
-func WithSeed(seed uint64) Option { return func(e *Engine) { e.seed = seed } }
+func WithSeed(seed uint64) Option { return func(e *Engine) { e.run.handling.seed = seed } }
 
 // WithMuteNeighbours makes every request for a hardware address fail, as if the
 // device were off.
@@ -88,13 +65,13 @@ func WithMuteNeighbours() Option { return func(e *Engine) { e.mute = true } }
 
 // WithBehaviour gives the device a behavior beyond forwarding.
 func WithBehaviour(b v1alpha1.SimulatedBehaviour) Option {
-	return func(e *Engine) { e.behaviour = b }
+	return func(e *Engine) { e.dut.behaviour = b }
 }
 
 // WithForwardingCapacity makes the device forward to so many routes at most. It takes and
 // advertises further ones, and drops the frames to them.
 func WithForwardingCapacity(routes int64) Option {
-	return func(e *Engine) { e.forwards = &routes }
+	return func(e *Engine) { e.dut.forwards = &routes }
 }
 
 // epoch is the time at which simulated time begins; any fixed time makes runs repeatable.
@@ -107,19 +84,23 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, ports: map[string]Port{}, index: map[string]int{}, clock: newClock(), seed: 1, groups: groupTable{}}
+	e := &Engine{model: m, tester: tester{ports: map[string]Port{}, index: map[string]int{}}, clock: newClock()}
+	e.dut = dut{clock: e.clock, groups: groupTable{}}
+	e.speaker = speaker{tester: &e.tester, dut: &e.dut}
+	e.run = trialRun{tester: &e.tester, handling: handling{tester: &e.tester, seed: 1}}
+	e.forwarding = forwarding{run: &e.run, dut: &e.dut}
 	for _, p := range ports {
-		if _, ok := e.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
+		if _, ok := e.tester.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
 			return nil, fmt.Errorf("port %q of %d bit/s: give every port a name of its own and a speed above 0", p.Name, p.BitsPerSecond)
 		}
-		e.ports[p.Name] = p
-		e.index[p.Name] = len(e.order)
-		e.order = append(e.order, p.Name)
+		e.tester.ports[p.Name] = p
+		e.tester.index[p.Name] = len(e.tester.order)
+		e.tester.order = append(e.tester.order, p.Name)
 	}
 	for _, o := range opts {
 		o(e)
 	}
-	e.rib, e.speaker = newRIB(e.behaviour, e.forwards), &speaker{e: e}
+	e.dut.rib = newRIB(e.dut.behaviour, e.dut.forwards)
 	return e, nil
 }
 
@@ -130,7 +111,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		Engine: "sim", Detail: "modelled device and tester in simulated time", Capabilities: caps,
 		Hosts: []traffic.Host{{Name: "simulated"}},
 	}
-	for i, name := range e.order {
+	for i, name := range e.tester.order {
 		info.Ports = append(info.Ports, traffic.PortInfo{Name: name, MAC: address(0, i)})
 	}
 	return info, nil
@@ -146,7 +127,7 @@ func (e *Engine) Resolve(ctx context.Context, port string, addr netip.Addr) (tra
 	if err := context.Cause(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
-	for i, name := range e.order {
+	for i, name := range e.tester.order {
 		if name == port && !e.mute {
 			return address(1, i), nil
 		}
@@ -165,13 +146,13 @@ func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 	}
 	for _, s := range streams {
 		for _, name := range append([]string{s.TxPort}, s.RxPorts...) {
-			if _, ok := e.ports[name]; !ok {
+			if _, ok := e.tester.ports[name]; !ok {
 				return fmt.Errorf("stream %d uses port %q, which the engine does not have", s.ID, name)
 			}
 		}
 	}
-	e.learn()
-	e.streams, e.rows, e.row, e.trial = streams, rows, rows[streams[0].FrameSize], nil
+	e.forwarding.learn()
+	e.run.streams, e.run.handling.rows, e.run.handling.row, e.run.trial = streams, rows, rows[streams[0].FrameSize], nil
 	return nil
 }
 
@@ -180,36 +161,37 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if e.streams == nil {
+	if e.run.streams == nil {
 		return errors.New("starting a trial: no stream is configured")
 	}
-	e.learn()
-	e.lose()
-	e.trial, e.start, e.stopped = &trial, e.clock.Now(), time.Time{}
-	e.forgetThePast()
-	e.number++
-	e.length = e.sendingTime()
+	e.forwarding.learn()
+	e.speaker.lose()
+	e.run.trial, e.run.start, e.run.stopped = &trial, e.clock.Now(), time.Time{}
+	e.dut.forgetThePast()
+	e.run.handling.number++
+	e.run.handling.loads = trial.Loads
+	e.run.length = e.run.sendingTime()
 	return nil
 }
 
 // Wait lets simulated time pass until all is sent.
 func (e *Engine) Wait(ctx context.Context) error {
-	if e.trial == nil || !e.stopped.IsZero() {
+	if e.run.trial == nil || !e.run.stopped.IsZero() {
 		return nil
 	}
-	end := e.start.Add(e.length)
+	end := e.run.start.Add(e.run.length)
 	if err := e.clock.Sleep(ctx, end.Sub(e.clock.Now())); err != nil {
 		return err
 	}
-	e.stopped = end
+	e.run.stopped = end
 	return nil
 }
 
 // Stop ends sending now.
 func (e *Engine) Stop(context.Context) error {
-	if e.trial != nil && e.stopped.IsZero() {
-		e.stopped = e.clock.Now()
-		e.length = min(e.length, e.stopped.Sub(e.start))
+	if e.run.trial != nil && e.run.stopped.IsZero() {
+		e.run.stopped = e.clock.Now()
+		e.run.length = min(e.run.length, e.run.stopped.Sub(e.run.start))
 	}
 	return nil
 }
@@ -219,19 +201,19 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	if err := context.Cause(ctx); err != nil {
 		return traffic.Measurement{}, err
 	}
-	if e.trial == nil {
+	if e.run.trial == nil {
 		return traffic.Measurement{}, errors.New("reading counters: no trial was started")
 	}
-	e.lose()
-	return e.measure(), nil
+	e.speaker.lose()
+	return e.forwarding.measureFor(e.run.elapsed(e.clock.Now())), nil
 }
 
 // Sample implements traffic.Sampler.
 func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traffic.Sample)) error {
-	if e.trial == nil {
+	if e.run.trial == nil {
 		return errors.New("sampling: no trial was started")
 	}
-	return s.Each(ctx, e.clock, e.start, func(interval int) (time.Duration, error) {
+	return s.Each(ctx, e.clock, e.run.start, func(interval int) (time.Duration, error) {
 		sample, err := e.sample(ctx, s.Ports)
 		if err == nil {
 			sample.Interval = interval
@@ -245,7 +227,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 // asked for.
 func (e *Engine) sample(ctx context.Context, ports bool) (traffic.Sample, error) {
 	m, err := e.Read(ctx)
-	s := traffic.Sample{At: min(e.length, e.clock.Now().Sub(e.start))}
+	s := traffic.Sample{At: min(e.run.length, e.clock.Now().Sub(e.run.start))}
 	for _, tx := range m.Tx {
 		s.Sent += tx.Sent
 	}
@@ -253,16 +235,16 @@ func (e *Engine) sample(ctx context.Context, ports bool) (traffic.Sample, error)
 		s.Received += rx.Received
 	}
 	if ports && err == nil {
-		s.Ports = e.samplePorts(m)
+		s.Ports = e.run.samplePorts(m)
 	}
 	return s, err
 }
 
 // samplePorts returns the counts of each port.
-func (e *Engine) samplePorts(m traffic.Measurement) *traffic.PortSamples {
+func (r *trialRun) samplePorts(m traffic.Measurement) *traffic.PortSamples {
 	all := traffic.NewPortSamples()
-	for i := range e.streams {
-		s := &e.streams[i]
+	for i := range r.streams {
+		s := &r.streams[i]
 		tx, sends := m.Tx[s.ID]
 		if !sends {
 			continue

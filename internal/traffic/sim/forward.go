@@ -15,7 +15,7 @@ type passed struct {
 
 // egress is a port of the device that frames leave by.
 type egress struct {
-	e           *Engine
+	handling    *handling
 	port        string
 	capacityPPM int64
 	// queue is the number of frames in the buffer.
@@ -34,14 +34,14 @@ type egress struct {
 // arrive: up to its capacity, and less if the device suffers from overload.
 func (p *egress) limit(ph phase, arrived uint64) uint64 {
 	at := func(ppm int64) uint64 {
-		r := p.e.rate(p.port, ppm)
+		r := p.handling.rate(p.port, ppm)
 		return frames(r, ph.to) - frames(r, ph.from)
 	}
 	limit := at(p.capacityPPM)
-	if p.e.row.overloadPPM == 0 || arrived <= limit {
+	if p.handling.row.overloadPPM == 0 || arrived <= limit {
 		return limit
 	}
-	line, overloaded := at(whole), min(at(p.e.row.overloadPPM), limit)
+	line, overloaded := at(whole), min(at(p.handling.row.overloadPPM), limit)
 	if line <= limit {
 		return limit
 	}
@@ -56,7 +56,7 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 		arrived += k
 	}
 	limit := p.limit(ph, arrived)
-	room := limit + p.e.row.buffer - p.queue
+	room := limit + p.handling.row.buffer - p.queue
 	left := arrived - min(arrived, p.excess(ph, arrived, room))
 	dropping := arrived > left
 	p.queue = p.queue + left - min(limit, p.queue+left)
@@ -89,7 +89,7 @@ func (p *egress) pass(ph phase, n []uint64, counts []passed) {
 		c.sent, c.received = c.sent+k, c.received+got
 	}
 	if dropping {
-		p.lost, p.arrived, p.until = arrived-left, arrived, ph.to+p.e.row.recovery
+		p.lost, p.arrived, p.until = arrived-left, arrived, ph.to+p.handling.row.recovery
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
 func (p *egress) through(flows []flow, d time.Duration) []passed {
 	counts := make([]passed, len(flows))
 	most, short := arrivals(flows, func(f flow) uint64 { return f.over(d, f.lasts) })
-	if most+short <= frames(p.e.rate(p.port, p.capacityPPM), d) {
+	if most+short <= frames(p.handling.rate(p.port, p.capacityPPM), d) {
 		for i, f := range flows {
 			counts[i] = passed{sent: f.sent, received: f.sent}
 		}
@@ -127,10 +127,11 @@ func (p *egress) through(flows []flow, d time.Duration) []passed {
 	return counts
 }
 
-// forward is one egress port of the device: beyond its capacity it drops, and the
-// nearer the load is to it, the longer frames wait.
-func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capacityPPM int64, d time.Duration, known shapes) {
-	out := &egress{e: e, port: port, capacityPPM: capacityPPM}
+// forward is one egress port of the device, which handles the mix of its flows: beyond its
+// capacity it drops, and the nearer the load is to it, the longer frames wait.
+func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, flows []flow, d time.Duration, known shapes) {
+	capacityPPM := h.capacity()
+	out := &egress{handling: h, port: port, capacityPPM: capacityPPM}
 	counts := out.through(flows, d)
 	arrived, short := arrivals(flows, func(f flow) uint64 {
 		if f.passage != nil {
@@ -139,7 +140,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		return f.over(d, d-f.from)
 	})
 	arrived += short
-	at := func(ppm int64) uint64 { return frames(e.rate(port, ppm), d) }
+	at := func(ppm int64) uint64 { return frames(h.rate(port, ppm), d) }
 	load := portLoad{arrived: arrived, capacity: at(capacityPPM), at: at}
 	// How the frames of a size fare, and the latency of the stream before.
 	type fate struct {
@@ -149,7 +150,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 	}
 	fates := map[int]*fate{}
 	for i, s := range flows {
-		c, own := counts[i], e.rows[s.FrameSize]
+		c, own := counts[i], h.rows[s.FrameSize]
 		size := fates[s.FrameSize]
 		if size == nil {
 			size = &fate{
@@ -157,7 +158,7 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 				reordering: own.reorderedPPM > 0 && arrived >= at(own.reorderOnsetPPM),
 			}
 			var said string
-			size.shape, said = e.of(s.FrameSize).shape(load)
+			size.shape, said = h.of(s.FrameSize).shape(load)
 			remark(m, said)
 			fates[s.FrameSize] = size
 		}
@@ -187,10 +188,10 @@ func (e *Engine) forward(m *traffic.Measurement, port string, flows []flow, capa
 		swapped, delayed := count.Reordered, own.odd.delayed(c.received)
 		count.Reordered += delayed
 		if count.Reordered > 0 {
-			count.Order = own.order(c.received, swapped, delayed, e.passage(s, port, m.Tx[s.ID], d).rate)
+			count.Order = own.order(c.received, swapped, delayed, fw.passage(s, port, m.Tx[s.ID], d).rate)
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
-		e.place(&count, s, m.Tx[s.ID], d)
+		fw.place(&count, s, m.Tx[s.ID], d)
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
 	}
 }

@@ -39,16 +39,16 @@ func (t groupTable) holds(g group, at time.Duration) bool {
 type room struct{ groups, routes int }
 
 // room returns the places that are left at a time.
-func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
+func (dev *dut) room(at time.Duration, senders map[netip.Addr]int) room {
 	left := room{math.MaxInt, math.MaxInt}
-	if limit := e.behaviour.GroupCapacity; limit != nil {
+	if limit := dev.behaviour.GroupCapacity; limit != nil {
 		left.groups = int(*limit)
 	}
-	if limit := e.behaviour.MulticastRouteCapacity; limit != nil {
+	if limit := dev.behaviour.MulticastRouteCapacity; limit != nil {
 		left.routes = int(*limit)
 	}
-	for g := range e.groups {
-		if e.groups.holds(g, at) {
+	for g := range dev.groups {
+		if dev.groups.holds(g, at) {
 			left.groups--
 			left.routes -= senders[g.address]
 		}
@@ -57,9 +57,9 @@ func (e *Engine) room(at time.Duration, senders map[netip.Addr]int) room {
 }
 
 // senders returns the number of hosts that send to each group.
-func (e *Engine) senders() map[netip.Addr]int {
+func (r *trialRun) senders() map[netip.Addr]int {
 	senders := map[netip.Addr]int{}
-	for _, s := range e.streams {
+	for _, s := range r.streams {
 		if group := s.Headers.DstIP; group.IsMulticast() {
 			senders[group] += int(max(s.Headers.SrcIPCount, 1))
 		}
@@ -71,35 +71,35 @@ func (e *Engine) senders() map[netip.Addr]int {
 // long as it has a place for the group. A report about a group that it forwards
 // already, also since it was left only just, changes nothing.
 func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	now := e.now()
-	limited := e.behaviour.GroupCapacity != nil || e.behaviour.MulticastRouteCapacity != nil
+	now := e.dut.now()
+	limited := e.dut.behaviour.GroupCapacity != nil || e.dut.behaviour.MulticastRouteCapacity != nil
 	var senders map[netip.Addr]int
 	var left room
 	if limited {
-		senders = e.senders()
-		left = e.room(now, senders)
+		senders = e.run.senders()
+		left = e.dut.room(now, senders)
 	}
 	return e.report(ctx, memberships, func(port string, g group) {
-		windows := e.groups[g][port]
+		windows := e.dut.groups[g][port]
 		if last := len(windows) - 1; last >= 0 && windows[last].to > now {
 			windows[last].to = forever
 			return
 		}
-		if limited && !e.groups.holds(g, now) {
+		if limited && !e.dut.groups.holds(g, now) {
 			if left.groups < 1 || left.routes < senders[g.address] {
 				return
 			}
 			left.groups--
 			left.routes -= senders[g.address]
 		}
-		if e.groups[g] == nil {
-			e.groups[g] = map[string][]window{}
+		if e.dut.groups[g] == nil {
+			e.dut.groups[g] = map[string][]window{}
 		}
 		from := now
-		if d := e.behaviour.JoinDelay; d != nil {
+		if d := e.dut.behaviour.JoinDelay; d != nil {
 			from += d.Duration
 		}
-		e.groups[g][port] = append(windows, window{from, forever})
+		e.dut.groups[g][port] = append(windows, window{from, forever})
 	})
 }
 
@@ -107,17 +107,17 @@ func (e *Engine) Join(ctx context.Context, memberships []traffic.Membership) (tr
 // and what it does not forward yet, never. A report about a group of which the port
 // is no member changes nothing.
 func (e *Engine) Leave(ctx context.Context, memberships []traffic.Membership) (traffic.Moments, error) {
-	now := e.now()
+	now := e.dut.now()
 	to := now
-	if d := e.behaviour.LeaveDelay; d != nil {
+	if d := e.dut.behaviour.LeaveDelay; d != nil {
 		to += d.Duration
 	}
 	return e.report(ctx, memberships, func(port string, g group) {
-		windows := e.groups[g][port]
+		windows := e.dut.groups[g][port]
 		switch last := len(windows) - 1; {
 		case last < 0 || windows[last].to < forever:
 		case windows[last].from > now:
-			e.groups[g][port] = windows[:last]
+			e.dut.groups[g][port] = windows[:last]
 		default:
 			windows[last].to = to
 		}
@@ -131,13 +131,13 @@ func (e *Engine) report(ctx context.Context, memberships []traffic.Membership, c
 	}
 	at := traffic.Moments{}
 	for _, m := range memberships {
-		if _, ok := e.ports[m.Port]; !ok {
+		if _, ok := e.tester.ports[m.Port]; !ok {
 			return nil, fmt.Errorf("a membership of port %q, which the engine does not have", m.Port)
 		}
 		if !m.Group.IsMulticast() {
 			return nil, fmt.Errorf("port %s cannot join %s, which is no multicast group", m.Port, m.Group)
 		}
-		at[m.Port] = uint64(e.now())
+		at[m.Port] = uint64(e.dut.now())
 		g := group{m.Group, m.Source}
 		for range max(m.Count, 1) {
 			change(m.Port, g)
@@ -147,19 +147,19 @@ func (e *Engine) report(ctx context.Context, memberships []traffic.Membership, c
 	return at, nil
 }
 
-// reset is Reset of the Device.
-func (e *Engine) reset(ctx context.Context) error {
+// reset is Reset of the Device, during a trial or before all.
+func (dev *dut) reset(ctx context.Context, trial bool) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	now := e.now()
+	now := dev.now()
 	var lasts time.Duration
-	if d := e.behaviour.ResetTime; d != nil {
+	if d := dev.behaviour.ResetTime; d != nil {
 		lasts = d.Duration
 	}
-	e.resets = append(e.resets, window{now, now + lasts})
-	e.forget(now + lasts)
-	for _, ports := range e.groups {
+	dev.resets = append(dev.resets, window{now, now + lasts})
+	dev.addresses.forget(now+lasts, trial)
+	for _, ports := range dev.groups {
 		for port, windows := range ports {
 			for i := range windows {
 				windows[i].to = min(windows[i].to, now)
@@ -171,13 +171,13 @@ func (e *Engine) reset(ctx context.Context) error {
 }
 
 // now is the simulated time since its epoch.
-func (e *Engine) now() time.Duration { return e.clock.Now().Sub(epoch) }
+func (dev *dut) now() time.Duration { return dev.clock.Now().Sub(epoch) }
 
 // forgetThePast drops the windows that ended before the trial that begins.
-func (e *Engine) forgetThePast() {
-	now := e.now()
+func (dev *dut) forgetThePast() {
+	now := dev.now()
 	over := func(w window) bool { return w.to <= now }
-	for g, ports := range e.groups {
+	for g, ports := range dev.groups {
 		for port, windows := range ports {
 			if windows = slices.DeleteFunc(windows, over); len(windows) == 0 {
 				delete(ports, port)
@@ -186,29 +186,28 @@ func (e *Engine) forgetThePast() {
 			}
 		}
 		if len(ports) == 0 {
-			delete(e.groups, g)
+			delete(dev.groups, g)
 		}
 	}
-	e.resets = slices.DeleteFunc(e.resets, over)
-	e.rib.forgetThePast(now)
+	dev.resets = slices.DeleteFunc(dev.resets, over)
+	dev.rib.forgetThePast(now)
 }
 
 // limited reports whether the device forwards a stream to its receivers at some times
 // of the trial only.
-func (e *Engine) limited(s *traffic.Stream) bool {
-	return s.Headers.DstIP.IsMulticast() || toNetworks(s) || len(e.resets) > 0 || e.rows[s.FrameSize].odd.stall > 0
+func (dev *dut) limited(s *traffic.Stream, own odd) bool {
+	return s.Headers.DstIP.IsMulticast() || toNetworks(s) || len(dev.resets) > 0 || own.stall > 0
 }
 
-// open are the times of a trial of d, from its beginning, in which the device
+// open are the times of a trial of d from start on, from its beginning, in which the device
 // forwards a stream to a port: a multicast group to its members only, and nothing
 // while it is reset or stalls.
-func (e *Engine) open(s *traffic.Stream, port string, d time.Duration) []window {
-	start := e.start.Sub(epoch)
+func (dev *dut) open(s *traffic.Stream, port string, own odd, start, d time.Duration) []window {
 	windows := []window{{start, start + d}}
 	if group := s.Headers.DstIP; group.IsMulticast() {
-		windows = append(slices.Clone(e.members(group, netip.Addr{}, port)), e.members(group, s.Headers.SrcIP, port)...)
+		windows = append(slices.Clone(dev.members(group, netip.Addr{}, port)), dev.members(group, s.Headers.SrcIP, port)...)
 	}
-	for _, r := range append(e.rows[s.FrameSize].odd.stalls(window{start, start + d}), e.resets...) {
+	for _, r := range append(own.stalls(window{start, start + d}), dev.resets...) {
 		var left []window
 		for _, w := range windows {
 			left = append(left, window{w.from, min(w.to, r.from)}, window{max(w.from, r.to), w.to})
@@ -225,8 +224,8 @@ func (e *Engine) open(s *traffic.Stream, port string, d time.Duration) []window 
 	return joined(within)
 }
 
-func (e *Engine) members(address, source netip.Addr, port string) []window {
-	return e.groups[group{address, source}][port]
+func (dev *dut) members(address, source netip.Addr, port string) []window {
+	return dev.groups[group{address, source}][port]
 }
 
 // joined are windows in their order, those that touch each other as one.

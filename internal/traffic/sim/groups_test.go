@@ -43,7 +43,7 @@ func newFan(t *testing.T, model string, groups int, b v1alpha1.SimulatedBehaviou
 func (f *fan) start(d time.Duration) {
 	f.Helper()
 	loads := map[uint16]traffic.Load{}
-	for _, s := range f.e.streams {
+	for _, s := range f.e.run.streams {
 		loads[s.ID] = traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 10_000}}
 	}
 	if err := f.e.Start(context.Background(), traffic.Trial{Loads: loads, Duration: d}); err != nil {
@@ -300,7 +300,7 @@ func TestSamplesGrowWithTime(t *testing.T) {
 		s, err := e.sample(ctx, false)
 		d := time.Duration(min(i, 10)) * time.Second
 		sent := frames(loads[0].Rate, d) + frames(loads[1].Rate, d)
-		received := frames(loads[1].Rate, d) + frames(e.rate("p2", whole/2), d)
+		received := frames(loads[1].Rate, d) + frames(e.run.handling.rate("p2", whole/2), d)
 		if err != nil || s != (traffic.Sample{At: d, Sent: sent, Received: received}) {
 			t.Errorf("after %d s: %+v, %v; want %d sent and %d received", i, s, err, sent, received)
 		}

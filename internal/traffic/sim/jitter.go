@@ -169,7 +169,7 @@ func CheckJitter(average, maximum *JitterTable) error {
 // WithJitter gives the device jitter by load, in place of that of the model;
 // either table may be nil.
 func WithJitter(average, maximum *JitterTable) Option {
-	return func(e *Engine) { e.jitterAvg, e.jitterMax = average, maximum }
+	return func(e *Engine) { e.run.handling.jitterAvg, e.run.handling.jitterMax = average, maximum }
 }
 
 // portLoad is the load of a port of the device in a trial.
@@ -250,10 +250,10 @@ func (c *jitterCurve) between(load portLoad, full uint64) (ns uint64, remark str
 }
 
 // shape is the latency and jitter at a load, and what must be said of the jitter.
-func (e *Engine) shape(load portLoad) (shape, string) {
-	s := e.row.shape(load)
-	average, remark := e.jitterAvg.at(e.row.size, load, s.jitterAvg, e.row.jitterAvg)
-	maximum, other := e.jitterMax.at(e.row.size, load, s.jitterMax, e.row.jitterMax)
+func (h *handling) shape(load portLoad) (shape, string) {
+	s := h.row.shape(load)
+	average, remark := h.jitterAvg.at(h.row.size, load, s.jitterAvg, h.row.jitterAvg)
+	maximum, other := h.jitterMax.at(h.row.size, load, s.jitterMax, h.row.jitterMax)
 	// One table and the model may not go together: no average is above the maximum.
 	s.jitterAvg, s.jitterMax = average, max(maximum, average)
 	switch {

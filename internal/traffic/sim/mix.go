@@ -34,35 +34,51 @@ func (m *Model) behaviours(streams []traffic.Stream) (map[int]row, error) {
 	return rows, nil
 }
 
-// of is the engine as the frames of one size meet it.
-func (e *Engine) of(size int) *Engine { return e.with(e.rows[size]) }
+// handling is how tester and device handle the frames of one size, or of a mix of sizes, in a
+// trial.
+type handling struct {
+	tester *tester
+	// rows are the behaviors of the streams' sizes, and row is the one that holds:
+	// of the only size, or of a mix at a port.
+	rows map[int]row
+	row  row
+	// loads of the trial, and its number.
+	loads  map[uint16]traffic.Load
+	number uint64
+	// seed of the noise that the model may ask for.
+	seed uint64
+	// jitterAvg and jitterMax by load; nil when the model alone says it.
+	jitterAvg, jitterMax *JitterTable
+}
 
-// with is the engine with another behavior.
-func (e *Engine) with(r row) *Engine {
-	other := *e
+// of returns the handling of frames of one size.
+func (h *handling) of(size int) *handling { return h.with(h.rows[size]) }
+
+// with returns the handling by another behavior.
+func (h *handling) with(r row) *handling {
+	other := *h
 	other.row = r
 	return &other
 }
 
-// sender is the engine as the streams that a port sends meet it.
-func (e *Engine) sender(port string) *Engine {
-	if len(e.rows) == 1 {
-		return e
+// sender returns the handling of the streams that a port sends.
+func (r *trialRun) sender(port string) *handling {
+	if len(r.handling.rows) == 1 {
+		return &r.handling
 	}
 	var streams []flow
-	for i := range e.streams {
-		if e.streams[i].TxPort == port {
-			streams = append(streams, flow{Stream: &e.streams[i]})
+	for i := range r.streams {
+		if r.streams[i].TxPort == port {
+			streams = append(streams, flow{Stream: &r.streams[i]})
 		}
 	}
-	return e.mixed(streams)
+	return r.handling.mixed(streams)
 }
 
-// mixed is the engine with the behavior for the mix of some streams, as far as the
-// trial sends them.
-func (e *Engine) mixed(streams []flow) *Engine {
-	if len(e.rows) == 1 {
-		return e
+// mixed returns the handling of the mix of some streams, as far as the trial sends them.
+func (h *handling) mixed(streams []flow) *handling {
+	if len(h.rows) == 1 {
+		return h
 	}
 	type kind struct {
 		size int
@@ -70,12 +86,12 @@ func (e *Engine) mixed(streams []flow) *Engine {
 	}
 	count := map[kind]int64{}
 	for _, s := range streams {
-		load, sends := e.trial.Loads[s.ID]
+		load, sends := h.loads[s.ID]
 		if !sends {
 			continue
 		}
 		if load.Max {
-			load.Rate = e.of(s.FrameSize).rate(s.TxPort, whole)
+			load.Rate = h.of(s.FrameSize).rate(s.TxPort, whole)
 		}
 		count[kind{s.FrameSize, load.Rate}]++
 	}
@@ -87,18 +103,18 @@ func (e *Engine) mixed(streams []flow) *Engine {
 		rate := big.NewRat(k.rate.Frames, k.rate.PerNanos)
 		rates[k.size].Add(rates[k.size], rate.Mul(rate, big.NewRat(n, 1)))
 	}
-	return e.with(e.blend(rates))
+	return h.with(h.blend(rates))
 }
 
 // blend is the behavior for frames of several sizes, whose numbers stand in the
 // ratio of the rates.
-func (e *Engine) blend(rates map[int]*big.Rat) row {
+func (h *handling) blend(rates map[int]*big.Rat) row {
 	sizes := slices.Sorted(maps.Keys(rates))
 	if len(sizes) == 0 {
-		return e.row
+		return h.row
 	}
 	if len(sizes) == 1 {
-		return e.rows[sizes[0]]
+		return h.rows[sizes[0]]
 	}
 	total := new(big.Rat)
 	for _, r := range rates {
@@ -112,7 +128,7 @@ func (e *Engine) blend(rates map[int]*big.Rat) row {
 		for _, size := range sizes {
 			part := new(big.Rat).Mul(rates[size], big.NewRat(amount(size), 1))
 			all.Add(all, part)
-			at := limit(e.rows[size])
+			at := limit(h.rows[size])
 			if at == 0 {
 				return 0
 			}
@@ -125,7 +141,7 @@ func (e *Engine) blend(rates map[int]*big.Rat) row {
 	frames := func(int) int64 { return 1 }
 	mix := row{wire: new(big.Rat)}
 	for _, size := range sizes {
-		r := e.rows[size]
+		r := h.rows[size]
 		mix.recovery, mix.noisePPM = max(mix.recovery, r.recovery), max(mix.noisePPM, r.noisePPM)
 		mix.wire.Add(mix.wire, new(big.Rat).Mul(rates[size], big.NewRat(wire(size), 1)))
 	}
@@ -133,7 +149,7 @@ func (e *Engine) blend(rates map[int]*big.Rat) row {
 	mix.capacityPPM = harmonic(wire, func(r row) int64 { return r.capacityPPM })
 	mix.generatorPPM = harmonic(wire, func(r row) int64 { return r.generatorPPM })
 	mix.buffer = uint64(harmonic(frames, func(r row) int64 { return int64(r.buffer) }))
-	if slices.ContainsFunc(sizes, func(size int) bool { return e.rows[size].overloadPPM > 0 }) {
+	if slices.ContainsFunc(sizes, func(size int) bool { return h.rows[size].overloadPPM > 0 }) {
 		mix.overloadPPM = harmonic(wire, func(r row) int64 {
 			if r.overloadPPM == 0 {
 				return r.capacityPPM // which overload does not change

@@ -114,10 +114,10 @@ func TestLimitsForAMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	streams := []traffic.Stream{{ID: 0, FrameSize: 64}, {ID: 1, FrameSize: 1518}}
-	if e.rows, err = e.model.behaviours(streams); err != nil {
+	if e.run.handling.rows, err = e.model.behaviours(streams); err != nil {
 		t.Fatal(err)
 	}
-	r := e.blend(map[int]*big.Rat{64: big.NewRat(18, 1), 1518: big.NewRat(1, 1)})
+	r := e.run.handling.blend(map[int]*big.Rat{64: big.NewRat(18, 1), 1518: big.NewRat(1, 1)})
 	// 18 frames of 84 bytes on the wire are 1512, one is 1538.
 	want := row{
 		capacityPPM: 3050 * 1_000_000 / (1512*2 + 1538), generatorPPM: 3050 * 1_000_000 / (1512*10/6 + 1538),

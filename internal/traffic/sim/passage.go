@@ -23,14 +23,14 @@ type passage struct {
 }
 
 // passage of a flow to a port in a trial of d.
-func (e *Engine) passage(f flow, port string, tx traffic.TxCount, d time.Duration) passage {
-	load := e.trial.Loads[f.ID]
-	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: e.limited(f.Stream)}
+func (fw *forwarding) passage(f flow, port string, tx traffic.TxCount, d time.Duration) passage {
+	load, own, start := fw.run.trial.Loads[f.ID], fw.run.handling.rows[f.FrameSize].odd, fw.run.start.Sub(epoch)
+	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: fw.dut.limited(f.Stream, own)}
 	if load.Max || a.rate.Frames <= 0 || f.sent < tx.Intended {
 		a.rate, a.delay = traffic.Rate{Frames: int64(f.sent), PerNanos: max(int64(d), 1)}, 0
 	}
 	if toNetworks(f.Stream) && port != "" {
-		a.pieces = e.pieces(f.Stream, port, d)
+		a.pieces = fw.dut.pieces(f.Stream, port, own, start, d)
 		for _, p := range a.pieces {
 			a.windows = append(a.windows, p.window)
 		}
@@ -38,7 +38,7 @@ func (e *Engine) passage(f flow, port string, tx traffic.TxCount, d time.Duratio
 		return a
 	}
 	if a.limited {
-		a.windows = e.open(f.Stream, port, d)
+		a.windows = fw.dut.open(f.Stream, port, own, start, d)
 		a.limited = len(a.windows) != 1 || a.windows[0] != window{0, d}
 	}
 	return a
@@ -144,11 +144,11 @@ func (a *passage) silence() (before, after uint64) {
 
 // through is the flow as the port gets it, where the device forwards it at some
 // times only.
-func (e *Engine) through(f flow, port string, m *traffic.Measurement, d time.Duration) flow {
-	if !e.limited(f.Stream) {
+func (fw *forwarding) through(f flow, port string, m *traffic.Measurement, d time.Duration) flow {
+	if !fw.dut.limited(f.Stream, fw.run.handling.rows[f.FrameSize].odd) {
 		return f
 	}
-	if a := e.passage(f, port, m.Tx[f.ID], d); a.limited {
+	if a := fw.passage(f, port, m.Tx[f.ID], d); a.limited {
 		f.passage, f.steady, f.sent = &a, false, a.in(phase{0, d})
 	}
 	return f
@@ -156,10 +156,10 @@ func (e *Engine) through(f flow, port string, m *traffic.Measurement, d time.Dur
 
 // place gives a count its sequence numbers and its moments, where so far it counts
 // only what came: the first and the last frame are as late as the lowest latency.
-func (e *Engine) place(count *traffic.RxCount, f flow, tx traffic.TxCount, d time.Duration) {
+func (fw *forwarding) place(count *traffic.RxCount, f flow, tx traffic.TxCount, d time.Duration) {
 	a, first := f.passage, uint64(0)
 	if a == nil {
-		all := e.passage(f, "", tx, d)
+		all := fw.passage(f, "", tx, d)
 		a = &all
 	} else {
 		first = a.number(0)
@@ -170,7 +170,7 @@ func (e *Engine) place(count *traffic.RxCount, f flow, tx traffic.TxCount, d tim
 		count.Next, count.GapEnd = a.end(), end
 		count.OutOfSequence = min(count.Received, count.OutOfSequence+skips)
 	}
-	start := e.start.Sub(epoch)
+	start := fw.run.start.Sub(epoch)
 	count.FirstNs = uint64(start+a.leaves(first)) + count.Latency.MinNs
 	count.LastNs = uint64(start+a.leaves(count.Next-1)) + count.Latency.MinNs
 	if count.Received < 2 {

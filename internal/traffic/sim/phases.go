@@ -126,8 +126,8 @@ func phases(flows []flow, d time.Duration) []phase {
 
 // lasts returns the time for which a stream sends in a trial of d in which the last stream
 // begins at latest.
-func (e *Engine) lasts(load traffic.Load, d, latest time.Duration) time.Duration {
-	if e.trial.Duration <= 0 {
+func (r *trialRun) lasts(load traffic.Load, d, latest time.Duration) time.Duration {
+	if r.trial.Duration <= 0 {
 		// The tester decides how long its frames take; all streams take as long.
 		return max(0, d-latest)
 	}

@@ -17,22 +17,22 @@ func (e *Engine) Progress(ctx context.Context, age time.Duration) (traffic.Progr
 	if err := context.Cause(ctx); err != nil {
 		return traffic.Progress{}, err
 	}
-	if e.trial == nil {
+	if e.run.trial == nil {
 		return traffic.Progress{}, errors.New("reporting the progress: no trial was started")
 	}
-	now := e.clock.Now().Sub(e.start)
-	elapsed := min(now, e.length)
-	if whole := e.balance(e.length); whole.Back() {
+	now := e.clock.Now().Sub(e.run.start)
+	elapsed := min(now, e.run.length)
+	if whole := e.balance(e.run.length); whole.Back() {
 		// A trial that loses nothing is computed once, and not for every call: a bed can
 		// have tens of thousands of streams.
 		sent := whole.Expected
-		if elapsed < e.length {
-			sent = sentAfter(sent, elapsed, e.length)
+		if elapsed < e.run.length {
+			sent = sentAfter(sent, elapsed, e.run.length)
 		}
 		return traffic.Progress{Expected: sent, Received: sent}, nil
 	}
 	p := e.balance(elapsed)
-	if known := min(now-age, e.length); known > 0 {
+	if known := min(now-age, e.run.length); known > 0 {
 		before := e.balance(known)
 		p.Lost = before.Expected - min(before.Received, before.Expected)
 	}
@@ -59,15 +59,15 @@ type balances struct {
 // balance returns the number of frames that were sent in the first d of the trial, and of
 // those that arrived.
 func (e *Engine) balance(d time.Duration) traffic.Progress {
-	if e.balances.trial != e.number || e.balances.length != e.length {
-		e.balances = balances{trial: e.number, length: e.length, after: map[time.Duration]traffic.Progress{}}
+	if e.balances.trial != e.run.handling.number || e.balances.length != e.run.length {
+		e.balances = balances{trial: e.run.handling.number, length: e.run.length, after: map[time.Duration]traffic.Progress{}}
 	}
 	p, known := e.balances.after[d]
 	if known {
 		return p
 	}
-	m := e.measureFor(d)
-	for _, s := range e.streams {
+	m := e.forwarding.measureFor(d)
+	for _, s := range e.run.streams {
 		sent := m.Tx[s.ID].Sent
 		for _, port := range s.RxPorts {
 			p.Expected += sent

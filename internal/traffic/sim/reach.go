@@ -11,10 +11,10 @@ import (
 type reach map[traffic.RxKey]uint64
 
 // reached returns the number of frames that come to the ports in a trial of d.
-func (e *Engine) reached(m *traffic.Measurement, d time.Duration) reach {
+func (fw *forwarding) reached(m *traffic.Measurement, d time.Duration) reach {
 	r := reach{}
-	e.bridge(m, r)
-	e.block(m, r, d)
+	fw.dut.addresses.bridge(fw.run.streams, fw.run.start, m, r)
+	fw.block(m, r, d)
 	return r
 }
 

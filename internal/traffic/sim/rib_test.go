@@ -62,7 +62,7 @@ func TestRoutesTakeTheirTime(t *testing.T) {
 		at     time.Duration
 		routes uint64
 	}{{100 * time.Millisecond, 0}, {350 * time.Millisecond, 250}, {1100 * time.Millisecond, 1000}} {
-		if err := e.clock.Sleep(t.Context(), want.at-e.now()); err != nil {
+		if err := e.clock.Sleep(t.Context(), want.at-e.dut.now()); err != nil {
 			t.Fatal(err)
 		}
 		if l := must[routing.Learnt](t)(s.Learnt(t.Context(), "p3")); l.Routes != want.routes {

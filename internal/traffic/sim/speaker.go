@@ -11,9 +11,12 @@ import (
 
 // speaker is the tester's BGP sessions with the modeled device.
 type speaker struct {
-	e *Engine
+	tester *tester
+	dut    *dut
 	// sessions that are open, in their order.
 	sessions []*simSession
+	// losses of sessions that are to come.
+	losses []sessionLoss
 }
 
 var (
@@ -39,29 +42,29 @@ type sessionLoss struct {
 // WithSessionLoss lets a session go down for a cause, so long after simulated time began.
 // The device withdraws what it announced.
 func WithSessionLoss(session string, at time.Duration, cause string) Option {
-	return func(e *Engine) { e.losses = append(e.losses, sessionLoss{session, at, cause}) }
+	return func(e *Engine) { e.speaker.losses = append(e.speaker.losses, sessionLoss{session, at, cause}) }
 }
 
 // Speaker implements routing.Host.
-func (e *Engine) Speaker() routing.Speaker { return e.speaker }
+func (e *Engine) Speaker() routing.Speaker { return &e.speaker }
 
 // lose lets sessions go down whose time has come, and come back.
-func (e *Engine) lose() {
-	now := e.now()
-	for _, s := range e.speaker.sessions {
+func (p *speaker) lose() {
+	now := p.dut.now()
+	for _, s := range p.sessions {
 		if s.back > 0 && s.back <= now {
 			s.state.Established, s.state.Since, s.back = true, uint64(s.back), 0
 		}
 	}
-	e.losses = slices.DeleteFunc(e.losses, func(l sessionLoss) bool {
-		s := e.speaker.named(l.session)
+	p.losses = slices.DeleteFunc(p.losses, func(l sessionLoss) bool {
+		s := p.named(l.session)
 		if l.at > now || s == nil || !s.state.Established {
 			return false
 		}
 		s.state.Established, s.state.Cause = false, l.cause
 		s.state.Flaps++
-		for _, b := range slices.Clone(e.rib.blocks) {
-			e.rib.drop(l.at, b.Routes, func(p *path) bool { return p.session == s })
+		for _, b := range slices.Clone(p.dut.rib.blocks) {
+			p.dut.rib.drop(l.at, b.Routes, func(p *path) bool { return p.session == s })
 		}
 		return true
 	})
@@ -81,7 +84,7 @@ func (p *speaker) up(ctx context.Context, name string) (*simSession, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p.e.lose()
+	p.lose()
 	s := p.named(name)
 	if s == nil {
 		return nil, fmt.Errorf("no session is called %s", name)
@@ -101,16 +104,16 @@ func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	p.e.rib = newRIB(p.e.behaviour, p.e.forwards)
+	p.dut.rib = newRIB(p.dut.behaviour, p.dut.forwards)
 	p.sessions = nil
 	for _, s := range sessions {
-		if _, ok := p.e.ports[s.Port]; !ok {
+		if _, ok := p.tester.ports[s.Port]; !ok {
 			return fmt.Errorf("session %s is on port %q, which the engine does not have", s.Name, s.Port)
 		}
 		p.sessions = append(p.sessions, &simSession{Session: s, state: routing.State{Session: s.Name}})
 	}
-	room, every := p.e.behaviour.SessionCapacity, perRoute(p.e.behaviour.SessionRate)
-	if err := p.e.clock.Sleep(ctx, time.Duration(every*float64(len(sessions)))); err != nil {
+	room, every := p.dut.behaviour.SessionCapacity, perRoute(p.dut.behaviour.SessionRate)
+	if err := p.dut.clock.Sleep(ctx, time.Duration(every*float64(len(sessions)))); err != nil {
 		return err
 	}
 	for i, s := range p.sessions {
@@ -118,7 +121,7 @@ func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 			s.state.Cause = refused
 			return &routing.DownError{Session: s.Name, Port: s.Port, Cause: refused, Final: true}
 		}
-		s.state.Established, s.state.Since = true, uint64(p.e.now())
+		s.state.Established, s.state.Since = true, uint64(p.dut.now())
 	}
 	return nil
 }
@@ -131,14 +134,14 @@ func (p *speaker) Announce(ctx context.Context, session string, sets []routing.R
 			as = append([]uint32{s.LocalASN}, as...)
 		}
 		digest := routing.PathDigest(append([]uint32{s.RemoteASN}, as...), nil, set.Attributes.Communities)
-		p.e.rib.announce(p.e.now(), set, &path{session: s, id: set.Attributes.PathID, asLength: len(as), digest: digest})
+		p.dut.rib.announce(p.dut.now(), set, &path{session: s, id: set.Attributes.PathID, asLength: len(as), digest: digest})
 	})
 }
 
 // Withdraw implements routing.Speaker.
 func (p *speaker) Withdraw(ctx context.Context, session string, sets []routing.Routes) (routing.Sent, error) {
 	return p.send(ctx, session, sets, func(s *simSession, set routing.Routes) {
-		p.e.rib.withdraw(p.e.now(), set, s)
+		p.dut.rib.withdraw(p.dut.now(), set, s)
 	})
 }
 
@@ -148,7 +151,7 @@ func (p *speaker) send(ctx context.Context, session string, sets []routing.Route
 	if err != nil {
 		return routing.Sent{}, err
 	}
-	sent := routing.Sent{First: uint64(p.e.now()), Last: uint64(p.e.now())}
+	sent := routing.Sent{First: uint64(p.dut.now()), Last: uint64(p.dut.now())}
 	for _, set := range sets {
 		if err := set.Check(); err != nil {
 			return sent, err
@@ -167,14 +170,14 @@ func (p *speaker) Await(ctx context.Context, session string, want routing.Table)
 	if err != nil {
 		return routing.Learnt{}, err
 	}
-	learnt := p.e.rib.learnt(s, p.e.now())
+	learnt := p.dut.rib.learnt(s, p.dut.now())
 	if learnt.Table == want {
 		return learnt, nil
 	}
-	if err := p.e.clock.Sleep(ctx, time.Duration(p.e.rib.busy)+1-p.e.now()); err != nil {
+	if err := p.dut.clock.Sleep(ctx, time.Duration(p.dut.rib.busy)+1-p.dut.now()); err != nil {
 		return learnt, err
 	}
-	if learnt = p.e.rib.learnt(s, p.e.now()); learnt.Table != want {
+	if learnt = p.dut.rib.learnt(s, p.dut.now()); learnt.Table != want {
 		return learnt, &routing.UnlearnedError{Session: session, Want: want, Got: learnt.Table}
 	}
 	return learnt, nil
@@ -186,7 +189,7 @@ func (p *speaker) Learnt(ctx context.Context, session string) (routing.Learnt, e
 	if err != nil {
 		return routing.Learnt{}, err
 	}
-	return p.e.rib.learnt(s, p.e.now()), nil
+	return p.dut.rib.learnt(s, p.dut.now()), nil
 }
 
 // Refresh implements routing.Speaker. The device sends its routes again at the rate of the
@@ -196,15 +199,15 @@ func (p *speaker) Refresh(ctx context.Context, session string) (routing.Refreshe
 	if err != nil {
 		return routing.Refreshed{}, err
 	}
-	asked, learnt := p.e.now(), p.e.rib.learnt(s, p.e.now())
-	every := perRoute(p.e.behaviour.RouteRefreshRate)
-	if err := p.e.clock.Sleep(ctx, time.Duration(p.e.rib.delay()+every*float64(learnt.Routes))); err != nil {
+	asked, learnt := p.dut.now(), p.dut.rib.learnt(s, p.dut.now())
+	every := perRoute(p.dut.behaviour.RouteRefreshRate)
+	if err := p.dut.clock.Sleep(ctx, time.Duration(p.dut.rib.delay()+every*float64(learnt.Routes))); err != nil {
 		return routing.Refreshed{Asked: uint64(asked)}, &routing.UnlearnedError{Session: session, Want: learnt.Table}
 	}
 	if _, err := p.up(ctx, session); err != nil {
 		return routing.Refreshed{Asked: uint64(asked)}, err
 	}
-	return routing.Refreshed{Table: learnt.Table, Asked: uint64(asked), Last: uint64(p.e.now())}, nil
+	return routing.Refreshed{Table: learnt.Table, Asked: uint64(asked), Last: uint64(p.dut.now())}, nil
 }
 
 // States implements routing.Speaker.
@@ -212,7 +215,7 @@ func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	p.e.lose()
+	p.lose()
 	var all []routing.State
 	for _, s := range p.sessions {
 		all = append(all, s.state)
@@ -222,7 +225,7 @@ func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
 
 // Close implements routing.Speaker.
 func (p *speaker) Close() error {
-	p.sessions, p.e.rib = nil, newRIB(p.e.behaviour, p.e.forwards)
+	p.sessions, p.dut.rib = nil, newRIB(p.dut.behaviour, p.dut.forwards)
 	return nil
 }
 

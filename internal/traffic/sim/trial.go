@@ -13,23 +13,44 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// trialRun is the trial in hand: what the tester sends, and when.
+type trialRun struct {
+	tester  *tester
+	streams []traffic.Stream
+	// handling of the frames of all streams, if these have one size.
+	handling handling
+
+	trial   *traffic.Trial
+	start   time.Time
+	length  time.Duration
+	stopped time.Time
+}
+
+// elapsed returns the time for which the trial has been sending until now.
+func (r *trialRun) elapsed(now time.Time) time.Duration {
+	if r.stopped.IsZero() { // Read while sending: as far as it is.
+		return min(r.length, now.Sub(r.start))
+	}
+	return r.length
+}
+
 // sendingTime returns the time for which the trial sends unless it is stopped: its duration,
 // or the time that its exact numbers of frames take.
-func (e *Engine) sendingTime() time.Duration {
-	if e.trial.Duration > 0 {
-		return e.trial.Duration
+func (r *trialRun) sendingTime() time.Duration {
+	if r.trial.Duration > 0 {
+		return r.trial.Duration
 	}
 	var longest uint64
 	perPort := map[string]uint64{}
-	for _, s := range e.streams {
-		load := e.trial.Loads[s.ID]
+	for _, s := range r.streams {
+		load := r.trial.Loads[s.ID]
 		perPort[s.TxPort] += load.Frames
 		if load.Frames > 0 && !load.Max {
 			longest = max(longest, uint64(load.Delay)+mulDivUp(load.Frames, uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)))
 		}
 	}
 	for name, frames := range perPort {
-		sender := e.sender(name)
+		sender := r.sender(name)
 		limit := sender.rate(name, sender.row.generatorPPM)
 		if limit.Frames > 0 && frames > 0 {
 			longest = max(longest, mulDivUp(frames, uint64(limit.PerNanos), uint64(limit.Frames)))
@@ -39,12 +60,12 @@ func (e *Engine) sendingTime() time.Duration {
 }
 
 // rate is the frame rate of a port at a share of line rate; 0 frames at 0 ppm.
-func (e *Engine) rate(port string, ppm int64) traffic.Rate {
+func (h *handling) rate(port string, ppm int64) traffic.Rate {
 	if ppm <= 0 {
 		return traffic.Rate{PerNanos: 1}
 	}
-	share := new(big.Rat).Mul(big.NewRat(e.ports[port].BitsPerSecond, whole), big.NewRat(ppm, 1))
-	r, err := traffic.RateOf(share.Quo(share, e.row.wireBits()))
+	share := new(big.Rat).Mul(big.NewRat(h.tester.ports[port].BitsPerSecond, whole), big.NewRat(ppm, 1))
+	r, err := traffic.RateOf(share.Quo(share, h.row.wireBits()))
 	if err != nil {
 		return nearest(share)
 	}
@@ -56,40 +77,37 @@ func frames(r traffic.Rate, d time.Duration) uint64 {
 	return mulDiv(uint64(r.Frames), uint64(max(d, 0)), uint64(r.PerNanos))
 }
 
-// measure computes the trial: what every stream sends, what the device's egress
-// ports drop, and how late the rest arrives.
-func (e *Engine) measure() traffic.Measurement {
-	d := e.length
-	if e.stopped.IsZero() { // Read while sending: as far as it is.
-		d = min(d, e.clock.Now().Sub(e.start))
-	}
-	return e.measureFor(d)
+// forwarding computes what a trial counts: what comes to the receivers of that which the tester
+// sends.
+type forwarding struct {
+	run *trialRun
+	dut *dut
 }
 
-// measureFor computes the first d of the trial.
-func (e *Engine) measureFor(d time.Duration) traffic.Measurement {
-	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(e.streams)), TxTime: d}
-	flows := e.send(&m, d)
-	e.holdBack(&m, d)
-	reach := e.reached(&m, d)
-	byRx, received := make([][]flow, len(e.order)), 0
+// measureFor computes the first d of the trial: what every stream sends, what the device's
+// egress ports drop, and how late the rest arrives.
+func (fw *forwarding) measureFor(d time.Duration) traffic.Measurement {
+	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(fw.run.streams)), TxTime: d}
+	flows := fw.run.send(&m, d)
+	fw.holdBack(&m, d)
+	reach := fw.reached(&m, d)
+	byRx, received := make([][]flow, len(fw.run.tester.order)), 0
 	for _, f := range flows {
 		for _, port := range f.RxPorts {
-			i := e.index[port]
-			byRx[i] = append(byRx[i], e.through(f.thinned(reach.of(&m, f.Stream, port)), port, &m, d))
+			i := fw.run.tester.index[port]
+			byRx[i] = append(byRx[i], fw.through(f.thinned(reach.of(&m, f.Stream, port)), port, &m, d))
 		}
 		received += len(f.RxPorts)
 	}
 	m.Rx = make(map[traffic.RxKey]traffic.RxCount, received)
 	shapes := shapes{}
-	for i, port := range e.order {
+	for i, port := range fw.run.tester.order {
 		if flows := byRx[i]; flows != nil {
-			at := e.mixed(flows)
-			at.forward(&m, port, flows, at.capacity(), d, shapes)
+			fw.forward(&m, port, fw.run.handling.mixed(flows), flows, d, shapes)
 		}
 	}
-	for _, size := range slices.Sorted(maps.Keys(e.rows)) {
-		if between := e.rows[size].between; between != "" {
+	for _, size := range slices.Sorted(maps.Keys(fw.run.handling.rows)) {
+		if between := fw.run.handling.rows[size].between; between != "" {
 			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteModel,
 				Text: fmt.Sprintf("%d B is not in the device model: its behavior was interpolated between %s", size, between)})
 		}
@@ -98,26 +116,26 @@ func (e *Engine) measureFor(d time.Duration) traffic.Measurement {
 }
 
 // capacity of the device's ports in this trial, in parts per million of line rate.
-func (e *Engine) capacity() int64 {
-	n := e.row.noisePPM
+func (h *handling) capacity() int64 {
+	n := h.row.noisePPM
 	if n == 0 {
-		return e.row.capacityPPM
+		return h.row.capacityPPM
 	}
-	rng := rand.New(rand.NewPCG(e.seed, e.number))
-	return min(max(e.row.capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
+	rng := rand.New(rand.NewPCG(h.seed, h.number))
+	return min(max(h.row.capacityPPM+rng.Int64N(2*n+1)-n, 0), whole)
 }
 
 // send fills in what every stream was to send and what the tester could, and
 // returns what that makes of each.
-func (e *Engine) send(m *traffic.Measurement, d time.Duration) []flow {
-	intended, loads, tx := make([]uint64, len(e.streams)), make([]traffic.Load, len(e.streams)), make([]int, len(e.streams))
-	perPort := make([]uint64, len(e.order))
+func (r *trialRun) send(m *traffic.Measurement, d time.Duration) []flow {
+	intended, loads, tx := make([]uint64, len(r.streams)), make([]traffic.Load, len(r.streams)), make([]int, len(r.streams))
+	perPort := make([]uint64, len(r.tester.order))
 	// Without a duration, sending lasts exactly as long as the frames take, unless
 	// it was stopped before.
-	complete := e.trial.Duration <= 0 && d >= e.sendingTime()
-	for i := range e.streams {
-		s := &e.streams[i]
-		load, ok := e.trial.Loads[s.ID]
+	complete := r.trial.Duration <= 0 && d >= r.sendingTime()
+	for i := range r.streams {
+		s := &r.streams[i]
+		load, ok := r.trial.Loads[s.ID]
 		if !ok {
 			tx[i] = -1
 			continue
@@ -125,26 +143,26 @@ func (e *Engine) send(m *traffic.Measurement, d time.Duration) []flow {
 		n := frames(load.Rate, d-load.Delay)
 		if load.Max {
 			// Every stream asks for the whole line; what the tester can do is divided.
-			n = frames(e.of(s.FrameSize).rate(s.TxPort, whole), d-load.Delay)
+			n = frames(r.handling.of(s.FrameSize).rate(s.TxPort, whole), d-load.Delay)
 		}
 		if load.Frames > 0 && (n > load.Frames || complete) {
 			n = load.Frames
 		}
-		intended[i], loads[i], tx[i] = n, load, e.index[s.TxPort]
+		intended[i], loads[i], tx[i] = n, load, r.tester.index[s.TxPort]
 		perPort[tx[i]] += n
 	}
-	limits := make([]uint64, len(e.order))
-	for i, name := range e.order {
+	limits := make([]uint64, len(r.tester.order))
+	for i, name := range r.tester.order {
 		limits[i] = math.MaxUint64
 		if perPort[i] > 0 && !complete {
-			sender := e.sender(name)
+			sender := r.sender(name)
 			limits[i] = frames(sender.rate(name, sender.row.generatorPPM), d)
 		}
 	}
-	flows, begun := make([]flow, len(e.streams)), latest(e.trial.Loads)
+	flows, begun := make([]flow, len(r.streams)), latest(r.trial.Loads)
 	for i := range flows {
-		s, load, sent := &e.streams[i], loads[i], intended[i]
-		flows[i] = flow{Stream: s, lasts: e.lasts(load, d, begun)}
+		s, load, sent := &r.streams[i], loads[i], intended[i]
+		flows[i] = flow{Stream: s, lasts: r.lasts(load, d, begun)}
 		if tx[i] < 0 {
 			continue
 		}
