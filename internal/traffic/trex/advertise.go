@@ -41,25 +41,26 @@ func announceRate(addresses int) float64 {
 // Without routers in between no announcement is needed: frames carry the hardware
 // address of their receiver.
 func (e *Engine) advertise(ctx context.Context) error {
-	for _, p := range e.ports {
-		if err := e.announce(ctx, p); err != nil {
+	for _, p := range e.server.ports {
+		if err := p.announce(ctx, e.streams.all); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// announce makes a port announce its addresses to its gateways, unless it does already.
-func (e *Engine) announce(ctx context.Context, p *port) error {
-	if p.announcing || len(e.all) == 0 {
+// announce makes the port announce its addresses to its gateways, unless it does already.
+// streams are the streams of the bed.
+func (p *port) announce(ctx context.Context, streams []stream) error {
+	if p.neighbours.announcing || len(streams) == 0 {
 		return nil
 	}
 	peers := map[netip.Addr]bool{}
-	for _, s := range e.all {
+	for _, s := range streams {
 		peers[s.Headers.DstIP] = true
 	}
 	var calls []call
-	announcements := p.announcements(peers)
+	announcements := p.neighbours.announcements(peers)
 	total := 0
 	for _, a := range announcements {
 		total += int(a.count)
@@ -78,32 +79,32 @@ func (e *Engine) announce(ctx context.Context, p *port) error {
 		}})})
 	}
 	calls = append(calls, p.start(advertising))
-	if _, err := e.client.batch(ctx, calls); err != nil {
+	if _, err := p.client.batch(ctx, calls); err != nil {
 		err = fmt.Errorf("announcing the addresses of port %s (TRex port %d) to its gateways: %w", p.Name, p.index(), err)
-		return errors.Join(err, e.leftovers(ctx, p)) // some streams were added
+		return errors.Join(err, p.leftovers(ctx)) // some streams were added
 	}
-	p.announcing = true
+	p.neighbours.announcing = true
 	return nil
 }
 
-// stopAnnouncing ends the announcements of a port.
-func (e *Engine) stopAnnouncing(ctx context.Context, p *port) error {
-	if !p.announcing {
+// stopAnnouncing ends the announcements of the port.
+func (p *port) stopAnnouncing(ctx context.Context) error {
+	if !p.neighbours.announcing {
 		return nil
 	}
-	_, err := e.client.batch(ctx, []call{{"stop_traffic", p.profile(advertising, nil)}, {"remove_all_streams", p.profile(advertising, nil)}})
+	_, err := p.client.batch(ctx, []call{{"stop_traffic", p.profile(advertising, nil)}, {"remove_all_streams", p.profile(advertising, nil)}})
 	if err == nil {
-		p.announcing = false
+		p.neighbours.announcing = false
 	}
 	return err
 }
 
 // addNeighbour records a neighbor that answered.
-func (p *port) addNeighbour(addr netip.Addr, mac traffic.MAC) {
-	if p.neighbours == nil {
-		p.neighbours = map[netip.Addr]traffic.MAC{}
+func (n *neighbours) add(addr netip.Addr, mac traffic.MAC) {
+	if n.known == nil {
+		n.known = map[netip.Addr]traffic.MAC{}
 	}
-	p.neighbours[addr] = mac
+	n.known[addr] = mac
 }
 
 // announcement is a stream that announces consecutive addresses to a gateway, one per frame.
@@ -114,9 +115,9 @@ type announcement struct {
 }
 
 // announcements are the streams to the resolved neighbors of a port, except the peers.
-func (p *port) announcements(peers map[netip.Addr]bool) []announcement {
+func (n *neighbours) announcements(peers map[netip.Addr]bool) []announcement {
 	var gateways []netip.Addr
-	for addr := range p.neighbours {
+	for addr := range n.known {
 		if !peers[addr] {
 			gateways = append(gateways, addr)
 		}
@@ -124,8 +125,8 @@ func (p *port) announcements(peers map[netip.Addr]bool) []announcement {
 	slices.SortFunc(gateways, netip.Addr.Compare)
 	var out []announcement
 	for _, gateway := range gateways {
-		for _, h := range p.hosts(gateway.Is4()) {
-			out = append(out, p.announcement(h, gateway))
+		for _, h := range n.hosts(gateway.Is4()) {
+			out = append(out, n.announcement(h, gateway))
 		}
 	}
 	return out
@@ -138,9 +139,9 @@ type hosts struct {
 }
 
 // hosts are the addresses of a family, as ranges that count in the last four bytes.
-func (p *port) hosts(ipv4 bool) []hosts {
+func (n *neighbours) hosts(ipv4 bool) []hosts {
 	var all []netip.Addr
-	for _, prefix := range p.Addresses {
+	for _, prefix := range n.Addresses {
 		if a := prefix.Addr(); a.Is4() == ipv4 {
 			all = append(all, a)
 		}
@@ -162,18 +163,18 @@ func (h hosts) last() netip.Addr { return traffic.Above(h.first, h.count-1) }
 
 // announcement builds the stream for a range of addresses. The field engine counts the
 // addresses up; then the server corrects the checksum of ICMPv6.
-func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
+func (n *neighbours) announcement(h hosts, gateway netip.Addr) announcement {
 	t := announcement{count: h.count, vm: program{}}
 	where := []int{arpAt + arpSenderAt}
 	if gateway.Is4() {
-		t.packet = arpReply(p.mac, h.first, p.neighbours[gateway], gateway)
+		t.packet = arpReply(n.mac, h.first, n.known[gateway], gateway)
 	} else {
-		t.packet = neighbourAdvertisement(p.mac, h.first, p.neighbours[gateway], gateway)
+		t.packet = neighbourAdvertisement(n.mac, h.first, n.known[gateway], gateway)
 		where = []int{ethernetBytes + fields6.srcIP, ethernetBytes + ipv6Bytes + targetAt + targetVaries}
 	}
-	t.packet = p.VLANs.Tag(t.packet)
+	t.packet = n.VLANs.Tag(t.packet)
 	for i := range where {
-		where[i] += p.VLANs.Bytes()
+		where[i] += n.VLANs.Bytes()
 	}
 	if h.count == 1 {
 		return t
@@ -183,7 +184,7 @@ func (p *port) announcement(h hosts, gateway netip.Addr) announcement {
 	if gateway.Is6() {
 		t.vm = append(t.vm,
 			params{"type": "write_flow_var", "name": words.name, "pkt_offset": where[1], "add_value": 0, "is_big_endian": true},
-			params{"type": "fix_checksum_icmpv6", "l2_len": ethernetBytes + p.VLANs.Bytes(), "l3_len": ipv6Bytes})
+			params{"type": "fix_checksum_icmpv6", "l2_len": ethernetBytes + n.VLANs.Bytes(), "l3_len": ipv6Bytes})
 	}
 	return t
 }

@@ -136,7 +136,7 @@ func TestAdvertisingIsSwept(t *testing.T) {
 	if got := f.advertised()[0]; got != 0 {
 		t.Errorf("%v frames/s are left on left", got)
 	}
-	e.ports = nil // they are no longer its own
+	e.server.ports = nil // they are no longer its own
 }
 
 // A neighbor that is no gateway gets no announcements.
@@ -185,7 +185,7 @@ func TestAdvertisements(t *testing.T) {
 
 func advertisements(t *testing.T, vlans frame.VLANs) {
 	mac, gateway := traffic.MAC{2, 0, 0, 0, 0, 7}, traffic.MAC{2, 0, 0, 0, 9, 9}
-	p := &port{Port: Port{VLANs: vlans}, mac: mac, neighbours: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
+	p := &neighbours{Port: &Port{VLANs: vlans}, mac: mac, known: map[netip.Addr]traffic.MAC{addr("198.18.0.1"): gateway, addr("fe80::1"): gateway, addr("198.18.0.77"): {2}}}
 	var want []netip.Addr
 	for _, first := range []string{"198.18.0.250", "198.18.9.2", "2001:2::fffe", "2001:2::ffff:fffe"} {
 		for n := range uint32(11) {

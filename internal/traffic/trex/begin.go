@@ -40,9 +40,9 @@ func (e *Engine) begin(ctx context.Context, t *trial) error {
 	for _, s := range t.senders {
 		calls = append(calls, s.start(profile))
 	}
-	t.begin = e.clock.Now()
+	t.begin = e.server.clock.Now()
 	e.trial = t
-	answers, err := e.client.batch(ctx, calls)
+	answers, err := e.server.client.batch(ctx, calls)
 	if err != nil {
 		return err
 	}

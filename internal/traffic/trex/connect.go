@@ -43,32 +43,97 @@ type systemPort struct {
 	} `json:"rx"`
 }
 
+// server is the session with the TRex server, and the ports that it has taken there.
+type server struct {
+	options Options
+	client  client
+	session uint32
+	version version
+	system  system
+	ports   []*port
+	clock   traffic.Clock
+}
+
+// named returns the port of a name, or nil.
+func (s *server) named(name string) *port {
+	for _, p := range s.ports {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// at returns the port of the server's number, or nil.
+func (s *server) at(index int) *port {
+	for _, p := range s.ports {
+		if p.index() == index {
+			return p
+		}
+	}
+	return nil
+}
+
 // handshake agrees on the API and reads the version and ports of the server.
-func (e *Engine) handshake(ctx context.Context) error {
-	if err := e.client.call(ctx, "get_version", nil, &e.version); err != nil {
+func (s *server) handshake(ctx context.Context) error {
+	if err := s.client.call(ctx, "get_version", nil, &s.version); err != nil {
 		return err
 	}
-	if e.version.Mode != apiName {
-		return fmt.Errorf("TRex at %s runs in mode %s: start it with -i and without --astf, in mode %s", e.client.endpoint, e.version.Mode, apiName)
+	if s.version.Mode != apiName {
+		return fmt.Errorf("TRex at %s runs in mode %s: start it with -i and without --astf, in mode %s", s.client.endpoint, s.version.Mode, apiName)
 	}
 	var sync struct {
 		Handle string `json:"api_h"`
 	}
-	if err := e.client.call(ctx, "api_sync_v2", params{"name": apiName, "major": apiMajor, "minor": apiMinor}, &sync); err != nil {
-		return fmt.Errorf("agreeing on API %s %d.%d with TRex %s: %w", apiName, apiMajor, apiMinor, e.version.Version, err)
+	if err := s.client.call(ctx, "api_sync_v2", params{"name": apiName, "major": apiMajor, "minor": apiMinor}, &sync); err != nil {
+		return fmt.Errorf("agreeing on API %s %d.%d with TRex %s: %w", apiName, apiMajor, apiMinor, s.version.Version, err)
 	}
-	e.client.handle = sync.Handle
-	if err := e.client.call(ctx, "get_system_info", nil, &e.system); err != nil {
+	s.client.handle = sync.Handle
+	if err := s.client.call(ctx, "get_system_info", nil, &s.system); err != nil {
 		return err
 	}
-	e.client.started = e.system.Started
+	s.client.started = s.system.Started
 	return nil
 }
 
-// acquire takes a port for this session.
-func (e *Engine) acquire(ctx context.Context, p *port) error {
-	err := e.client.call(ctx, "acquire", params{
-		"port_id": p.index(), "user": e.options.User, "session_id": e.session, "force": e.options.Force,
+// open agrees on the API with the server, takes the ports and removes their streams.
+func (s *server) open(ctx context.Context) error {
+	if err := s.handshake(ctx); err != nil {
+		return err
+	}
+	for _, o := range s.options.Ports {
+		p, err := newPort(o, s.system, &s.client)
+		if err != nil {
+			return err
+		}
+		for _, other := range s.ports {
+			if other.Name == p.Name || other.index() == p.index() {
+				return fmt.Errorf("ports %s and %s: want different names and different TRex ports", other.Name, p.Name)
+			}
+		}
+		if err := p.acquire(ctx, s.session, s.options); err != nil {
+			return err
+		}
+		s.ports = append(s.ports, p)
+		if err := p.leftovers(ctx); err != nil {
+			return err
+		}
+		if err := p.clean(ctx); err != nil {
+			return err
+		}
+		s, err := p.status(ctx)
+		if err != nil {
+			return err
+		}
+		p.promiscuous = s.Attr.Promiscuous.Enabled
+	}
+	return nil
+}
+
+// acquire takes the port for a session.
+func (p *port) acquire(ctx context.Context, session uint32, o Options) error {
+	err := p.client.call(ctx, "acquire", params{
+		"port_id": p.index(), "user": o.User, "session_id": session, "force": o.Force,
 	}, &p.handler)
 	if err != nil {
 		return fmt.Errorf("taking port %s (TRex port %d): %w; let its owner release it, or take it by force", p.Name, p.index(), err)
@@ -76,12 +141,12 @@ func (e *Engine) acquire(ctx context.Context, p *port) error {
 	return nil
 }
 
-// release releases a port.
-func (e *Engine) release(ctx context.Context, p *port) error {
+// release releases the port.
+func (p *port) release(ctx context.Context) error {
 	if p.handler == "" {
 		return nil
 	}
-	err := e.client.call(ctx, "release", p.owned(nil), nil)
+	err := p.client.call(ctx, "release", p.owned(nil), nil)
 	p.handler = ""
 	return err
 }
@@ -106,19 +171,19 @@ type event struct {
 // events reads the events since the last call, and fails when one invalidates the
 // current trial: a port was taken away, or a core of the server reports an error,
 // which no other call reports.
-func (e *Engine) events(ctx context.Context) error {
+func (s *server) events(ctx context.Context) error {
 	var answer struct {
 		Data []event `json:"data"`
 	}
-	if err := e.client.call(ctx, "get_async_events", params{"session_id": e.session, "user": e.options.User}, &answer); err != nil {
+	if err := s.client.call(ctx, "get_async_events", params{"session_id": s.session, "user": s.options.User}, &answer); err != nil {
 		return err
 	}
 	var errs []error
 	for _, ev := range answer.Data {
-		p := e.portAt(ev.Data.Port)
+		p := s.at(ev.Data.Port)
 		switch {
 		case p == nil:
-		case ev.Type == eventAcquired && ev.Data.Session != e.session:
+		case ev.Type == eventAcquired && ev.Data.Session != s.session:
 			errs = append(errs, fmt.Errorf("%w: port %s was taken by %s", traffic.ErrInterrupted, p.Name, ev.Data.Who))
 		case ev.Type == eventError:
 			errs = append(errs, fmt.Errorf("%w: TRex reports an error on port %s", traffic.ErrInterrupted, p.Name))

@@ -26,17 +26,12 @@ type counters struct {
 
 // counters reads the counters of parts of streams. They continue from run to run, and vanish
 // with the streams.
-func (e *Engine) counters(ctx context.Context, parts []part) (counters, error) {
-	c, _, err := e.countersAt(ctx, parts)
-	return c, err
+func (c *client) counters(ctx context.Context, parts []part) (counters, error) {
+	got, _, err := c.countersAt(ctx, parts)
+	return got, err
 }
 
 // countersAt reads the counters, and the server's time after it read them.
-func (e *Engine) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
-	return e.client.countersAt(ctx, parts)
-}
-
-// countersAt reads the counters by this connection.
 func (c *client) countersAt(ctx context.Context, parts []part) (counters, moment, error) {
 	groups := make([]int, len(parts))
 	for i, s := range parts {
@@ -124,19 +119,19 @@ type portStats struct {
 }
 
 // portStats reads the counters of all ports.
-func (e *Engine) portStats(ctx context.Context) ([]portStats, error) {
+func (s *server) portStats(ctx context.Context) ([]portStats, error) {
 	var calls []call
-	for _, p := range e.ports {
+	for _, p := range s.ports {
 		calls = append(calls, call{"get_port_stats", params{"port_id": p.index()}})
 	}
-	raw, err := e.client.batch(ctx, calls)
+	raw, err := s.client.batch(ctx, calls)
 	if err != nil {
 		return nil, err
 	}
 	stats := make([]portStats, len(raw))
 	for i := range raw {
 		if err := json.Unmarshal(raw[i], &stats[i]); err != nil {
-			return nil, fmt.Errorf("reading the counters of port %s from TRex: %w", e.ports[i].Name, err)
+			return nil, fmt.Errorf("reading the counters of port %s from TRex: %w", s.ports[i].Name, err)
 		}
 	}
 	return stats, nil
@@ -145,16 +140,16 @@ func (e *Engine) portStats(ctx context.Context) ([]portStats, error) {
 // drain waits until nothing arrives any more, so that what an earlier trial left
 // in the rings is not counted in the next one, and returns the counters of the
 // ports. A port to which others send never rests; drain waits drainFor at most.
-func (e *Engine) drain(ctx context.Context) ([]portStats, error) {
-	last, err := e.portStats(ctx)
+func (s *server) drain(ctx context.Context) ([]portStats, error) {
+	last, err := s.portStats(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for end := e.clock.Now().Add(drainFor); e.clock.Now().Before(end); {
-		if err := e.clock.Sleep(ctx, drainPoll); err != nil {
+	for end := s.clock.Now().Add(drainFor); s.clock.Now().Before(end); {
+		if err := s.clock.Sleep(ctx, drainPoll); err != nil {
 			return nil, err
 		}
-		next, err := e.portStats(ctx)
+		next, err := s.portStats(ctx)
 		if err != nil {
 			return nil, err
 		}

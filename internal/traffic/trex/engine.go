@@ -59,19 +59,19 @@ type Port struct {
 // Engine implements traffic.Generator on one TRex server.
 type Engine struct {
 	options Options
-	client  client
-	session uint32
-	version version
-	system  system
-	ports   []*port
-	// streams are the streams that the ports send. all are the streams of the bed,
-	// including the streams of other servers, in the order of their IDs.
-	streams, all []stream
-	armed        *armed
-	trial        *trial
-	clock        traffic.Clock
+	server  server
+	streams bedStreams
+	armed   *armed
+	trial   *trial
 	// sampled is the trial that samples are taken of, nil while there is none.
 	sampled atomic.Pointer[sampled]
+}
+
+// bedStreams are the configured streams.
+type bedStreams struct {
+	// own are the streams that the ports of the engine send. all are the streams of the bed,
+	// including the streams of other servers, in the order of their IDs.
+	own, all []stream
 }
 
 var (
@@ -90,59 +90,26 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if o.TimedFramesPerSecond < 0 {
 		return nil, fmt.Errorf("%d timed frames per second: want 0 or more", o.TimedFramesPerSecond)
 	}
-	e := &Engine{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}
-	if err := e.open(ctx); err != nil {
+	e := &Engine{options: o, server: server{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}}
+	if err := e.server.open(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
-}
-
-func (e *Engine) open(ctx context.Context) error {
-	if err := e.handshake(ctx); err != nil {
-		return err
-	}
-	for _, o := range e.options.Ports {
-		p, err := newPort(o, e.system)
-		if err != nil {
-			return err
-		}
-		for _, other := range e.ports {
-			if other.Name == p.Name || other.index() == p.index() {
-				return fmt.Errorf("ports %s and %s: want different names and different TRex ports", other.Name, p.Name)
-			}
-		}
-		if err := e.acquire(ctx, p); err != nil {
-			return err
-		}
-		e.ports = append(e.ports, p)
-		if err := e.leftovers(ctx, p); err != nil {
-			return err
-		}
-		if err := e.clean(ctx, p); err != nil {
-			return err
-		}
-		s, err := e.status(ctx, p)
-		if err != nil {
-			return err
-		}
-		p.promiscuous = s.Attr.Promiscuous.Enabled
-	}
-	return nil
 }
 
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	info := traffic.Info{
 		Engine:       "trex",
-		Detail:       fmt.Sprintf("TRex %s, stateless, %s; frames are counted by a mark in the IP header", e.version.Version, transmitCores(e.system.Cores)),
-		Hosts:        []traffic.Host{{Name: cmp.Or(e.options.Host, e.system.Hostname), CPU: e.system.CoreType, CPUs: e.system.Cores}},
-		Capabilities: capabilities(e.ports, e.options.TimedFramesPerSecond),
+		Detail:       fmt.Sprintf("TRex %s, stateless, %s; frames are counted by a mark in the IP header", e.server.version.Version, transmitCores(e.server.system.Cores)),
+		Hosts:        []traffic.Host{{Name: cmp.Or(e.options.Host, e.server.system.Hostname), CPU: e.server.system.CoreType, CPUs: e.server.system.Cores}},
+		Capabilities: capabilities(e.server.ports, e.options.TimedFramesPerSecond),
 	}
 	machine, err := hypervisor.Name(os.DirFS("/"))
 	if err != nil {
 		return traffic.Info{}, err
 	}
-	for _, p := range e.ports {
+	for _, p := range e.server.ports {
 		emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
 		if err != nil {
 			return traffic.Info{}, err
@@ -173,19 +140,19 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
-	if err := e.reconnect(ctx); err != nil {
+	if err := e.server.reconnect(ctx); err != nil {
 		return err
 	}
-	limit := maxStreams(e.ports)
+	limit := maxStreams(e.server.ports)
 	var own, all []stream
 	wide := map[*port]bool{}
 	for _, t := range streams {
 		for _, name := range t.RxPorts {
-			if p := e.port(name); p != nil {
+			if p := e.server.named(name); p != nil {
 				wide[p] = wide[p] || t.Headers.DstMACCount > 1 || t.Headers.DstMAC[0]&1 == 1
 			}
 		}
-		src, p := traffic.MAC{}, e.port(t.TxPort)
+		src, p := traffic.MAC{}, e.server.named(t.TxPort)
 		if p != nil {
 			src = p.mac
 		}
@@ -202,60 +169,40 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		return fmt.Errorf("%d streams: TRex counts at most %d on these ports, those that other servers send among them: %w", len(all), limit, traffic.ErrUnsupported)
 	}
 	slices.SortFunc(all, func(a, b stream) int { return cmp.Compare(a.ID, b.ID) })
-	for _, p := range e.ports {
-		if err := e.clean(ctx, p); err != nil {
+	for _, p := range e.server.ports {
+		if err := p.clean(ctx); err != nil {
 			return err
 		}
-		if err := e.setPromiscuous(ctx, p, wide[p]); err != nil {
+		if err := p.setPromiscuous(ctx, wide[p]); err != nil {
 			return err
 		}
 	}
-	e.streams, e.all, e.armed, e.trial = own, all, nil, nil
+	e.streams.own, e.streams.all, e.armed, e.trial = own, all, nil, nil
 	return e.advertise(ctx)
 }
 
 // Clock implements traffic.Generator.
-func (e *Engine) Clock() traffic.Clock { return e.clock }
+func (e *Engine) Clock() traffic.Clock { return e.server.clock }
 
 // Close implements traffic.Generator.
 func (e *Engine) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	defer e.client.close()
+	defer e.server.client.close()
 	e.sample(nil)
-	if e.client.lost == nil {
+	if e.server.client.lost == nil {
 		return e.releasePorts(ctx)
 	}
-	_, err := e.afterLoss(ctx, func() error { return e.releasePorts(ctx) })
+	_, err := e.server.afterLoss(ctx, func() error { return e.releasePorts(ctx) })
 	return err
 }
 
 // releasePorts releases the ports.
 func (e *Engine) releasePorts(ctx context.Context) error {
 	var errs []error
-	for _, p := range e.ports {
-		errs = append(errs, e.stopAnnouncing(ctx, p), e.clean(ctx, p), e.setPromiscuous(ctx, p, false), e.release(ctx, p))
+	for _, p := range e.server.ports {
+		errs = append(errs, p.stopAnnouncing(ctx), p.clean(ctx), p.setPromiscuous(ctx, false), p.release(ctx))
 	}
-	e.ports, e.armed, e.trial = nil, nil, nil
+	e.server.ports, e.armed, e.trial = nil, nil, nil
 	return errors.Join(errs...)
-}
-
-// port is the port of a name, or nil.
-func (e *Engine) port(name string) *port {
-	for _, p := range e.ports {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// portAt is the port of the server's number, or nil.
-func (e *Engine) portAt(index int) *port {
-	for _, p := range e.ports {
-		if p.index() == index {
-			return p
-		}
-	}
-	return nil
 }

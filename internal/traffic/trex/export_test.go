@@ -44,6 +44,6 @@ var StartReal func(t *testing.T, lossy bool) RealServer
 
 // Settle waits until nothing arrives any more.
 func Settle(ctx context.Context, e *Engine) error {
-	_, err := e.drain(ctx)
+	_, err := e.server.drain(ctx)
 	return err
 }

@@ -175,7 +175,7 @@ func TestRangesOfIPv6(t *testing.T) {
 		for name, timed := range map[string]int{"counted": 0, "timed": 1_000_000, "some timed": 100} {
 			t.Run(name, func(t *testing.T) {
 				e := s.open(t, timed)
-				one := ipv6(t, e.port("right").mac, everyRange)
+				one := ipv6(t, e.server.named("right").mac, everyRange)
 				configure(t, e, one)
 				exactly(t, run(t, e, frames(n, 5_000)), n)
 				var all seen
@@ -205,15 +205,15 @@ func TestRangesOfIPv6(t *testing.T) {
 // sniff runs a trial and returns the frames of IPv6 that right received.
 func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 	t.Helper()
-	right := e.port("right")
+	right := e.server.named("right")
 	if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{}}); err != nil { // to rest
 		t.Fatal(err)
 	}
-	if err := e.service(t.Context(), right, true); err != nil {
+	if err := right.service(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	var c capture
-	err := e.client.call(t.Context(), "capture", params{
+	err := e.server.client.call(t.Context(), "capture", params{
 		"command": "start", "limit": 10_000, "mode": "fixed", "tx": []int{}, "rx": []int{right.index()},
 		"filter": "ip6", "endpoint": "", "snaplen": 0,
 	}, &c)
@@ -224,7 +224,7 @@ func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 	var out [][]byte
 	for {
 		var got capture
-		if err := e.client.call(t.Context(), "capture", params{"command": "fetch", "capture_id": c.ID, "pkt_limit": 500, "snaplen": 0}, &got); err != nil {
+		if err := e.server.client.call(t.Context(), "capture", params{"command": "fetch", "capture_id": c.ID, "pkt_limit": 500, "snaplen": 0}, &got); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range got.Packets {
@@ -234,13 +234,13 @@ func sniff(t *testing.T, e *Engine, trial traffic.Trial) [][]byte {
 			break
 		}
 	}
-	_, err = e.client.batch(t.Context(), []call{
+	_, err = e.server.client.batch(t.Context(), []call{
 		{"capture", params{"command": "stop", "capture_id": c.ID}}, {"capture", params{"command": "remove", "capture_id": c.ID}},
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	if err := e.service(t.Context(), right, false); err != nil {
+	if err := right.service(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 	return out
@@ -255,7 +255,7 @@ func TestEveryValueOnce(t *testing.T) {
 		}
 		const n = 500
 		e := s.open(t, 100)
-		one := ipv6(t, e.port("right").mac, func(h *traffic.Headers) {
+		one := ipv6(t, e.server.named("right").mac, func(h *traffic.Headers) {
 			h.DstIPCount, h.SrcPortCount = n, n
 			h.SrcMAC, h.SrcMACCount = traffic.MAC{2, 0, 0, 9}, n
 		})

@@ -45,16 +45,16 @@ func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
 	e.sample(nil)
 	next := &armed{epoch: trial.Epoch, places: map[uint16]bool{}}
 	var err error
-	if next.ports, err = e.rest(ctx); err != nil {
+	if next.ports, err = e.server.rest(ctx); err != nil {
 		return err
 	}
 	if err := e.list(ctx, next); err != nil {
 		return err
 	}
-	if next.base, err = e.counters(ctx, next.parts()); err != nil {
+	if next.base, err = e.server.client.counters(ctx, next.parts()); err != nil {
 		return err
 	}
-	if err := next.base.empty(next.parts(), e.ports); err != nil {
+	if err := next.base.empty(next.parts(), e.server.ports); err != nil {
 		return err
 	}
 	e.armed = next
@@ -72,7 +72,7 @@ func (e *Engine) Arm(ctx context.Context, trial traffic.Trial) error {
 // way, and those of the own streams are removed again, so that own probes get the
 // numbers that are free.
 func (e *Engine) list(ctx context.Context, a *armed) error {
-	at := e.ports[0]
+	at := e.server.ports[0]
 	var calls []call
 	add := func(p part) string {
 		id := fmt.Sprintf("listed-%d", len(at.listed))
@@ -84,16 +84,16 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 		return id
 	}
 	others := map[uint16][]part{}
-	for i := range e.all {
-		p := part{stream: &e.all[i], rule: ruleStats}
+	for i := range e.streams.all {
+		p := part{stream: &e.streams.all[i], rule: ruleStats}
 		add(p)
 		others[p.ID] = []part{p}
 	}
 	var own []string
-	for _, s := range e.probeable() {
+	for _, s := range e.streams.probeable(e.options.TimedFramesPerSecond) {
 		p := part{stream: s, rule: ruleLatency}
 		id := add(p)
-		if e.port(s.TxPort) != nil {
+		if e.server.named(s.TxPort) != nil {
 			own, a.places[s.ID] = append(own, id), true
 		}
 		others[s.ID] = append(others[s.ID], p)
@@ -101,15 +101,15 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 	for _, id := range own {
 		calls = append(calls, at.unlist(id)...)
 	}
-	for _, s := range e.all {
-		if e.port(s.TxPort) == nil {
+	for _, s := range e.streams.all {
+		if e.server.named(s.TxPort) == nil {
 			a.foreign = append(a.foreign, sending{stream: s, parts: others[s.ID]})
 		}
 	}
-	if _, err := e.client.batch(ctx, calls); err != nil {
+	if _, err := e.server.client.batch(ctx, calls); err != nil {
 		at.listed = nil // some streams were added
 		err = fmt.Errorf("listing the streams of all servers on port %s (TRex port %d): %w", at.Name, at.index(), err)
-		return errors.Join(err, e.leftovers(ctx, at))
+		return errors.Join(err, at.leftovers(ctx))
 	}
 	at.listed = slices.DeleteFunc(at.listed, func(id string) bool { return slices.Contains(own, id) })
 	return nil
@@ -118,14 +118,14 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 // probeable are the streams of the bed that may have a probe, as many as a server
 // has numbers for. They are the same on all servers, which do not know the owners of
 // each other's ports.
-func (e *Engine) probeable() []*stream {
-	if e.options.TimedFramesPerSecond == 0 {
+func (b *bedStreams) probeable(timedFramesPerSecond int) []*stream {
+	if timedFramesPerSecond == 0 {
 		return nil
 	}
 	var all, out []*stream
-	for i := range e.all {
-		if len(e.all[i].RxPorts) == 1 {
-			all = append(all, &e.all[i])
+	for i := range b.all {
+		if len(b.all[i].RxPorts) == 1 {
+			all = append(all, &b.all[i])
 		}
 	}
 	for i, ph := range phases(len(all)) {
@@ -141,23 +141,23 @@ func (p *port) unlist(id string) []call {
 	return []call{{"stop_traffic", p.profile(id, nil)}, {"remove_rx_filters", p.profile(id, nil)}, {"remove_all_streams", p.profile(id, nil)}}
 }
 
-// leftovers removes the listing that another session left on a port. The server keeps
+// leftovers removes the listing that another session left on the port. The server keeps
 // profiles for ever, most of them empty, and answers slowly about each.
-func (e *Engine) leftovers(ctx context.Context, p *port) error {
-	s, err := e.status(ctx, p)
+func (p *port) leftovers(ctx context.Context) error {
+	s, err := p.status(ctx)
 	if err != nil || s.Port == stateIdle {
 		return err
 	}
 	var profiles []string
-	if err := e.client.call(ctx, "get_profile_list", p.owned(nil), &profiles); err != nil {
+	if err := p.client.call(ctx, "get_profile_list", p.owned(nil), &profiles); err != nil {
 		return err
 	}
 	for _, id := range profiles {
-		if id == profile || id == advertising && p.announcing {
+		if id == profile || id == advertising && p.neighbours.announcing {
 			continue
 		}
 		var s status
-		if err := e.client.call(ctx, "get_port_status", p.profile(id, nil), &s); err != nil {
+		if err := p.client.call(ctx, "get_port_status", p.profile(id, nil), &s); err != nil {
 			return err
 		}
 		if s.State != stateIdle {
@@ -182,13 +182,13 @@ func (e *Engine) expect(ctx context.Context, epoch uint16) error {
 
 // rest brings all ports to rest, and returns their counters once nothing arrives
 // any more.
-func (e *Engine) rest(ctx context.Context) ([]portStats, error) {
-	for _, p := range e.ports {
-		if err := e.clean(ctx, p); err != nil {
+func (s *server) rest(ctx context.Context) ([]portStats, error) {
+	for _, p := range s.ports {
+		if err := p.clean(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return e.drain(ctx)
+	return s.drain(ctx)
 }
 
 // ready makes the ports ready for the streams of a trial. What was armed stays as
@@ -198,7 +198,7 @@ func (e *Engine) ready(ctx context.Context, t *trial) (err error) {
 		t.ports = t.armed.ports
 		return nil
 	}
-	t.ports, err = e.rest(ctx)
+	t.ports, err = e.server.rest(ctx)
 	return err
 }
 
@@ -212,11 +212,11 @@ func (a *armed) parts() []part {
 }
 
 // receivedFromOthers adds what the ports received of the streams of other servers.
-func (e *Engine) receivedFromOthers(ctx context.Context, t *trial, m *traffic.Measurement) error {
+func (t *trial) receivedFromOthers(ctx context.Context, m *traffic.Measurement) error {
 	if t.armed == nil || len(t.armed.foreign) == 0 {
 		return nil
 	}
-	now, err := e.counters(ctx, t.armed.parts())
+	now, err := t.server.client.counters(ctx, t.armed.parts())
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (e *Engine) receivedFromOthers(ctx context.Context, t *trial, m *traffic.Me
 				return err
 			}
 		}
-		for _, p := range e.ports {
+		for _, p := range t.server.ports {
 			n := s.received(now, t.armed.base, p)
 			if slices.Contains(s.RxPorts, p.Name) {
 				m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = traffic.RxCount{Received: n}

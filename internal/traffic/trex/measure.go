@@ -31,18 +31,18 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 	if t.read != nil {
 		return *t.read, nil
 	}
-	if e.client.lost != nil {
-		return traffic.Measurement{}, e.client.lost
+	if e.server.client.lost != nil {
+		return traffic.Measurement{}, e.server.client.lost
 	}
 	for _, s := range t.senders {
 		if !s.done {
 			return traffic.Measurement{}, fmt.Errorf("port %s is still sending: counters are read when sending has ended", s.Name)
 		}
 	}
-	if err := e.events(ctx); err != nil {
+	if err := e.server.events(ctx); err != nil {
 		return traffic.Measurement{}, err
 	}
-	now, err := e.settled(ctx, t)
+	now, err := t.settled(ctx)
 	if err != nil {
 		return traffic.Measurement{}, err
 	}
@@ -55,15 +55,15 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 					return traffic.Measurement{}, err
 				}
 			}
-			if err := e.received(t, one, now, &m); err != nil {
+			if err := t.received(one, now, &m); err != nil {
 				return traffic.Measurement{}, err
 			}
 		}
 	}
-	if err := e.receivedFromOthers(ctx, t, &m); err != nil {
+	if err := t.receivedFromOthers(ctx, &m); err != nil {
 		return traffic.Measurement{}, err
 	}
-	ports, err := e.portStats(ctx)
+	ports, err := e.server.portStats(ctx)
 	if err != nil {
 		return traffic.Measurement{}, err
 	}
@@ -74,26 +74,26 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 
 // settled reads the counters once the latency in them is final. A caller that let the
 // frames settle does not wait again.
-func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
-	now, err := e.counters(ctx, t.parts())
+func (t *trial) settled(ctx context.Context) (counters, error) {
+	now, err := t.server.client.counters(ctx, t.parts())
 	if err != nil {
 		return now, err
 	}
 	if t.lags(now) {
-		passed := e.clock.Now().Sub(t.begin)
+		passed := t.server.clock.Now().Sub(t.begin)
 		for _, s := range t.senders {
-			if err := e.clock.Sleep(ctx, s.took+latencyLag-passed); err != nil {
+			if err := t.server.clock.Sleep(ctx, s.took+latencyLag-passed); err != nil {
 				return counters{}, err
 			}
-			passed = e.clock.Now().Sub(t.begin)
+			passed = t.server.clock.Now().Sub(t.begin)
 		}
-		now, err = e.counters(ctx, t.parts())
+		now, err = t.server.client.counters(ctx, t.parts())
 	}
-	for end := e.clock.Now().Add(settleFor); ; now, err = e.counters(ctx, t.parts()) {
-		if err != nil || e.correct(t, now) || !e.clock.Now().Before(end) {
+	for end := t.server.clock.Now().Add(settleFor); ; now, err = t.server.client.counters(ctx, t.parts()) {
+		if err != nil || t.correct(now) || !t.server.clock.Now().Before(end) {
 			return now, err
 		}
-		if err := e.clock.Sleep(ctx, settlePoll); err != nil {
+		if err := t.server.clock.Sleep(ctx, settlePoll); err != nil {
 			return now, err
 		}
 	}
@@ -101,14 +101,14 @@ func (e *Engine) settled(ctx context.Context, t *trial) (counters, error) {
 
 // correct corrects the histograms of probes, and reports whether all received frames
 // are in them.
-func (e *Engine) correct(t *trial, now counters) bool {
+func (t *trial) correct(now counters) bool {
 	complete := true
 	for _, s := range t.parts() {
 		if s.rule != ruleLatency {
 			continue
 		}
 		var received uint64
-		for _, p := range e.ports {
+		for _, p := range t.server.ports {
 			received += now.received(s, p) - t.base.received(s, p)
 		}
 		now.of(s).correct(received)
@@ -149,12 +149,12 @@ func (t *trial) sent(s *sender, now counters, m *traffic.Measurement) {
 }
 
 // received adds what the ports received of a stream.
-func (e *Engine) received(t *trial, s sending, now counters, m *traffic.Measurement) error {
+func (t *trial) received(s sending, now counters, m *traffic.Measurement) error {
 	expected := map[string]bool{}
 	for _, name := range s.RxPorts {
 		expected[name] = true
 	}
-	for _, p := range e.ports {
+	for _, p := range t.server.ports {
 		n := s.received(now, t.base, p)
 		if !expected[p.Name] {
 			misdelivered(m, p, n)
@@ -195,7 +195,7 @@ func (e *Engine) addErrors(m *traffic.Measurement, before, after []portStats) {
 		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf(
 			"port %s (TRex port %d) "+format+": %s", p.Name, p.index(), traffic.Grouped(n), p.remedy())})
 	}
-	for i, p := range e.ports {
+	for i, p := range e.server.ports {
 		if n := after[i].Errors - before[i].Errors; n > 0 {
 			traffic.Put(&m.Dropped, p.Name, n)
 			note(traffic.NoteDropped, p, "dropped %s received frames", n)

@@ -8,6 +8,36 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// neighbours are the neighbors of a port, and what the port announces to them.
+type neighbours struct {
+	*Port
+	mac traffic.MAC
+	// last is the neighbor that was resolved last, for which the server answers ARP.
+	last neighbour
+	// known contains the resolved neighbors, and announcing reports whether the port
+	// announces its addresses to the gateways among them.
+	known      map[netip.Addr]traffic.MAC
+	announcing bool
+}
+
+// source is the port's address in whose prefix a neighbor lies, or the first of
+// the neighbor's family.
+func (n *neighbours) source(neighbour netip.Addr) (netip.Addr, bool) {
+	var first netip.Addr
+	for _, prefix := range n.Addresses {
+		if prefix.Addr().Is4() != neighbour.Is4() {
+			continue
+		}
+		if prefix.Masked().Contains(neighbour) {
+			return prefix.Addr(), true
+		}
+		if !first.IsValid() {
+			first = prefix.Addr()
+		}
+	}
+	return first, first.IsValid()
+}
+
 const (
 	ethernetBytes = 14
 	ipv6Bytes     = 40
@@ -75,8 +105,8 @@ func neighbourSolicitation(mac traffic.MAC, src, dst netip.Addr) []byte {
 
 // answer returns the hardware address of addr if a frame of the port's VLAN is an answer
 // with it.
-func (p *port) answer(b []byte, addr netip.Addr) (traffic.MAC, bool) {
-	untagged, ok := p.VLANs.Untag(b)
+func (n *neighbours) answer(b []byte, addr netip.Addr) (traffic.MAC, bool) {
+	untagged, ok := n.VLANs.Untag(b)
 	if !ok {
 		return traffic.MAC{}, false
 	}

@@ -25,23 +25,20 @@ const (
 type port struct {
 	Port
 	systemPort
-	mac traffic.MAC
+	// client is the connection to the server.
+	client *client
+	mac    traffic.MAC
 	// handler proves ownership in every call that changes the port.
 	handler string
 	// promiscuous is the last setting of the port.
 	promiscuous bool
-	// neighbour is the neighbor that was resolved last, for which the server answers ARP.
-	neighbour neighbour
-	// neighbours contains the resolved neighbors, and announcing reports whether the port
-	// announces its addresses to the gateways among them.
-	neighbours map[netip.Addr]traffic.MAC
-	announcing bool
+	neighbours  neighbours
 	// listed are the profiles of the listing that are on the port.
 	listed []string
 }
 
 // newPort finds a port in the server's list by its index.
-func newPort(o Port, s system) (*port, error) {
+func newPort(o Port, s system, c *client) (*port, error) {
 	for _, sp := range s.Ports {
 		if sp.Index != o.Index {
 			continue
@@ -50,7 +47,9 @@ func newPort(o Port, s system) (*port, error) {
 		if err != nil || len(mac) != 6 {
 			return nil, fmt.Errorf("port %s: TRex returned %q as its hardware address", o.Name, sp.MAC)
 		}
-		return &port{Port: o, systemPort: sp, mac: traffic.MAC(mac)}, nil
+		p := &port{Port: o, systemPort: sp, client: c, mac: traffic.MAC(mac)}
+		p.neighbours = neighbours{Port: &p.Port, mac: p.mac}
+		return p, nil
 	}
 	return nil, fmt.Errorf("port %s: TRex has no port %d: it has %d, counted from 0", o.Name, o.Index, len(s.Ports))
 }
@@ -93,17 +92,18 @@ type status struct {
 	} `json:"attr"`
 }
 
-func (e *Engine) status(ctx context.Context, p *port) (status, error) {
+// status reads the state of the port and of the streams of a trial.
+func (p *port) status(ctx context.Context) (status, error) {
 	var s status
-	err := e.client.call(ctx, "get_port_status", params{"port_id": p.index(), "profile_id": profile}, &s)
+	err := p.client.call(ctx, "get_port_status", params{"port_id": p.index(), "profile_id": profile}, &s)
 	return s, err
 }
 
-// clean stops a port and removes its streams, those of listings too.
+// clean stops the port and removes its streams, those of listings too.
 // The filters go first, without which the receive counters of the next run stay as
 // they are; the server takes that only while there are streams.
-func (e *Engine) clean(ctx context.Context, p *port) error {
-	s, err := e.status(ctx, p)
+func (p *port) clean(ctx context.Context) error {
+	s, err := p.status(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,19 +117,19 @@ func (e *Engine) clean(ctx context.Context, p *port) error {
 	for _, id := range p.listed {
 		calls = append(calls, p.unlist(id)...)
 	}
-	if _, err := e.client.batch(ctx, calls); err != nil {
+	if _, err := p.client.batch(ctx, calls); err != nil {
 		return err
 	}
 	p.listed = nil
 	return nil
 }
 
-// setPromiscuous makes a port take frames to any address, or only to its own.
-func (e *Engine) setPromiscuous(ctx context.Context, p *port, on bool) error {
+// setPromiscuous makes the port take frames to any address, or only to its own.
+func (p *port) setPromiscuous(ctx context.Context, on bool) error {
 	if p.promiscuous == on {
 		return nil
 	}
-	err := e.client.call(ctx, "set_port_attr", p.owned(params{"attr": params{"promiscuous": params{"enabled": on}}}), nil)
+	err := p.client.call(ctx, "set_port_attr", p.owned(params{"attr": params{"promiscuous": params{"enabled": on}}}), nil)
 	if err != nil {
 		return fmt.Errorf("setting port %s promiscuous to %t: %w", p.Name, on, err)
 	}
@@ -137,45 +137,27 @@ func (e *Engine) setPromiscuous(ctx context.Context, p *port, on bool) error {
 	return nil
 }
 
-// service turns the mode on or off in which a port takes part in ARP and the
+// service turns the mode on or off in which the port takes part in ARP and the
 // like. Nothing is measured while it is on.
-func (e *Engine) service(ctx context.Context, p *port, on bool) error {
-	return e.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
+func (p *port) service(ctx context.Context, on bool) error {
+	return p.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
 }
 
 // setL3 sets the port's VLAN, its address and the resolved neighbor at the server, which
 // answers ARP for the address from then on.
-func (e *Engine) setL3(ctx context.Context, p *port, src, dst netip.Addr, mac traffic.MAC) error {
+func (p *port) setL3(ctx context.Context, src, dst netip.Addr, mac traffic.MAC) error {
 	ids := []uint16{}
 	for _, v := range p.VLANs {
 		ids = append(ids, v.ID)
 	}
-	if err := e.client.call(ctx, "set_vlan", p.owned(params{"vlan": ids, "block": false}), nil); err != nil {
+	if err := p.client.call(ctx, "set_vlan", p.owned(params{"vlan": ids, "block": false}), nil); err != nil {
 		return err
 	}
-	err := e.client.call(ctx, "set_l3", p.owned(params{
+	err := p.client.call(ctx, "set_l3", p.owned(params{
 		"src_addr": src.String(), "dst_addr": dst.String(), "resolved_mac": mac.String(), "block": false,
 	}), nil)
 	if err == nil {
-		p.neighbour = neighbour{src, dst, mac}
+		p.neighbours.last = neighbour{src, dst, mac}
 	}
 	return err
-}
-
-// source is the port's address in whose prefix a neighbor lies, or the first of
-// the neighbor's family.
-func (p *port) source(neighbour netip.Addr) (netip.Addr, bool) {
-	var first netip.Addr
-	for _, prefix := range p.Addresses {
-		if prefix.Addr().Is4() != neighbour.Is4() {
-			continue
-		}
-		if prefix.Masked().Contains(neighbour) {
-			return prefix.Addr(), true
-		}
-		if !first.IsValid() {
-			first = prefix.Addr()
-		}
-	}
-	return first, first.IsValid()
 }

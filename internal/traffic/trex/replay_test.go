@@ -124,22 +124,22 @@ func TestFakeFreezesReceiveCounters(t *testing.T) {
 	e := suite{endpoint: f.endpoint}.open(t, 1_000)
 	configure(t, e, ipv4(t, e, 1))
 	run(t, e, frames(500, 20_000)) // of which 25 are timed
-	again := &sender{port: e.ports[0]}
-	if err := e.client.call(t.Context(), "start_traffic", again.port.streams(params{"mul": params{"type": "raw", "op": "abs", "value": 1}, "duration": -1, "force": true}), nil); err != nil {
+	again := &sender{port: e.server.ports[0]}
+	if err := e.server.client.call(t.Context(), "start_traffic", again.port.streams(params{"mul": params{"type": "raw", "op": "abs", "value": 1}, "duration": -1, "force": true}), nil); err != nil {
 		t.Fatal(err)
 	}
 	for !again.done {
-		if err := e.poll(t.Context(), e.trial, again); err != nil {
+		if err := e.trial.poll(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
 	}
-	now, err := e.counters(t.Context(), e.trial.parts())
+	now, err := e.server.client.counters(t.Context(), e.trial.parts())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []struct{ sent, received uint64 }{{950, 475}, {50, 50}} {
 		p := e.trial.parts()[i]
-		if sent, received := now.sent(p, e.ports[0]), now.received(p, e.ports[1]); sent != want.sent || received != want.received {
+		if sent, received := now.sent(p, e.server.ports[0]), now.received(p, e.server.ports[1]); sent != want.sent || received != want.received {
 			t.Errorf("%s stream: sent %d, received %d: want %d and %d", p.rule, sent, received, want.sent, want.received)
 		}
 	}

@@ -24,18 +24,18 @@ const (
 // Resolve implements traffic.Generator. The server does not ask by itself when it
 // gets an address, so Resolve pushes a request and captures the answer.
 func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) (traffic.MAC, error) {
-	p := e.port(portName)
+	p := e.server.named(portName)
 	if p == nil {
 		return traffic.MAC{}, fmt.Errorf("port %s is not one of this engine", portName)
 	}
-	for _, other := range e.ports {
+	for _, other := range e.server.ports {
 		for _, prefix := range other.Addresses {
 			if prefix.Addr() == addr {
 				return other.mac, nil // both ends are ports of this engine
 			}
 		}
 	}
-	src, ok := p.source(addr)
+	src, ok := p.neighbours.source(addr)
 	if !ok {
 		return traffic.MAC{}, fmt.Errorf("port %s has no address of the family of %v to ask from: give it one", p.Name, addr)
 	}
@@ -44,34 +44,34 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	}
 	if len(p.listed) > 0 { // a port with a running profile cannot enter service mode, even if it sends nothing
 		e.armed = nil
-		if err := e.clean(ctx, p); err != nil {
+		if err := p.clean(ctx); err != nil {
 			return traffic.MAC{}, err
 		}
 	}
-	if err := e.stopAnnouncing(ctx, p); err != nil {
+	if err := p.stopAnnouncing(ctx); err != nil {
 		return traffic.MAC{}, err
 	}
-	mac, err := e.resolve(ctx, p, src, addr)
+	mac, err := p.resolve(ctx, e.server.clock, src, addr)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return mac, errors.Join(err, e.announce(after, p))
+	return mac, errors.Join(err, p.announce(after, e.streams.all))
 }
 
-// resolve asks on a port that is at rest, and records the neighbor that answered.
-func (e *Engine) resolve(ctx context.Context, p *port, src, addr netip.Addr) (traffic.MAC, error) {
-	if err := e.service(ctx, p, true); err != nil {
+// resolve asks on the port, which is at rest, and records the neighbor that answered.
+func (p *port) resolve(ctx context.Context, clock traffic.Clock, src, addr netip.Addr) (traffic.MAC, error) {
+	if err := p.service(ctx, true); err != nil {
 		return traffic.MAC{}, fmt.Errorf("putting port %s into service mode: %w", p.Name, err)
 	}
-	mac, err := e.ask(ctx, p, src, addr)
+	mac, err := p.ask(ctx, clock, src, addr)
 	if err == nil && addr.Is4() {
-		err = e.setL3(ctx, p, src, addr, mac)
+		err = p.setL3(ctx, src, addr, mac)
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err == nil {
-		p.addNeighbour(addr, mac)
+		p.neighbours.add(addr, mac)
 	}
-	return mac, errors.Join(err, e.service(after, p, false))
+	return mac, errors.Join(err, p.service(after, false))
 }
 
 // capture is the answer of the capture command.
@@ -82,8 +82,8 @@ type capture struct {
 	} `json:"pkts"`
 }
 
-// ask captures on a port, and asks until the neighbor answers or ctx ends.
-func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traffic.MAC, err error) {
+// ask captures on the port, and asks until the neighbor answers or ctx ends.
+func (p *port) ask(ctx context.Context, clock traffic.Clock, src, addr netip.Addr) (_ traffic.MAC, err error) {
 	question, filter := arpRequest(p.mac, src, addr), "arp"
 	if addr.Is6() {
 		question, filter = neighbourSolicitation(p.mac, src, addr), "icmp6"
@@ -94,7 +94,7 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 		filter = fmt.Sprintf("%s or (vlan and %[1]s) or (vlan and %[1]s)", filter)
 	}
 	var c capture
-	err = e.client.call(ctx, "capture", params{
+	err = p.client.call(ctx, "capture", params{
 		"command": "start", "limit": captureLimit, "mode": "fixed", "tx": []int{}, "rx": []int{p.index()},
 		"filter": filter, "endpoint": "", "snaplen": 0,
 	}, &c)
@@ -104,7 +104,7 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 	defer func() {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		_, late := e.client.batch(after, []call{
+		_, late := p.client.batch(after, []call{
 			{"capture", params{"command": "stop", "capture_id": c.ID}},
 			{"capture", params{"command": "remove", "capture_id": c.ID}},
 		})
@@ -112,9 +112,9 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 	}()
 	var asked time.Time
 	for {
-		if now := e.clock.Now(); now.Sub(asked) >= askEvery {
+		if now := clock.Now(); now.Sub(asked) >= askEvery {
 			asked = now
-			err := e.client.call(ctx, "push_pkts", p.owned(params{"force": false, "ipg_usec": 1, "pkts": []params{{
+			err := p.client.call(ctx, "push_pkts", p.owned(params{"force": false, "ipg_usec": 1, "pkts": []params{{
 				"binary": base64.StdEncoding.EncodeToString(question), "use_port_dst_mac": false, "use_port_src_mac": false,
 			}}}), nil)
 			if err != nil {
@@ -122,16 +122,16 @@ func (e *Engine) ask(ctx context.Context, p *port, src, addr netip.Addr) (_ traf
 			}
 		}
 		var got capture
-		err := e.client.call(ctx, "capture", params{"command": "fetch", "capture_id": c.ID, "pkt_limit": captureLimit, "snaplen": 0}, &got)
+		err := p.client.call(ctx, "capture", params{"command": "fetch", "capture_id": c.ID, "pkt_limit": captureLimit, "snaplen": 0}, &got)
 		if err != nil {
 			return traffic.MAC{}, unresolved(ctx, p, addr, err)
 		}
 		for _, packet := range got.Packets {
-			if mac, ok := p.answer(packet.Binary, addr); ok {
+			if mac, ok := p.neighbours.answer(packet.Binary, addr); ok {
 				return mac, nil
 			}
 		}
-		if err := e.clock.Sleep(ctx, fetchEvery); err != nil {
+		if err := clock.Sleep(ctx, fetchEvery); err != nil {
 			return traffic.MAC{}, unresolved(ctx, p, addr, err)
 		}
 	}

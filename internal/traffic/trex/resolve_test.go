@@ -144,7 +144,7 @@ func TestAnswerIgnoresOthers(t *testing.T) {
 		if _, ok := answer(c.frame, addr(c.from)); ok != c.want {
 			t.Errorf("%s: taken as an answer is %t, want %t", name, ok, c.want)
 		}
-		inVLAN := port{Port: Port{VLANs: frame.VLANs{{ID: 100}}}}
+		inVLAN := neighbours{Port: &Port{VLANs: frame.VLANs{{ID: 100}}}}
 		if _, ok := inVLAN.answer(c.frame, addr(c.from)); ok {
 			t.Errorf("%s: taken as an answer in VLAN 100", name)
 		}

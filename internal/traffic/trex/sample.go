@@ -40,12 +40,12 @@ type atPort struct {
 // sampledOf returns what is needed to take samples of a trial that began.
 func (e *Engine) sampledOf(t *trial) *sampled {
 	s := &sampled{
-		endpoint: e.client.endpoint, session: session{handle: e.client.handle, started: e.client.started},
+		endpoint: e.server.client.endpoint, session: session{handle: e.server.client.handle, started: e.server.client.started},
 		begin: t.begin, at: t.at, base: t.base, parts: t.parts(),
 	}
 	receivers := func(of sending, foreign bool) {
 		for _, name := range of.RxPorts {
-			if p := e.port(name); p != nil {
+			if p := e.server.named(name); p != nil {
 				s.receives = append(s.receives, atPort{of, p, foreign})
 			}
 		}
@@ -87,8 +87,8 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 	}
 	own := t.connect()
 	defer own.close()
-	return s.Each(ctx, e.clock, t.begin, func(interval int) (time.Duration, error) {
-		asked := e.clock.Now()
+	return s.Each(ctx, e.server.clock, t.begin, func(interval int) (time.Duration, error) {
+		asked := e.server.clock.Now()
 		b, err := t.balance(ctx, own)
 		if err == nil {
 			sample := traffic.Sample{Interval: interval, At: max(0, b.at.since(t.at)), Sent: b.sent, Received: b.received}
@@ -97,7 +97,7 @@ func (e *Engine) Sample(ctx context.Context, s traffic.Sampling, take func(traff
 			}
 			take(sample)
 		}
-		return e.clock.Now().Sub(asked), err
+		return e.server.clock.Now().Sub(asked), err
 	})
 }
 

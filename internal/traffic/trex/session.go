@@ -86,44 +86,44 @@ func (c *client) still(ctx context.Context) (bool, error) {
 
 // afterLoss runs f if the server of a lost session is still there, and returns
 // whether it is. The session stays lost.
-func (e *Engine) afterLoss(ctx context.Context, f func() error) (bool, error) {
-	there, err := e.client.still(ctx)
+func (s *server) afterLoss(ctx context.Context, f func() error) (bool, error) {
+	there, err := s.client.still(ctx)
 	if err != nil || !there {
 		return false, err
 	}
-	lost := e.client.lost
-	e.client.lost = nil
-	defer func() { e.client.lost = lost }()
+	lost := s.client.lost
+	s.client.lost = nil
+	defer func() { s.client.lost = lost }()
 	return true, f()
 }
 
 // reconnect opens another session when the present one was lost: it agrees on the
 // API, takes the ports and sets what was resolved again. It waits for a server that is
 // being started.
-func (e *Engine) reconnect(ctx context.Context) error {
-	lost := e.client.lost
+func (s *server) reconnect(ctx context.Context) error {
+	lost := s.client.lost
 	if lost == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
 	defer cancel()
-	before := e.ports
+	before := s.ports
 	var last error
 	for {
-		e.client.close()
-		e.client.session, e.ports = session{}, nil
-		err := e.open(ctx)
+		s.client.close()
+		s.client.session, s.ports = session{}, nil
+		err := s.open(ctx)
 		if err == nil {
-			err = e.resolveAgain(ctx, before)
+			err = s.resolveAgain(ctx, before)
 		}
 		if err == nil {
 			return nil
 		}
-		e.client.lost, e.ports = lost, before
+		s.client.lost, s.ports = lost, before
 		if ctx.Err() == nil || last == nil {
 			last = err // the end of ctx itself is no reason
 		}
-		if late := e.clock.Sleep(ctx, returnEvery); late != nil {
+		if late := s.clock.Sleep(ctx, returnEvery); late != nil {
 			return fmt.Errorf("%w; it did not come back: %w", lost, last)
 		}
 	}
@@ -137,18 +137,18 @@ type neighbour struct {
 }
 
 // resolveAgain sets what was resolved at a server that was started again.
-func (e *Engine) resolveAgain(ctx context.Context, before []*port) error {
+func (s *server) resolveAgain(ctx context.Context, before []*port) error {
 	for _, old := range before {
-		n, p := old.neighbour, e.port(old.Name)
-		p.neighbours = old.neighbours
+		n, p := old.neighbours.last, s.named(old.Name)
+		p.neighbours.known = old.neighbours.known
 		if !n.src.IsValid() {
 			continue
 		}
-		if err := e.service(ctx, p, true); err != nil {
+		if err := p.service(ctx, true); err != nil {
 			return err
 		}
-		err := e.setL3(ctx, p, n.src, n.dst, n.mac)
-		if err := errors.Join(err, e.service(ctx, p, false)); err != nil {
+		err := p.setL3(ctx, n.src, n.dst, n.mac)
+		if err := errors.Join(err, p.service(ctx, false)); err != nil {
 			return err
 		}
 	}

@@ -108,7 +108,7 @@ func TestBrokenConnection(t *testing.T) {
 			if err := e.Start(t.Context(), frames(1_000_000, 10_000)); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.client.socket.Close(); err != nil {
+			if err := e.server.client.socket.Close(); err != nil {
 				t.Fatal(err)
 			}
 			interrupted(t, "waiting for the end", e.Wait(t.Context()))
@@ -117,8 +117,8 @@ func TestBrokenConnection(t *testing.T) {
 			}
 			_, err := e.Read(t.Context())
 			interrupted(t, "reading", err)
-			if _, err := e.afterLoss(t.Context(), func() error {
-				now, err := e.status(t.Context(), e.port("left"))
+			if _, err := e.server.afterLoss(t.Context(), func() error {
+				now, err := e.server.named("left").status(t.Context())
 				if now.State != "STREAMS" {
 					t.Errorf("left is in state %s after the stop", now.State)
 				}

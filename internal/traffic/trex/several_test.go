@@ -72,7 +72,7 @@ func trialOf(t *testing.T, engines [2]*Engine, epoch uint16, streams []traffic.S
 	for _, e := range engines {
 		loads := map[uint16]traffic.Load{}
 		for _, s := range streams {
-			if e.port(s.TxPort) != nil {
+			if e.server.named(s.TxPort) != nil {
 				loads[s.ID] = traffic.Load{Rate: perSecond(50_000), Frames: 1_000 + uint64(s.ID)}
 			}
 		}
@@ -203,11 +203,11 @@ func TestListingGoes(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
-	engines[0].ports = nil // its ports are no longer its own
+	engines[0].server.ports = nil // its ports are no longer its own
 	if err := engines[1].Arm(t.Context(), traffic.Trial{Epoch: 7}); err != nil {
 		t.Fatal(err)
 	}
-	engines[1].ports[0].Addresses = []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}
+	engines[1].server.ports[0].Addresses = []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}
 	fakes[1].hosts[addr("198.18.0.1")] = traffic.MAC{2, 0, 0, 0, 0, 2}
 	if _, err := engines[1].Resolve(t.Context(), "left1", addr("198.18.0.1")); err != nil {
 		t.Errorf("resolving on a port with a listing: %v", err)

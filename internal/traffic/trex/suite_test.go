@@ -171,7 +171,7 @@ func (s suite) open(t *testing.T, timed int) *Engine {
 func ipv4(t *testing.T, e *Engine, id uint16) traffic.Stream {
 	t.Helper()
 	return traffic.Stream{ID: id, TxPort: "left", RxPorts: []string{"right"}, FrameSize: 64, Headers: traffic.Headers{
-		DstMAC: e.port("right").mac, SrcIP: addr("198.18.0.2"), DstIP: addr("198.18.1.2"),
+		DstMAC: e.server.named("right").mac, SrcIP: addr("198.18.0.2"), DstIP: addr("198.18.1.2"),
 		SrcIPCount: 1, DstIPCount: 1, SrcPort: 1024, DstPort: 7, SrcPortCount: 1, DstPortCount: 1,
 	}}
 }
@@ -208,7 +208,7 @@ func run(t *testing.T, e *Engine, trial traffic.Trial) traffic.Measurement {
 // settle waits until the frames in flight have arrived.
 func settle(t *testing.T, e *Engine) {
 	t.Helper()
-	if _, err := e.drain(t.Context()); err != nil {
+	if _, err := e.server.drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -339,7 +339,7 @@ func TestBothWays(t *testing.T) {
 	everyServer(t, false, func(t *testing.T, s suite) {
 		e := s.open(t, 0)
 		back := ipv4(t, e, 2)
-		back.TxPort, back.RxPorts, back.Headers.DstMAC = "right", []string{"left"}, e.port("left").mac
+		back.TxPort, back.RxPorts, back.Headers.DstMAC = "right", []string{"left"}, e.server.named("left").mac
 		configure(t, e, ipv4(t, e, 1), back)
 		trial := traffic.Trial{Duration: 200 * time.Millisecond, Loads: map[uint16]traffic.Load{
 			1: {Rate: perSecond(5_000)}, 2: {Rate: perSecond(10_000), Delay: 100 * time.Millisecond},

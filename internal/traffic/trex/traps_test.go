@@ -243,12 +243,12 @@ func TestPortErrorsAreNoted(t *testing.T) {
 // calls work, too.
 func TestBatches(t *testing.T) {
 	f, e := openFake(t, 0)
-	if got, err := e.client.batch(t.Context(), nil); err != nil || len(got) != 0 {
+	if got, err := e.server.client.batch(t.Context(), nil); err != nil || len(got) != 0 {
 		t.Errorf("no calls: %v, %v", got, err)
 	}
 	ping := call{"ping", params{"ballast": strings.Repeat("x", 300_000)}}
 	f.locked(func() { f.compressed = 0 })
-	got, err := e.client.batch(t.Context(), []call{ping, ping, ping, ping, ping, ping, ping})
+	got, err := e.server.client.batch(t.Context(), []call{ping, ping, ping, ping, ping, ping, ping})
 	if err != nil || len(got) != 7 {
 		t.Errorf("%d answers to 7 calls: %v", len(got), err)
 	}
@@ -256,10 +256,10 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%d messages for 7 calls of 300 kB: want 3, of which the last holds one", f.compressed)
 	}
 	ping.params["ballast"] = strings.Repeat("x", 1_000_000)
-	if _, err := e.client.batch(t.Context(), []call{ping}); err == nil || !strings.Contains(err.Error(), "at most 999999") {
+	if _, err := e.server.client.batch(t.Context(), []call{ping}); err == nil || !strings.Contains(err.Error(), "at most 999999") {
 		t.Errorf("a call of a million bytes: %v, want that it is too large", err)
 	}
-	_, err = e.client.batch(t.Context(), []call{{"ping", nil}, {"no_such_method", nil}, {"ping", nil}})
+	_, err = e.server.client.batch(t.Context(), []call{{"ping", nil}, {"no_such_method", nil}, {"ping", nil}})
 	var refusal *ServerError
 	if !errors.As(err, &refusal) || refusal.Code != -32601 || refusal.Method != "no_such_method" {
 		t.Errorf("%v: want code -32601 of no_such_method", err)

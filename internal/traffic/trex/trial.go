@@ -26,6 +26,7 @@ const (
 // trial is the current trial, or the last one.
 type trial struct {
 	traffic.Trial
+	server  *server
 	senders []*sender
 	// begin is the time at which the server was asked to start, and at the time of the
 	// server's clock before it did.
@@ -80,17 +81,17 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 	if err := e.ready(ctx, next); err != nil {
 		return err
 	}
-	if _, err := e.client.batch(ctx, calls); err != nil {
+	if _, err := e.server.client.batch(ctx, calls); err != nil {
 		return err
 	}
-	if next.base, err = e.counters(ctx, next.parts()); err != nil {
+	if next.base, err = e.server.client.counters(ctx, next.parts()); err != nil {
 		return err
 	}
-	if err := next.base.empty(next.parts(), e.ports); err != nil {
+	if err := next.base.empty(next.parts(), e.server.ports); err != nil {
 		return err
 	}
 	// What happened before is no interruption of this trial.
-	if err := e.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
+	if err := e.server.events(ctx); err != nil && !errors.Is(err, traffic.ErrInterrupted) {
 		return err
 	}
 	return e.begin(ctx, next)
@@ -98,11 +99,11 @@ func (e *Engine) Start(ctx context.Context, t traffic.Trial) error {
 
 // plan makes the senders of a trial and the calls that add their streams.
 func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
-	next := &trial{Trial: t}
+	next := &trial{Trial: t, server: &e.server}
 	fast := map[string]int{}
 	var sends []stream
 	var timeable []int // the indices of those
-	for _, one := range e.streams {
+	for _, one := range e.streams.own {
 		load, ok := t.Loads[one.ID]
 		if !ok {
 			continue
@@ -123,7 +124,7 @@ func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 		ofSends[timeable[i]] = ph
 	}
 	var calls []call
-	for _, p := range e.ports {
+	for _, p := range e.server.ports {
 		s := &sender{port: p}
 		for i, one := range sends {
 			if one.TxPort != p.Name {
@@ -207,12 +208,12 @@ func (e *Engine) Wait(ctx context.Context) error {
 	if e.trial == nil {
 		return nil
 	}
-	if e.client.lost != nil {
-		return e.client.lost
+	if e.server.client.lost != nil {
+		return e.server.client.lost
 	}
 	t := e.trial
 	for {
-		if err := e.count(ctx, t); err != nil {
+		if err := t.count(ctx); err != nil {
 			return err
 		}
 		left := pollMax
@@ -221,16 +222,16 @@ func (e *Engine) Wait(ctx context.Context) error {
 			if s.done {
 				continue
 			}
-			if err := e.poll(ctx, t, s); err != nil {
+			if err := t.poll(ctx, s); err != nil {
 				return err
 			}
 			if s.done {
 				continue
 			}
 			sending = true
-			elapsed := e.clock.Now().Sub(t.begin)
+			elapsed := e.server.clock.Now().Sub(t.begin)
 			if end := t.end(s); end > 0 && elapsed >= end {
-				if err := e.halt(ctx, t, s); err != nil {
+				if err := t.halt(ctx, s); err != nil {
 					return err
 				}
 				continue
@@ -240,7 +241,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 		if !sending {
 			return nil
 		}
-		if err := e.clock.Sleep(ctx, left); err != nil {
+		if err := e.server.clock.Sleep(ctx, left); err != nil {
 			return err
 		}
 	}
@@ -268,8 +269,8 @@ func expected(load traffic.Load, n uint64, d time.Duration) time.Duration {
 
 // count finds out from the counters whether all frames were sent. The counters have a
 // frame within 2 ms, while the state of a port shows its end some 20 ms late.
-func (e *Engine) count(ctx context.Context, t *trial) error {
-	now, at, err := e.countersAt(ctx, t.parts())
+func (t *trial) count(ctx context.Context) error {
+	now, at, err := t.server.client.countersAt(ctx, t.parts())
 	if err != nil {
 		return err
 	}
@@ -286,28 +287,28 @@ func (e *Engine) count(ctx context.Context, t *trial) error {
 }
 
 // poll asks whether a port still sends.
-func (e *Engine) poll(ctx context.Context, t *trial, s *sender) error {
-	now, err := e.status(ctx, s.port)
+func (t *trial) poll(ctx context.Context, s *sender) error {
+	now, err := s.status(ctx)
 	if err != nil {
 		return err
 	}
 	if now.State != stateSending {
 		s.done = true
-		s.over(max(1, e.clock.Now().Sub(t.begin)))
+		s.over(max(1, t.server.clock.Now().Sub(t.begin)))
 	}
 	return nil
 }
 
 // halt stops a port. One that has just ended by itself is as good.
-func (e *Engine) halt(ctx context.Context, t *trial, s *sender) error {
-	if err := e.client.call(ctx, "stop_traffic", s.port.streams(nil), nil); err != nil {
-		if late := e.poll(ctx, t, s); late == nil && s.done {
+func (t *trial) halt(ctx context.Context, s *sender) error {
+	if err := t.server.client.call(ctx, "stop_traffic", s.port.streams(nil), nil); err != nil {
+		if late := t.poll(ctx, s); late == nil && s.done {
 			return nil
 		}
 		return err
 	}
 	s.done = true
-	s.over(max(1, e.clock.Now().Sub(t.begin)))
+	s.over(max(1, t.server.clock.Now().Sub(t.begin)))
 	return nil
 }
 
@@ -316,13 +317,13 @@ func (e *Engine) Stop(ctx context.Context) error {
 	if e.trial == nil {
 		return nil
 	}
-	if e.client.lost == nil {
-		err := e.halts(ctx)
+	if e.server.client.lost == nil {
+		err := e.trial.halts(ctx)
 		if !errors.Is(err, traffic.ErrInterrupted) {
 			return err
 		}
 	}
-	there, err := e.afterLoss(ctx, func() error { return e.halts(ctx) })
+	there, err := e.server.afterLoss(ctx, func() error { return e.trial.halts(ctx) })
 	if err == nil && !there {
 		for _, s := range e.trial.senders {
 			s.done = true
@@ -332,12 +333,12 @@ func (e *Engine) Stop(ctx context.Context) error {
 }
 
 // halts stops all ports that still send.
-func (e *Engine) halts(ctx context.Context) error {
+func (t *trial) halts(ctx context.Context) error {
 	var errs []error
-	for _, s := range e.trial.senders {
+	for _, s := range t.senders {
 		if !s.done {
 			s.cut = true
-			errs = append(errs, e.halt(ctx, e.trial, s))
+			errs = append(errs, t.halt(ctx, s))
 		}
 	}
 	return errors.Join(errs...)
