@@ -21,9 +21,13 @@ import (
 	"nodrop.dev/nodrop/controllers/notifications"
 	"nodrop.dev/nodrop/controllers/reservations"
 	"nodrop.dev/nodrop/controllers/schedules"
+	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/reservation"
 )
+
+// noon is the time in these tests.
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // argoHealth runs the health check of docs/pipelines as Argo CD does, with its Lua library.
 func argoHealth(t *testing.T, o client.Object) (health, message string) {
@@ -180,7 +184,7 @@ func TestHealth(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			known(tc.o)
-			if got := kstatus(t, tc.o); got != tc.want {
+			if got := kubetest.KStatus(t, tc.o); got != tc.want {
 				t.Errorf("kstatus %s, want %s", got, tc.want)
 			}
 			if got, message := argoHealth(t, tc.o); got != healthOf[tc.want] {
@@ -236,6 +240,13 @@ func known(o client.Object) {
 		panic(err)
 	}
 	o.GetObjectKind().SetGroupVersionKind(kinds[0])
+}
+
+// inPhase returns a benchmark in a phase, whose specification was seen.
+func inPhase(phase v1alpha1.BenchmarkPhase) *v1alpha1.Benchmark {
+	b := objects.Benchmark("team", "b", objects.Generation(1))
+	b.Status.Phase, b.Status.ObservedGeneration = phase, 1
+	return b
 }
 
 // reservedAt is a reservation from noon on for two hours as the operator shows it at a time.

@@ -28,13 +28,13 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		if err := e.leases.releaseAll(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
-		Cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
+		cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")
 		if waits, err := e.gates.judge(ctx, s, true); err != nil || waits {
 			return kit.Again(e.poll), err
 		}
-		return Finish(s), nil
+		return finish(s), nil
 	}
-	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
+	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
 	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, e.deadline) {
 		return kit.Again(e.poll), nil
 	}
@@ -44,7 +44,7 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if _, err := e.gates.judge(ctx, s, false); err != nil {
 		return kit.Step{}, err
 	}
-	return Finish(s), nil
+	return finish(s), nil
 }
 
 // quarantine keeps the bed from being leased again. The lease stays, to show which
@@ -65,12 +65,12 @@ func (e *ending) quarantine(ctx context.Context, s *kit.Scope, left string) erro
 		e.counts.Quarantined(bed.Name)
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}
-	Cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)
+	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)
 	return nil
 }
 
-// Finish makes the outcome the phase. The next reconcile removes the finalizer.
-func Finish(s *kit.Scope) kit.Step {
+// finish makes the outcome the phase. The next reconcile removes the finalizer.
+func finish(s *kit.Scope) kit.Step {
 	s.Status.Phase = s.Status.Outcome
 	s.Status.CompletionTime = &metav1.Time{Time: s.Now}
 	s.Status.Preemption = nil
@@ -78,8 +78,8 @@ func Finish(s *kit.Scope) kit.Step {
 	return kit.Again(kit.Soon)
 }
 
-// Cleaned sets the condition without changing the message, which describes the outcome.
-func Cleaned(s *kit.Scope, status metav1.ConditionStatus, reason, message string) {
+// cleaned sets the condition without changing the message, which describes the outcome.
+func cleaned(s *kit.Scope, status metav1.ConditionStatus, reason, message string) {
 	kit.SetCondition(&s.Status.Conditions, s.Now, s.Generation, metav1.Condition{
 		Type: v1alpha1.ConditionCleanedUp, Status: status, Reason: reason, Message: message,
 	})

@@ -1,4 +1,4 @@
-package controllers
+package schedules
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/schedules"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
 )
 
@@ -24,7 +23,7 @@ func TestLargestSchedule(t *testing.T) {
 		Effective: &v1alpha1.EffectiveSchedule{Schedule: longest("0", 253), TimeZone: zone, Since: now}, Firing: &v1alpha1.Firing{ScheduleTime: now},
 		LastScheduleTime: &now, NextScheduleTime: &now, LastSuccessfulTime: &now,
 	}
-	table := &schedules.Timetable{BenchmarkSchedule: s, Before: s.DeepCopy(), Now: now.Time}
+	table := &Timetable{BenchmarkSchedule: s, Before: s.DeepCopy(), Now: now.Time}
 	add := func(firing time.Time, phase v1alpha1.BenchmarkPhase) {
 		for i := range 3000 {
 			b := objects.Benchmark("", longest(fmt.Sprint("b", i), 253), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))
@@ -49,3 +48,6 @@ func TestLargestSchedule(t *testing.T) {
 		t.Errorf("%d bytes, %d active, last run %+v", len(text), s.Status.ActiveCount, s.Status.LastRun)
 	}
 }
+
+// longest returns a name as long as the schema allows.
+func longest(prefix string, n int) string { return prefix + strings.Repeat("x", n-len(prefix)) }
