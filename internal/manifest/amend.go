@@ -14,11 +14,12 @@ import (
 // what they hide can be found. The problems are those of the definitions that the set itself
 // does not show.
 func (s *Set) Amended() (*Set, []Problem) {
-	meant := &Set{unread: s.unread, searched: s.searched, recursive: s.recursive, overrides: s.overrides, siblings: s.siblings}
+	meant := &Set{recursive: s.recursive, overrides: s.overrides}
+	meant.documents = collection{siblings: s.documents.siblings, unread: s.documents.unread, searched: s.documents.searched}
 	var further []Problem
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		amended := d.amended()
-		meant.given = append(meant.given, amended)
+		meant.documents.given = append(meant.documents.given, amended)
 		known := d.check()
 		for _, p := range amended.check() {
 			if !slices.ContainsFunc(known, func(k Problem) bool { return k.Field == p.Field }) {
@@ -56,7 +57,7 @@ func (d *document) amended() *document {
 			continue
 		}
 		var value any
-		if text := corrected(s, valueAt(object, err.Field), c.written(err.Field)); text != "" && yaml.Unmarshal([]byte(text), &value) == nil {
+		if text := corrected(s, valueAt(object, err.Field), c.source.written(err.Field)); text != "" && yaml.Unmarshal([]byte(text), &value) == nil {
 			setValue(c.object, splitPath(err.Field), normalised(value))
 			c.refused = append(c.refused, err.Field)
 		}

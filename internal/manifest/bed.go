@@ -10,11 +10,11 @@ import (
 // ResolveBed finds a bed without a benchmark: the one of that name, or the only one
 // without a name. The bundle has the bed alone.
 func (s *Set) ResolveBed(name string) (*Bundle, error) {
-	found := s.find(func(d *document) bool { return d.kind == "TestBed" && (name == "" || d.name == name) })
-	names := s.names("TestBed")
+	found := s.documents.find(func(d *document) bool { return d.kind == "TestBed" && (name == "" || d.name == name) })
+	names := s.documents.names("TestBed")
 	switch {
 	case len(names) == 0:
-		return nil, hint.With(fmt.Errorf("no TestBed in what was given with -f: %s", s.inventory()), "name the file with the TestBed")
+		return nil, hint.With(fmt.Errorf("no TestBed in what was given with -f: %s", s.documents.inventory()), "name the file with the TestBed")
 	case len(found) == 0:
 		return nil, hint.With(fmt.Errorf("no TestBed is called %q", name), oneOf("the beds given are", name, names))
 	case name == "" && len(found) > 1:
@@ -28,6 +28,6 @@ func (s *Set) ResolveBed(name string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	bundle := &Bundle{}
-	return bundle, s.takeBed(d, bundle)
+	r := s.resolver()
+	return r.bundle, r.takeBed(d)
 }

@@ -117,7 +117,7 @@ func (d *document) notText() []Problem {
 	check := func(path string, value any) {
 		if _, isText := value.(string); !isText && value != nil {
 			text := &schema.Structural{Generic: schema.Generic{Type: "string"}}
-			written := d.written(path)
+			written := d.source.written(path)
 			problems = append(problems, d.problem(path, wrongType(text, value, written), "write "+strconv.Quote(written)))
 		}
 	}
@@ -152,7 +152,7 @@ var unknownConfigMapField = regexp.MustCompile(`unknown field "([^"]+)"`)
 
 func (d *document) configMap() (*corev1.ConfigMap, []Problem) {
 	var configMap corev1.ConfigMap
-	if err := yaml.UnmarshalStrict(d.text, &configMap); err != nil {
+	if err := yaml.UnmarshalStrict(d.source.text, &configMap); err != nil {
 		if m := unknownConfigMapField.FindStringSubmatch(err.Error()); m != nil {
 			suggestion := "the fields here are data, binaryData, immutable"
 			if meant := nearest(m[1], []string{"data", "binaryData", "immutable", "metadata"}); meant != "" {

@@ -3,10 +3,8 @@ package manifest
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
-	yamlnode "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
@@ -15,16 +13,12 @@ import (
 
 // document is one YAML document of a file.
 type document struct {
-	file        string
-	index, of   int
-	text        []byte
-	object      map[string]any
-	apiVersion  string
-	kind        string
-	name        string
-	namespace   string
-	line        int
-	parsedNodes *yamlnode.Node
+	source     source
+	object     map[string]any
+	apiVersion string
+	kind       string
+	name       string
+	namespace  string
 	// overridden are the overrides of the document by path; nil before any was looked at.
 	overridden map[string]string
 	// asMeant reports whether this is an amended document: it is read also where its definition
@@ -48,7 +42,7 @@ func parseDocuments(file string, text []byte) ([]*document, error) {
 	var documents []*document
 	var problems []Problem
 	for i, piece := range pieces {
-		d := &document{file: file, index: i + 1, of: len(pieces), text: piece.padded(), line: piece.line + 1}
+		d := &document{source: source{file: file, index: i + 1, of: len(pieces), text: piece.padded(), line: piece.line + 1}}
 		if problem := d.parse(); problem != nil {
 			problems = append(problems, *problem)
 			continue
@@ -100,9 +94,9 @@ func splitDocuments(text []byte) []piece {
 
 // parse reads the object of the document, and says what keeps it from being one.
 func (d *document) parse() *Problem {
-	asJSON, err := yaml.YAMLToJSONStrict(d.text)
+	asJSON, err := yaml.YAMLToJSONStrict(d.source.text)
 	if err != nil {
-		problem := d.notYAML(err)
+		problem := d.source.notYAML(err)
 		return &problem
 	}
 	var value any
@@ -138,7 +132,7 @@ func (d *document) problem(path, text, suggestion string) Problem {
 	if d.schedule != nil {
 		return d.schedule.problem(d.inSchedule(path), text, suggestion)
 	}
-	p := Problem{File: d.file, Line: d.lineOf(path), Document: d.index, Documents: d.of, Field: path, Text: text, Suggestion: suggestion}
+	p := Problem{File: d.source.file, Line: d.source.lineOf(path), Document: d.source.index, Documents: d.source.of, Field: path, Text: text, Suggestion: suggestion}
 	for set, override := range d.overridden {
 		if path == set || strings.HasPrefix(path, set+".") || strings.HasPrefix(path, set+"[") {
 			p.File, p.Line, p.Documents = "--set "+override, 0, 1
@@ -148,93 +142,4 @@ func (d *document) problem(path, text, suggestion string) Problem {
 		p.Object = fmt.Sprintf("%s %q", d.kind, d.name)
 	}
 	return p
-}
-
-// lineOf finds the line of a field, or of the nearest object around it that is
-// written in the file.
-func (d *document) lineOf(path string) int {
-	node := d.root()
-	if node == nil {
-		return d.line
-	}
-	line := node.Line
-	for _, step := range splitPath(path) {
-		key, value := enter(node, step)
-		if value == nil {
-			break
-		}
-		line, node = key.Line, value
-	}
-	return line
-}
-
-// nodeAt is the value of a field as it is written, nil where it is not.
-func (d *document) nodeAt(path string) *yamlnode.Node {
-	node := d.root()
-	for _, step := range splitPath(path) {
-		if node == nil {
-			return nil
-		}
-		_, node = enter(node, step)
-	}
-	return node
-}
-
-// written is the text of a value as it stands in the file, without quotes; empty for
-// what is not one value.
-func (d *document) written(path string) string {
-	if node := d.nodeAt(path); node != nil && node.Kind == yamlnode.ScalarNode {
-		return node.Value
-	}
-	return ""
-}
-
-// root is the object of the document with its lines, nil where it cannot be read.
-func (d *document) root() *yamlnode.Node {
-	if d.parsedNodes == nil {
-		d.parsedNodes = &yamlnode.Node{}
-		_ = yamlnode.Unmarshal(d.text, d.parsedNodes) // What is wrong is reported where the object is read.
-	}
-	if len(d.parsedNodes.Content) == 0 {
-		return nil
-	}
-	return d.parsedNodes.Content[0]
-}
-
-// enter returns the nodes of a key and its value in a mapping, or of an item of
-// a sequence.
-func enter(node *yamlnode.Node, step string) (key, value *yamlnode.Node) {
-	if node == nil {
-		return nil, nil
-	}
-	if node.Kind == yamlnode.AliasNode {
-		node = node.Alias
-	}
-	switch node.Kind {
-	case yamlnode.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == step {
-				return node.Content[i], node.Content[i+1]
-			}
-		}
-	case yamlnode.SequenceNode:
-		if i := indexOf(step); i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i]
-		}
-		// Items of a set or a map are named by value in some messages.
-		for _, item := range node.Content {
-			if item.Kind == yamlnode.ScalarNode && strconv.Quote(item.Value) == step {
-				return item, item
-			}
-		}
-	}
-	return nil, nil
-}
-
-// indexOf is the index that a step of a path names, -1 where it names none.
-func indexOf(step string) int {
-	if i, err := strconv.Atoi(step); err == nil {
-		return i
-	}
-	return -1
 }

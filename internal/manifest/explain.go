@@ -18,7 +18,7 @@ import (
 // value.
 func (d *document) explain(kind *kindSchema, object map[string]any, err *field.Error) Problem {
 	s := schemaAt(kind.structural, err.Field)
-	value, written := valueAt(object, err.Field), d.written(err.Field)
+	value, written := valueAt(object, err.Field), d.source.written(err.Field)
 	if s == nil {
 		s = &schema.Structural{}
 	}
@@ -35,7 +35,7 @@ func (d *document) remedy(s *schema.Structural, value any, written string, err *
 	case field.ErrorTypeTypeInvalid:
 		return d.rightType(s, err.Field, value, written)
 	case field.ErrorTypeRequired:
-		return d.missing(err.Field, s)
+		return missing(err.Field, s)
 	case field.ErrorTypeNotSupported:
 		return supported(s, value)
 	case field.ErrorTypeDuplicate:
@@ -43,7 +43,7 @@ func (d *document) remedy(s *schema.Structural, value any, written string, err *
 	case field.ErrorTypeTooMany:
 		return "remove some"
 	}
-	if text := oneOfFields(err.Detail, s, value, d.nodeAt(err.Field)); text != "" {
+	if text := oneOfFields(err.Detail, s, value, d.source.nodeAt(err.Field)); text != "" {
 		return text
 	}
 	if text := outOfBounds(s, value); text != "" {
@@ -98,7 +98,7 @@ func wrongType(s *schema.Structural, value any, written string) string {
 
 // rightType returns what to write in place of a value of a wrong type.
 func (d *document) rightType(s *schema.Structural, path string, value any, written string) string {
-	if one := d.decimalComma(path); one != "" {
+	if one := d.source.decimalComma(path); one != "" {
 		return fmt.Sprintf("a comma begins the next value: write %s with a point", one)
 	}
 	if length, err := time.ParseDuration(written); err == nil && s.Type == "integer" && strings.HasSuffix(path, "Seconds") {
@@ -124,9 +124,9 @@ func (d *document) rightType(s *schema.Structural, path string, value any, writt
 
 // decimalComma returns a number with a comma that was read as two items of a list, such
 // as 0,5%; empty where there is none.
-func (d *document) decimalComma(path string) string {
+func (s *source) decimalComma(path string) string {
 	list, index, found := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
-	node := d.nodeAt(path[:strings.LastIndexByte(path, '.')+1] + list)
+	node := s.nodeAt(path[:strings.LastIndexByte(path, '.')+1] + list)
 	i := indexOf(strings.TrimSuffix(index, "]"))
 	if !found || node == nil || i < 0 || i+1 >= len(node.Content) {
 		return ""
@@ -145,7 +145,7 @@ func purpose(s *schema.Structural) string {
 }
 
 // missing returns what to write in a field that is required.
-func (d *document) missing(path string, s *schema.Structural) string {
+func missing(path string, s *schema.Structural) string {
 	if path == "spec" {
 		return "write spec: on a line of its own, without a space before it, and indent what belongs to it"
 	}

@@ -23,7 +23,7 @@ type Object struct {
 func (s *Set) Objects() ([]Object, error) {
 	var all []Object
 	var problems []Problem
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		if d.apiVersion != v1alpha1.GroupVersion.String() || !slices.Contains(ownKinds, d.kind) {
 			continue
 		}
@@ -36,7 +36,7 @@ func (s *Set) Objects() ([]Object, error) {
 		}
 		content := runtime.DeepCopyJSON(d.object)
 		delete(content, "status")
-		all = append(all, Object{File: d.file, Kind: d.kind, Name: d.name, Namespace: d.namespace, Content: content})
+		all = append(all, Object{File: d.source.file, Kind: d.kind, Name: d.name, Namespace: d.namespace, Content: content})
 	}
 	if problems != nil {
 		return nil, &InvalidError{Problems: problems}

@@ -94,7 +94,7 @@ func (d *document) set(o Override) error {
 		node = yamlnode.Node{Content: []*yamlnode.Node{{Kind: yamlnode.ScalarNode, Tag: "!!str", Value: o.value}}}
 	}
 	setValue(d.object, steps, normalised(value))
-	setNode(d.root(), steps, node.Content[0])
+	setNode(d.source.root(), steps, node.Content[0])
 	d.overridden[joinPath(steps)] = o.text
 	return nil
 }

@@ -11,7 +11,7 @@ const kindReservation = "Reservation"
 // Reservations checks the reservations that were given, beyond what their definition says.
 func (s *Set) Reservations(check func(*v1alpha1.Reservation) field.ErrorList) error {
 	var problems []Problem
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		if d.kind != kindReservation {
 			continue
 		}

@@ -50,7 +50,7 @@ type Bundle struct {
 // A namespace that is not written matches every other, as it would when the
 // files are applied together. A topology of containerlab is not searched.
 func (s *Set) Resolve(name string) (*Bundle, error) {
-	d, err := s.benchmark(name)
+	d, err := s.documents.benchmark(name)
 	if err != nil {
 		return nil, err
 	}
@@ -65,40 +65,58 @@ func (s *Set) ResolveGiven(b Given) (*Bundle, error) {
 	return s.resolve(b.of)
 }
 
+// resolve finds what the benchmark of a document refers to.
 func (s *Set) resolve(d *document) (*Bundle, error) {
-	bundle := &Bundle{benchmark: d}
-	if err := d.override(s.overrides); err != nil {
+	r := s.resolver()
+	if err := r.benchmark(d); err != nil {
 		return nil, err
 	}
-	if problems := d.into(&bundle.Benchmark); problems != nil {
-		return nil, &InvalidError{Problems: problems}
+	for _, find := range []func() error{r.profile, r.findBed, r.models} {
+		if err := find(); err != nil {
+			return nil, err
+		}
 	}
-	bundle.found(d)
-	if err := s.resolveProfile(d, bundle); err != nil {
-		return nil, err
-	}
-	if err := s.resolveBed(d, bundle); err != nil {
-		return nil, err
-	}
-	if err := s.resolveModels(bundle); err != nil {
-		return nil, err
-	}
-	return bundle, nil
+	return r.bundle, nil
 }
 
-// resolveModels finds the tables of the device, and those of its variants.
-func (s *Set) resolveModels(bundle *Bundle) (err error) {
-	all := bundle.Bed.Spec.Device
+// resolver finds what a benchmark refers to, and fills its bundle.
+type resolver struct {
+	documents *collection
+	overrides []Override
+	bundle    *Bundle
+}
+
+// resolver returns a resolver with an empty bundle.
+func (s *Set) resolver() *resolver {
+	return &resolver{documents: &s.documents, overrides: s.overrides, bundle: &Bundle{}}
+}
+
+// benchmark takes the benchmark of a document.
+func (r *resolver) benchmark(d *document) error {
+	r.bundle.benchmark = d
+	if err := d.override(r.overrides); err != nil {
+		return err
+	}
+	if problems := d.into(&r.bundle.Benchmark); problems != nil {
+		return &InvalidError{Problems: problems}
+	}
+	r.bundle.found(d)
+	return nil
+}
+
+// models finds the tables of the device, and those of its variants.
+func (r *resolver) models() (err error) {
+	all := r.bundle.Bed.Spec.Device
 	if all.Simulated == nil {
 		return nil
 	}
 	own := func(member string) string { return "spec.device.simulated." + member }
-	bundle.Tables = map[v1alpha1.VariantName]Tables{}
-	if bundle.Tables[""], err = s.resolveTables(all.Simulated, own, bundle); err != nil {
+	r.bundle.Tables = map[v1alpha1.VariantName]Tables{}
+	if r.bundle.Tables[""], err = r.tables(all.Simulated, own); err != nil {
 		return err
 	}
 	for i, v := range all.Variants {
-		if !slices.Contains(bundle.Benchmark.Spec.Variants, v.Name) {
+		if !slices.Contains(r.bundle.Benchmark.Spec.Variants, v.Name) {
 			continue
 		}
 		device, _ := all.As(v.Name)
@@ -106,7 +124,7 @@ func (s *Set) resolveModels(bundle *Bundle) (err error) {
 		if v.Simulated != nil && v.Simulated.Model != nil {
 			path = func(member string) string { return fmt.Sprintf("spec.device.variants[%d].simulated.%s", i, member) }
 		}
-		if bundle.Tables[v.Name], err = s.resolveTables(device.Simulated, path, bundle); err != nil {
+		if r.bundle.Tables[v.Name], err = r.tables(device.Simulated, path); err != nil {
 			return err
 		}
 	}
@@ -114,139 +132,103 @@ func (s *Set) resolveModels(bundle *Bundle) (err error) {
 }
 
 func (b *Bundle) found(d *document) {
-	if !slices.Contains(b.Files, d.file) {
-		b.Files = append(b.Files, d.file)
+	if !slices.Contains(b.Files, d.source.file) {
+		b.Files = append(b.Files, d.source.file)
 	}
 }
 
-func (s *Set) benchmark(name string) (*document, error) {
-	var given []*document
-	var names []string
-	for _, d := range s.given {
-		if d.kind == "Benchmark" {
-			given = append(given, d)
-			names = append(names, d.name)
-		}
-	}
-	if len(given) == 0 {
-		return nil, hint.With(fmt.Errorf("no Benchmark in what was given with -f: %s", s.inventory()), "name the file with the Benchmark; what it refers to is found in the same directory")
-	}
-	if name == "" {
-		if len(given) > 1 {
-			return nil, hint.With(fmt.Errorf("there are %d benchmarks: %s", len(given), strings.Join(names, ", ")), "name the one to run: nodrop run -f FILE NAME")
-		}
-		return given[0], nil
-	}
-	var found []*document
-	for _, d := range given {
-		if d.name == name {
-			found = append(found, d)
-		}
-	}
-	if len(found) == 0 {
-		return nil, hint.With(fmt.Errorf("no Benchmark is called %q", name), oneOf("the benchmarks given are", name, names))
-	}
-	return only(found)
-}
-
-// inventory names the objects that were given.
-func (s *Set) inventory() string {
-	var found []string
-	for _, d := range s.given {
-		found = append(found, fmt.Sprintf("%s %q in %s", d.kind, d.name, d.file))
-	}
-	if len(found) == 0 {
-		return "there is no object in it"
-	}
-	return "found " + strings.Join(found, ", ")
-}
-
-func (s *Set) resolveProfile(benchmark *document, bundle *Bundle) error {
-	name := bundle.Benchmark.Spec.TrafficProfileName
-	found := s.find(func(d *document) bool {
+// profile finds the traffic profile of the benchmark.
+func (r *resolver) profile() error {
+	benchmark := r.bundle.benchmark
+	name := r.bundle.Benchmark.Spec.TrafficProfileName
+	found := r.documents.find(func(d *document) bool {
 		return d.kind == "TrafficProfile" && d.name == name &&
 			(d.namespace == benchmark.namespace || d.namespace == "" || benchmark.namespace == "")
 	})
 	if found == nil {
-		return s.notFound(benchmark, "spec.trafficProfileName", "TrafficProfile", name, s.names("TrafficProfile"))
+		return r.documents.notFound(benchmark, "spec.trafficProfileName", "TrafficProfile", name, r.documents.names("TrafficProfile"))
 	}
 	d, err := only(near(benchmark, found))
 	if err != nil {
 		return err
 	}
-	bundle.profile = d
-	if err := d.override(s.overrides); err != nil {
+	r.bundle.profile = d
+	if err := d.override(r.overrides); err != nil {
 		return err
 	}
-	if problems := d.into(&bundle.Profile); problems != nil {
+	if problems := d.into(&r.bundle.Profile); problems != nil {
 		return &InvalidError{Problems: problems}
 	}
-	bundle.Profile = *bundle.Profile.For(&bundle.Benchmark.Spec)
-	bundle.Profile.Namespace = bundle.Benchmark.Namespace
-	bundle.found(d)
+	r.bundle.Profile = *r.bundle.Profile.For(&r.bundle.Benchmark.Spec)
+	r.bundle.Profile.Namespace = r.bundle.Benchmark.Namespace
+	r.bundle.found(d)
 	return nil
 }
 
-func (s *Set) resolveBed(benchmark *document, bundle *Bundle) error {
-	spec := &bundle.Benchmark.Spec
+// findBed finds the bed of the benchmark: by its name, its labels or its requirements.
+func (r *resolver) findBed() error {
+	benchmark := r.bundle.benchmark
+	spec := &r.bundle.Benchmark.Spec
 	switch {
 	case spec.TestBedSelector != nil:
-		return s.selectBed(benchmark, bundle)
+		return r.selectBed()
 	case spec.TestBedRequirements != nil:
-		return s.requireBed(benchmark, bundle)
+		return r.requireBed()
 	}
-	found := s.find(func(d *document) bool { return d.kind == "TestBed" && d.name == spec.TestBedName })
+	found := r.documents.find(func(d *document) bool { return d.kind == "TestBed" && d.name == spec.TestBedName })
 	if found == nil {
-		return s.notFound(benchmark, "spec.testBedName", "TestBed", spec.TestBedName, s.names("TestBed"))
+		return r.documents.notFound(benchmark, "spec.testBedName", "TestBed", spec.TestBedName, r.documents.names("TestBed"))
 	}
 	d, err := only(near(benchmark, found))
 	if err != nil {
 		return err
 	}
-	return s.takeBed(d, bundle)
+	return r.takeBed(d)
 }
 
 // takeBed takes a bed that was found.
-func (s *Set) takeBed(d *document, bundle *Bundle) error {
-	bundle.bed = d
-	if err := d.override(s.overrides); err != nil {
+func (r *resolver) takeBed(d *document) error {
+	r.bundle.bed = d
+	if err := d.override(r.overrides); err != nil {
 		return err
 	}
-	if problems := d.into(&bundle.Bed); problems != nil {
+	if problems := d.into(&r.bundle.Bed); problems != nil {
 		return &InvalidError{Problems: problems}
 	}
-	bundle.found(d)
+	r.bundle.found(d)
 	return nil
 }
 
 // selectBed takes the first bed by name that the selector matches.
-func (s *Set) selectBed(benchmark *document, bundle *Bundle) error {
-	selector, err := metav1.LabelSelectorAsSelector(bundle.Benchmark.Spec.TestBedSelector)
+func (r *resolver) selectBed() error {
+	benchmark := r.bundle.benchmark
+	selector, err := metav1.LabelSelectorAsSelector(r.bundle.Benchmark.Spec.TestBedSelector)
 	if err != nil {
 		return &InvalidError{Problems: []Problem{benchmark.problem("spec.testBedSelector", err.Error(), "")}}
 	}
-	found := s.find(func(d *document) bool {
+	found := r.documents.find(func(d *document) bool {
 		return d.kind == "TestBed" && selector.Matches(labelsOf(d))
 	})
 	if found == nil {
 		problem := benchmark.problem("spec.testBedSelector", fmt.Sprintf("no TestBed has the labels %s", selector), "")
-		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
+		return hint.With(&InvalidError{Problems: []Problem{problem}}, r.documents.where(fmt.Sprintf("the beds found are %s", list(r.documents.names("TestBed")))))
 	}
-	return s.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }), bundle)
+	return r.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }))
 }
 
 // requireBed takes the first bed by name that has what the benchmark asks for.
-func (s *Set) requireBed(benchmark *document, bundle *Bundle) error {
-	r := bundle.Benchmark.Spec.TestBedRequirements
-	found := s.find(func(d *document) bool {
+func (r *resolver) requireBed() error {
+	benchmark := r.bundle.benchmark
+	asked := r.bundle.Benchmark.Spec.TestBedRequirements
+	found := r.documents.find(func(d *document) bool {
 		bed := &v1alpha1.TestBed{}
-		return d.kind == "TestBed" && d.into(bed) == nil && len(requirements.Lacks(bed, r)) == 0
+		return d.kind == "TestBed" && d.into(bed) == nil && len(requirements.Lacks(bed, asked)) == 0
 	})
 	if found == nil {
-		problem := benchmark.problem("spec.testBedRequirements", "no TestBed has all of this: "+requirements.Format(r), "")
-		return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(fmt.Sprintf("the beds found are %s", list(s.names("TestBed")))))
+		problem := benchmark.problem("spec.testBedRequirements", "no TestBed has all of this: "+requirements.Format(asked), "")
+		return hint.With(&InvalidError{Problems: []Problem{problem}}, r.documents.where(fmt.Sprintf("the beds found are %s", list(r.documents.names("TestBed")))))
 	}
-	return s.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }), bundle)
+	return r.takeBed(slices.MinFunc(found, func(a, b *document) int { return strings.Compare(a.name, b.name) }))
 }
 
 func labelsOf(d *document) labels.Set {
@@ -261,9 +243,9 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-// resolveTables finds the texts of a modelled device; paths are those of its members in
+// tables finds the texts of a modelled device; paths are those of its members in
 // the bed.
-func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, path func(member string) string, bundle *Bundle) (tables Tables, err error) {
+func (r *resolver) tables(device *v1alpha1.SimulatedDevice, path func(member string) string) (tables Tables, err error) {
 	for _, t := range []struct {
 		member string
 		source *v1alpha1.ModelSource
@@ -276,19 +258,19 @@ func (s *Set) resolveTables(device *v1alpha1.SimulatedDevice, path func(member s
 		if t.source == nil {
 			continue
 		}
-		if *t.into, err = s.resolveKey(t.source.ConfigMapRef, path(t.member)+".configMapRef", bundle); err != nil {
+		if *t.into, err = r.key(t.source.ConfigMapRef, path(t.member)+".configMapRef"); err != nil {
 			return Tables{}, err
 		}
 	}
 	return tables, nil
 }
 
-// resolveKey finds the text that a field of the bed refers to.
-func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle *Bundle) (string, error) {
-	bed := bundle.bed
-	found := s.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
+// key finds the text that a field of the bed refers to.
+func (r *resolver) key(ref v1alpha1.ConfigMapKeyReference, path string) (string, error) {
+	bed := r.bundle.bed
+	found := r.documents.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
 	if found == nil {
-		return "", s.notFound(bed, path+".name", "ConfigMap", ref.Name, s.names("ConfigMap"))
+		return "", r.documents.notFound(bed, path+".name", "ConfigMap", ref.Name, r.documents.names("ConfigMap"))
 	}
 	d, err := only(near(bed, found))
 	if err != nil {
@@ -305,74 +287,15 @@ func (s *Set) resolveKey(ref v1alpha1.ConfigMapKeyReference, path string, bundle
 			keys = append(keys, key)
 		}
 		slices.Sort(keys)
-		problem := bed.problem(path+".key", fmt.Sprintf("ConfigMap %q in %s has no key %q", ref.Name, d.file, ref.Key), "")
+		problem := bed.problem(path+".key", fmt.Sprintf("ConfigMap %q in %s has no key %q", ref.Name, d.source.file, ref.Key), "")
 		return "", hint.With(&InvalidError{Problems: []Problem{problem}}, oneOf("its keys are", ref.Key, keys))
 	}
-	bundle.found(d)
-	if bundle.ConfigMaps == nil {
-		bundle.ConfigMaps = map[string]*corev1.ConfigMap{}
+	r.bundle.found(d)
+	if r.bundle.ConfigMaps == nil {
+		r.bundle.ConfigMaps = map[string]*corev1.ConfigMap{}
 	}
-	bundle.ConfigMaps[ref.Name] = configMap
+	r.bundle.ConfigMaps[ref.Name] = configMap
 	return text, nil
-}
-
-// only refuses two objects of one name: it is not known which is meant.
-func only(found []*document) (*document, error) {
-	if len(found) > 1 {
-		a, b := found[0], found[1]
-		return nil, hint.With(
-			fmt.Errorf("%s %q is defined twice: %s:%d and %s:%d", a.kind, a.name, a.file, a.lineOf(""), b.file, b.lineOf("")),
-			"name the file with the one to use by -f: files named by -f take precedence over the others in their directories")
-	}
-	return found[0], nil
-}
-
-func (s *Set) notFound(from *document, path, kind, name string, names []string) error {
-	problem := from.problem(path, fmt.Sprintf("%s %q not found", kind, name), "")
-	text := fmt.Sprintf("no %s was found", kind)
-	if elsewhere := s.otherNamespaces(kind, name); len(elsewhere) > 0 {
-		text = fmt.Sprintf("it is in namespace %s, and must be in that of the Benchmark, %s", list(elsewhere), from.namespace)
-	} else if len(names) > 0 {
-		text = oneOf(fmt.Sprintf("the names of kind %s are", kind), name, names)
-	}
-	return hint.With(&InvalidError{Problems: []Problem{problem}}, s.where(text))
-}
-
-// otherNamespaces lists the namespaces that have a TrafficProfile of this name,
-// when it was not found in that of the benchmark.
-func (s *Set) otherNamespaces(kind, name string) []string {
-	var namespaces []string
-	for _, d := range slices.Concat(s.given, s.siblings) {
-		if kind == "TrafficProfile" && d.kind == kind && d.name == name && !slices.Contains(namespaces, d.namespace) {
-			namespaces = append(namespaces, d.namespace)
-		}
-	}
-	return namespaces
-}
-
-// where adds what was searched.
-func (s *Set) where(text string) string {
-	if len(s.searched) > 0 {
-		text += "; searched the files given and the other manifests in " + strings.Join(s.searched, ", ")
-	}
-	if len(s.unread) > 0 {
-		text += "; not readable as YAML: " + strings.Join(s.unread, ", ")
-	}
-	return text
-}
-
-func oneOf(intro, name string, names []string) string {
-	if meant := nearest(name, names); meant != "" {
-		return fmt.Sprintf("did you mean %q? %s %s", meant, intro, list(names))
-	}
-	return intro + " " + list(names)
-}
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // Invalid turns problems that concern several objects into problems of the

@@ -13,7 +13,7 @@ const kindSchedule = "BenchmarkSchedule"
 // Schedules are the schedules that were given, without those whose definition refuses them.
 func (s *Set) Schedules() []*v1alpha1.BenchmarkSchedule {
 	var all []*v1alpha1.BenchmarkSchedule
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		if d.kind != kindSchedule {
 			continue
 		}
@@ -40,11 +40,11 @@ func (s *Set) schedule(d *document) (*v1alpha1.BenchmarkSchedule, error) {
 func (s *Set) scheduled(d *document) []Given {
 	of, err := s.schedule(d)
 	if err != nil {
-		return []Given{{Name: d.name, File: d.file, Schedule: d.name, err: err}}
+		return []Given{{Name: d.name, File: d.source.file, Schedule: d.name, err: err}}
 	}
 	var all []Given
 	if problems := d.invalid(schedule.Validate(of)); problems != nil {
-		all = append(all, Given{Name: d.name, File: d.file, Schedule: d.name, err: &InvalidError{Problems: problems}})
+		all = append(all, Given{Name: d.name, File: d.source.file, Schedule: d.name, err: &InvalidError{Problems: problems}})
 	}
 	cells := schedule.Cells(&of.Spec)
 	for i := range cells {
@@ -56,14 +56,14 @@ func (s *Set) scheduled(d *document) []Given {
 		b.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Benchmark"))
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(b)
 		if err != nil {
-			return append(all, Given{Name: b.Name, File: d.file, Schedule: d.name, err: err})
+			return append(all, Given{Name: b.Name, File: d.source.file, Schedule: d.name, err: err})
 		}
 		made := &document{
-			file: d.file, index: d.index, of: d.of, text: d.text, line: d.line, object: object,
+			source: source{file: d.source.file, index: d.source.index, of: d.source.of, text: d.source.text, line: d.source.line}, object: object,
 			apiVersion: d.apiVersion, kind: "Benchmark", name: b.Name, namespace: d.namespace,
 			asMeant: d.asMeant, schedule: d, cell: &cells[i],
 		}
-		all = append(all, Given{Name: b.Name, File: d.file, Schedule: d.name, of: made})
+		all = append(all, Given{Name: b.Name, File: d.source.file, Schedule: d.name, of: made})
 	}
 	return all
 }

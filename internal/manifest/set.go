@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,13 +17,7 @@ import (
 
 // Set is the manifests that were given, and the others in their directories.
 type Set struct {
-	given    []*document
-	siblings []*document
-	// unread are sibling files that could not be parsed.
-	unread []string
-	// searched are the directories of the given files.
-	searched []string
-
+	documents collection
 	recursive bool
 	overrides []Override
 }
@@ -59,7 +52,7 @@ func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading manifests from stdin: %w", err)
 			}
-			problems = append(problems, set.add(Stdin, text)...)
+			problems = append(problems, set.documents.add(Stdin, text)...)
 			continue
 		}
 		files, err := set.expand(path)
@@ -75,14 +68,14 @@ func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading manifests: %w", err)
 			}
-			problems = append(problems, set.add(file, text)...)
-			if dir := filepath.Dir(file); !slices.Contains(set.searched, dir) {
-				set.searched = append(set.searched, dir)
+			problems = append(problems, set.documents.add(file, text)...)
+			if dir := filepath.Dir(file); !slices.Contains(set.documents.searched, dir) {
+				set.documents.searched = append(set.documents.searched, dir)
 			}
 		}
 	}
-	for _, dir := range set.searched {
-		if err := set.addSiblings(dir, read); err != nil {
+	for _, dir := range set.documents.searched {
+		if err := set.documents.addSiblings(dir, read); err != nil {
 			return nil, err
 		}
 	}
@@ -90,46 +83,6 @@ func Load(paths []string, stdin io.Reader, options ...Option) (*Set, error) {
 		return set, &InvalidError{Problems: problems}
 	}
 	return set, nil
-}
-
-func (s *Set) add(file string, text []byte) []Problem {
-	documents, err := parseDocuments(file, text)
-	var problems []Problem
-	var invalid *InvalidError
-	if errors.As(err, &invalid) {
-		problems = invalid.Problems
-	}
-	for _, d := range documents {
-		problems = append(problems, d.check()...)
-	}
-	s.given = append(s.given, documents...)
-	return problems
-}
-
-// addSiblings reads the other manifests of a directory. A file that cannot be parsed may
-// not be a manifest, and is only recorded.
-func (s *Set) addSiblings(dir string, read map[string]bool) error {
-	files, err := manifestsIn(dir)
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if read[filepath.Clean(file)] {
-			continue
-		}
-		read[filepath.Clean(file)] = true
-		text, err := os.ReadFile(file)
-		if err != nil {
-			s.unread = append(s.unread, file)
-			continue
-		}
-		documents, err := parseDocuments(file, text)
-		if err != nil {
-			s.unread = append(s.unread, file)
-		}
-		s.siblings = append(s.siblings, documents...)
-	}
-	return nil
 }
 
 func (s *Set) expand(path string) ([]string, error) {
@@ -196,57 +149,14 @@ func manifestsIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-// find returns the documents that match: those in the given files, or, when none of
-// them matches, those in other files of their directories.
-func (s *Set) find(matches func(*document) bool) []*document {
-	for _, documents := range [][]*document{s.given, s.siblings} {
-		var found []*document
-		for _, d := range documents {
-			if matches(d) {
-				found = append(found, d)
-			}
-		}
-		if found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// names lists the names of all documents of a kind, sorted and each once.
-func (s *Set) names(kind string) []string {
-	var names []string
-	for _, d := range slices.Concat(s.given, s.siblings) {
-		if d.kind == kind && !slices.Contains(names, d.name) {
-			names = append(names, d.name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// near keeps those of several documents that lie next to another: in its file, or else in
-// its directory. Without any it keeps all.
-func near(from *document, found []*document) []*document {
-	for _, beside := range []func(*document) bool{
-		func(d *document) bool { return d.file == from.file },
-		func(d *document) bool { return filepath.Dir(d.file) == filepath.Dir(from.file) },
-	} {
-		if some := slices.DeleteFunc(slices.Clone(found), func(d *document) bool { return !beside(d) }); len(some) > 0 {
-			return some
-		}
-	}
-	return found
-}
-
 // Benchmarks are the names of the benchmarks that were given, in their order, each with
 // its file, and those that schedules make at each firing.
 func (s *Set) Benchmarks() []Given {
 	var all []Given
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		switch d.kind {
 		case "Benchmark":
-			all = append(all, Given{Name: d.name, File: d.file, of: d})
+			all = append(all, Given{Name: d.name, File: d.source.file, of: d})
 		case kindSchedule:
 			all = append(all, s.scheduled(d)...)
 		}
@@ -269,7 +179,7 @@ type Given struct {
 // Len returns the number of NoDrop objects that were given.
 func (s *Set) Len() int {
 	n := 0
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		if d.isOurs() {
 			n++
 		}
@@ -280,7 +190,7 @@ func (s *Set) Len() int {
 // Alone checks profiles and beds that no benchmark refers to by what the functions say of
 // them.
 func (s *Set) Alone(profile func(*v1alpha1.TrafficProfile) field.ErrorList, bed func(*v1alpha1.TestBed) field.ErrorList) error {
-	for _, d := range s.given {
+	for _, d := range s.documents.given {
 		if err := d.override(s.overrides); err != nil {
 			return err
 		}

@@ -34,9 +34,9 @@ var (
 
 // notYAML describes a text that is no YAML: the line, what is wrong in it, and what is
 // done about it.
-func (d *document) notYAML(err error) Problem {
+func (s *source) notYAML(err error) Problem {
 	message := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "\n", " ")
-	p := Problem{File: d.file, Document: d.index, Documents: d.of}
+	p := Problem{File: s.file, Document: s.index, Documents: s.of}
 	if m := lineInError.FindStringSubmatch(message); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 	}
@@ -49,7 +49,7 @@ func (d *document) notYAML(err error) Problem {
 			fmt.Sprintf("mark what it stands for with &%s before it, or put the text in quotes; anchors do not reach over ---", m[1])
 		return p
 	}
-	for i, line := range strings.Split(string(d.text), "\n") {
+	for i, line := range strings.Split(string(s.text), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		switch spaceless := noSpace.FindStringSubmatch(line); {
@@ -68,11 +68,11 @@ func (d *document) notYAML(err error) Problem {
 		p.Text, p.Suggestion = "* or & begins a text without quotes, and means an anchor", "put the text in quotes"
 		return p
 	}
-	if line, quote := openQuote(string(d.text)); line > 0 && strings.Contains(message, "end of stream") {
+	if line, quote := openQuote(string(s.text)); line > 0 && strings.Contains(message, "end of stream") {
 		p.Line, p.Text, p.Suggestion = line, "a text begins with "+quote+" and has no end", "close it with another "+quote
 		return p
 	}
-	if line, text := crooked(string(d.text)); line > 0 && badIndent.MatchString(message) {
+	if line, text := crooked(string(s.text)); line > 0 && badIndent.MatchString(message) {
 		p.Line, p.Text, p.Suggestion = line, text, "indent what belongs together by the same number of spaces"
 		return p
 	}
