@@ -58,7 +58,7 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 		refresh = 60
 	}
 	page := benchmarkPage{
-		frame: p.frame(q, "benchmarks", b.Name, refresh), Run: p.run(b, q.lab.at), B: b,
+		frame: p.frame(q, "benchmarks", b.Name, refresh), Run: runOf(b, q.lab.at), B: b,
 		History: b.Spec.History(b.Name), Schedule: b.Labels[v1alpha1.LabelSchedule],
 	}
 	if s := b.Spec.TestBedSelector; s != nil {
@@ -88,14 +88,14 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 		page.Tests = append(page.Tests, testView{t.Name, methodOf(t), headlines[t.Name]})
 	}
 	if page.Rows {
-		page.Others = p.others(q.lab, b)
+		page.Others = others(q.lab, b)
 	}
 	return render("benchmark", page)
 }
 
 // others are finished benchmarks of the same namespace with rows, those of the same history
 // first.
-func (p *Page) others(lab *snapshot, b *v1alpha1.Benchmark) []runView {
+func others(lab *snapshot, b *v1alpha1.Benchmark) []runView {
 	var same, rest []runView
 	history := b.Spec.History(b.Name)
 	for _, o := range lab.finished {
@@ -103,9 +103,9 @@ func (p *Page) others(lab *snapshot, b *v1alpha1.Benchmark) []runView {
 			continue
 		}
 		if o.Spec.History(o.Name) == history {
-			same = append(same, p.run(o, lab.at))
+			same = append(same, runOf(o, lab.at))
 		} else {
-			rest = append(rest, p.run(o, lab.at))
+			rest = append(rest, runOf(o, lab.at))
 		}
 		if len(same) == 2*lastSize {
 			break

@@ -81,8 +81,8 @@ type runView struct {
 	Now   time.Time
 }
 
-// run is a benchmark in a list.
-func (p *Page) run(b *v1alpha1.Benchmark, now time.Time) runView {
+// runOf is a benchmark in a list.
+func runOf(b *v1alpha1.Benchmark, now time.Time) runView {
 	v := runView{
 		Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Bed: b.Status.TestBedName, Priority: team.PriorityName(b),
 		Created: b.CreationTimestamp.Time, Began: begin(b), Ended: end(b), Progress: b.Status.Progress, Why: b.Status.Message, Now: now,
@@ -185,7 +185,7 @@ func (p *Page) list(ctx context.Context, q *request) (*answer, error) {
 			var part []*v1alpha1.Benchmark
 			part, page.Pager = paged(shown, q.URL.Query(), listSize, "benchmark")
 			for _, b := range part {
-				row := p.run(b, q.lab.at)
+				row := runOf(b, q.lab.at)
 				page.Estimates = page.Estimates || !row.Starts.IsZero()
 				page.Rows = append(page.Rows, row)
 			}

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -55,13 +54,9 @@ type Page struct {
 	handler http.Handler
 	// busy bounds the requests that are served at once.
 	busy chan struct{}
-	// slow bounds those of them that read results.
-	slow      chan struct{}
-	documents documents
-
-	// mu guards last, the snapshot that is served.
-	mu   sync.Mutex
-	last *snapshot
+	// lab is shown by every page, and results by some.
+	lab     snapshots
+	results results
 }
 
 const (
@@ -79,7 +74,10 @@ func New(o Options) *Page {
 	if o.Base == "" {
 		o.Base = "/"
 	}
-	p := &Page{Options: o, busy: make(chan struct{}, atOnce), slow: make(chan struct{}, slowAtOnce)}
+	p := &Page{
+		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, order: o.Order, now: o.Now},
+		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce)},
+	}
 	mux := http.NewServeMux()
 	for pattern, show := range map[string]show{
 		"/{$}":                              p.overview,
@@ -90,10 +88,10 @@ func New(o Options) *Page {
 		"/reservations":                     p.listReservations,
 		"/schedules":                        p.listSchedules,
 		"/history/{namespace}/{name}":       p.history,
-		"/results/{namespace}/{name}":       p.report,
-		"/comparisons/{namespace}/{name}":   p.comparison,
-		"/archive/{namespace}/{name}/{uid}": p.archived,
-		"/static/{file}":                    p.static,
+		"/results/{namespace}/{name}":       p.results.report,
+		"/comparisons/{namespace}/{name}":   p.results.comparison,
+		"/archive/{namespace}/{name}/{uid}": p.results.archived,
+		"/static/{file}":                    static,
 	} {
 		mux.HandleFunc("GET "+pattern, p.serve(show))
 	}
@@ -179,7 +177,7 @@ func (p *Page) serve(show show) http.HandlerFunc {
 			return
 		}
 		q := &request{Request: r, rights: rights{who, p.Access.Authorizer}}
-		if q.lab, err = p.snapshot(ctx); err != nil {
+		if q.lab, err = p.lab.snapshot(ctx); err != nil {
 			p.fail(w, who, err)
 			return
 		}
@@ -278,7 +276,7 @@ func render(name string, data any) (*answer, error) {
 }
 
 // static serves style and script.
-func (p *Page) static(_ context.Context, q *request) (*answer, error) {
+func static(_ context.Context, q *request) (*answer, error) {
 	kinds := map[string]string{"style.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
 	name := q.PathValue("file")
 	kind := kinds[name]

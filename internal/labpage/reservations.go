@@ -54,7 +54,7 @@ func (p *Page) listReservations(ctx context.Context, q *request) (*answer, error
 			f.State == "" && r.Status.Phase == v1alpha1.ReservationEnded || f.State != "" && string(r.Status.Phase) != f.State {
 			continue
 		}
-		row := p.reservation(r, q.lab.at)
+		row := reservationOf(r, p.LabNamespace, q.lab.at)
 		if f.Bed != "" && !contains(strings.Join(row.Beds, " "), f.Bed) {
 			continue
 		}
@@ -64,11 +64,13 @@ func (p *Page) listReservations(ctx context.Context, q *request) (*answer, error
 	return render("reservations", page)
 }
 
-func (p *Page) reservation(r *v1alpha1.Reservation, now time.Time) reservationView {
+// reservationOf is a reservation as the list shows it. Those of the lab's own namespace are
+// maintenance windows.
+func reservationOf(r *v1alpha1.Reservation, labNamespace string, now time.Time) reservationView {
 	at := occurrence(r)
 	row := reservationView{
 		Namespace: r.Namespace, Name: r.Name, Purpose: r.Spec.Purpose, Phase: r.Status.Phase, From: at.From.Time, Until: at.Until.Time,
-		Message: r.Status.Message, Maintenance: r.Namespace == p.LabNamespace, Now: now, Tone: "wait",
+		Message: r.Status.Message, Maintenance: r.Namespace == labNamespace, Now: now, Tone: "wait",
 	}
 	switch r.Status.Phase {
 	case v1alpha1.ReservationActive:

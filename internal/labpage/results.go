@@ -28,13 +28,27 @@ var kinds = map[report.Format]string{
 
 var endings = map[report.Format]string{report.FormatJSON: ".json", report.FormatCSV: ".csv", report.FormatMarkdown: ".md", report.FormatJUnit: ".junit.xml"}
 
+// results reads the results of benchmarks from the cluster and from the archive.
+type results struct {
+	// profiles has the traffic profiles of benchmarks that were not accepted yet.
+	profiles client.Reader
+	// stored has the rows of results.
+	stored client.Reader
+	// archive has results of earlier runs; nil where the lab has none.
+	archive Archive
+	// slow bounds the requests that read results at once.
+	slow chan struct{}
+	// kept are results that change no more.
+	kept documents
+}
+
 // report shows the result of a benchmark.
-func (p *Page) report(ctx context.Context, q *request) (*answer, error) {
+func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 	b, err := q.withRows(ctx, q.PathValue("namespace"), q.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
-	d, err := p.document(ctx, b)
+	d, err := r.document(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +92,7 @@ func written(d *report.Document, q *request) (*answer, error) {
 }
 
 // comparison compares a benchmark with another one of its namespace, which is the baseline.
-func (p *Page) comparison(ctx context.Context, q *request) (*answer, error) {
+func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 	namespace, name, with := q.PathValue("namespace"), q.PathValue("name"), q.URL.Query().Get("with")
 	if with == name {
 		return nil, &problem{400, "Nothing to compare", "A comparison needs two benchmarks."}
@@ -89,7 +103,7 @@ func (p *Page) comparison(ctx context.Context, q *request) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := p.document(ctx, b)
+		d, err := r.document(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -142,44 +156,44 @@ func (d *documents) put(uid string, one *report.Document) {
 
 // document reads the result of a benchmark. That of one that is finished and archived
 // changes no more, and is kept.
-func (p *Page) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.Document, error) {
-	if d := p.documents.get(string(b.UID)); d != nil {
+func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.Document, error) {
+	if d := r.kept.get(string(b.UID)); d != nil {
 		return d, nil
 	}
-	release, err := p.slowly(ctx)
+	release, err := r.slowly(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	content, err := stored.Content(ctx, p.Results, b)
+	content, err := stored.Content(ctx, r.stored, b)
 	if err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
 	}
 	complete := true
-	if r := b.Status.Results; r != nil {
-		if gone := int(r.Rows) - len(content.Rows); gone > 0 {
+	if of := b.Status.Results; of != nil {
+		if gone := int(of.Rows) - len(content.Rows); gone > 0 {
 			complete = false
-			content.Notes = append(content.Notes, fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, r.Rows))
+			content.Notes = append(content.Notes, fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, of.Rows))
 		}
 	}
 	if content.Profile == nil { // The benchmark was not accepted yet.
 		var profile v1alpha1.TrafficProfile
-		if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &profile); err == nil {
+		if err := r.profiles.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &profile); err == nil {
 			content.Profile = profile.For(&b.Spec)
 		}
 	}
 	d := report.New(content)
 	if complete && b.Status.Phase.Finished() {
-		p.documents.put(string(b.UID), d)
+		r.kept.put(string(b.UID), d)
 	}
 	return d, nil
 }
 
 // slowly waits for one of the places of requests that read results.
-func (p *Page) slowly(ctx context.Context) (release func(), _ error) {
+func (r *results) slowly(ctx context.Context) (release func(), _ error) {
 	select {
-	case p.slow <- struct{}{}:
-		return func() { <-p.slow }, nil
+	case r.slow <- struct{}{}:
+		return func() { <-r.slow }, nil
 	case <-ctx.Done():
 		return nil, errUnavailable
 	}
@@ -208,7 +222,7 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 	namespace, name := q.PathValue("namespace"), q.PathValue("name")
 	page := historyPage{frame: p.frame(q, "benchmarks", "History of "+name, 0), Namespace: namespace, Name: name, Most: historySize}
 	var figures report.HistoryBuilder
-	err := p.eachArchived(ctx, q, func(d *report.Document) error {
+	err := p.results.eachArchived(ctx, q, func(d *report.Document) error {
 		run := archivedRun{UID: d.Benchmark.UID, Name: d.Benchmark.Name, Phase: d.Phase, Rows: len(d.Rows), Now: q.lab.at}
 		if d.StartTime != nil {
 			run.Time = d.StartTime.Time
@@ -235,7 +249,7 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 }
 
 // eachArchived reads the results of a history that the person may read.
-func (p *Page) eachArchived(ctx context.Context, q *request, do func(*report.Document) error) error {
+func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.Document) error) error {
 	namespace, name := q.PathValue("namespace"), q.PathValue("name")
 	for _, resource := range []string{"benchmarks", "benchmarkresults"} {
 		may, err := q.may(ctx, "list", resource, namespace, "")
@@ -246,15 +260,15 @@ func (p *Page) eachArchived(ctx context.Context, q *request, do func(*report.Doc
 			return errNotFound
 		}
 	}
-	if p.Archive == nil || !isName(namespace) || !isName(name) {
+	if r.archive == nil || !isName(namespace) || !isName(name) {
 		return errNotFound
 	}
-	release, err := p.slowly(ctx)
+	release, err := r.slowly(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return p.Archive.EachOf(ctx, namespace, name, historySize, do)
+	return r.archive.EachOf(ctx, namespace, name, historySize, do)
 }
 
 // isName reports whether a text can be the name of an object: it leads to no other folder of
@@ -267,9 +281,9 @@ func isName(text string) bool {
 var errFound = errors.New("found")
 
 // archived shows one result of the archive.
-func (p *Page) archived(ctx context.Context, q *request) (*answer, error) {
+func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
 	var found *report.Document
-	err := p.eachArchived(ctx, q, func(d *report.Document) error {
+	err := r.eachArchived(ctx, q, func(d *report.Document) error {
 		if d.Benchmark.UID == q.PathValue("uid") {
 			found = d
 			return errFound

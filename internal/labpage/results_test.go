@@ -89,8 +89,8 @@ func TestComparison(t *testing.T) {
 			t.Fatalf("status %d: %s", status, text)
 		}
 	}
-	if len(p.documents.of) != 2 || p.documents.rows != 2 {
-		t.Errorf("%d results with %d rows are kept", len(p.documents.of), p.documents.rows)
+	if len(p.results.kept.of) != 2 || p.results.kept.rows != 2 {
+		t.Errorf("%d results with %d rows are kept", len(p.results.kept.of), p.results.kept.rows)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -40,32 +41,43 @@ type snapshot struct {
 	namespaces []string
 }
 
+// snapshots takes snapshots of the lab, and keeps the last one for a moment.
+type snapshots struct {
+	reader client.Reader
+	order  func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error)
+	now    func() time.Time
+
+	// mu guards last, the snapshot that is served.
+	mu   sync.Mutex
+	last *snapshot
+}
+
 // snapshot returns the lab as it was a moment ago: see fresh.
-func (p *Page) snapshot(ctx context.Context) (*snapshot, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.Now()
-	if s := p.last; s != nil && now.Sub(s.at) < max(fresh, share*s.took) && !now.Before(s.at) {
+func (l *snapshots) snapshot(ctx context.Context) (*snapshot, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if s := l.last; s != nil && now.Sub(s.at) < max(fresh, share*s.took) && !now.Before(s.at) {
 		return s, nil
 	}
 	begun := time.Now()
-	s, err := p.read(ctx, now)
+	s, err := l.read(ctx, now)
 	if err != nil {
 		return nil, err
 	}
 	s.took = time.Since(begun)
-	p.last = s
+	l.last = s
 	return s, nil
 }
 
 // read takes a snapshot from the caches.
-func (p *Page) read(ctx context.Context, now time.Time) (*snapshot, error) {
+func (l *snapshots) read(ctx context.Context, now time.Time) (*snapshot, error) {
 	var beds v1alpha1.TestBedList
 	var benchmarks v1alpha1.BenchmarkList
 	var reservations v1alpha1.ReservationList
 	var schedules v1alpha1.BenchmarkScheduleList
 	for _, list := range []client.ObjectList{&beds, &benchmarks, &reservations, &schedules} {
-		if err := p.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		if err := l.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing %T: %w", list, err)
 		}
 	}
@@ -86,7 +98,7 @@ func (p *Page) read(ctx context.Context, now time.Time) (*snapshot, error) {
 		}
 	}
 	var err error
-	if s.waiting, err = p.Order(ctx, s.beds, s.benchmarks); err != nil {
+	if s.waiting, err = l.order(ctx, s.beds, s.benchmarks); err != nil {
 		return nil, fmt.Errorf("ordering the queue: %w", err)
 	}
 	for i := range s.reservations {

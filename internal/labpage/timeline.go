@@ -102,7 +102,7 @@ func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
 		beds, page.Pager = paged(all, q.URL.Query(), lanesSize, "bed")
 		d := drawing{from: page.From, to: page.To, now: q.lab.at}
 		page.NowX = d.at(q.lab.at)
-		queued, past := p.byBed(v)
+		queued, past := byBed(v)
 		for _, bed := range beds {
 			l := d.lane(bed, queued[bed.Bed.Name], past[bed.Bed.Name])
 			page.Estimates = page.Estimates || len(queued[bed.Bed.Name]) > 0
@@ -127,7 +127,7 @@ type run struct {
 }
 
 // byBed are the estimated starts and the last runs of each bed, of what the person may see.
-func (p *Page) byBed(v visible) (queued map[string][]start, past map[string][]run) {
+func byBed(v visible) (queued map[string][]start, past map[string][]run) {
 	queued, past = map[string][]start{}, map[string][]run{}
 	for i := range v.lab.benchmarks {
 		b := &v.lab.benchmarks[i]
