@@ -12,6 +12,10 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
+// cgroup is the name of the cluster's cgroup, which exists in every cgroup tree. Two clones of
+// the repository do not share one.
+type cgroup string
+
 // hierarchies are the cgroup trees of this machine: one under version 2, one
 // per controller under version 1.
 func hierarchies() ([]string, error) {
@@ -31,8 +35,8 @@ func hierarchies() ([]string, error) {
 	return roots, nil
 }
 
-// makeCgroups makes the cgroup that all pods and devices of the cluster run under.
-func (c *cluster) makeCgroups() error {
+// make makes the cgroup that all pods and devices of the cluster run under.
+func (g cgroup) make() error {
 	roots, err := hierarchies()
 	if err != nil {
 		return err
@@ -45,7 +49,7 @@ func (c *cluster) makeCgroups() error {
 				_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 			}
 		}
-		group := filepath.Join(root, c.group)
+		group := filepath.Join(root, string(g))
 		if err := os.MkdirAll(group, 0o755); err != nil {
 			return fmt.Errorf("making the cluster's cgroup: %w", err)
 		}
@@ -63,12 +67,12 @@ func (c *cluster) makeCgroups() error {
 	return nil
 }
 
-// removeCgroups removes the cluster's cgroups. The kernel releases a killed
+// remove removes the cluster's cgroups. The kernel releases a killed
 // process a moment after its parent saw it die, so busy ones are tried again.
-func (c *cluster) removeCgroups() error {
+func (g cgroup) remove() error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
-		err := c.tryRemoveCgroups()
+		err := g.tryRemove()
 		if err == nil || !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
 			return err
 		}
@@ -76,8 +80,9 @@ func (c *cluster) removeCgroups() error {
 	}
 }
 
-func (c *cluster) tryRemoveCgroups() error {
-	groups, err := c.cgroups()
+// tryRemove removes the cgroups once.
+func (g cgroup) tryRemove() error {
+	groups, err := g.list()
 	if err != nil {
 		return err
 	}
@@ -89,15 +94,15 @@ func (c *cluster) tryRemoveCgroups() error {
 	return nil
 }
 
-// cgroups lists the cluster's cgroups, parents before children.
-func (c *cluster) cgroups() ([]string, error) {
+// list lists the cluster's cgroups, parents before children.
+func (g cgroup) list() ([]string, error) {
 	roots, err := hierarchies()
 	if err != nil {
 		return nil, err
 	}
 	var groups []string
 	for _, root := range roots {
-		err := filepath.WalkDir(filepath.Join(root, c.group), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(filepath.Join(root, string(g)), func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
 				return nil // gone meanwhile, or never made
 			}

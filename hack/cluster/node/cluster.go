@@ -23,8 +23,8 @@ const (
 // cluster is one cluster: where its programs and its files are.
 type cluster struct {
 	cache string // what hack/cluster/build made
-	state string // what belongs to the running cluster
-	group string // name of its cgroup; two clones of the repository do not share one
+	state stateDir
+	group cgroup // that all pods and devices run under
 }
 
 func newCluster(cache, state string) (*cluster, error) {
@@ -34,17 +34,8 @@ func newCluster(cache, state string) (*cluster, error) {
 		}
 	}
 	sum := sha256.Sum256([]byte(state))
-	return &cluster{cache: cache, state: state, group: "nodrop-" + hex.EncodeToString(sum[:4])}, nil
+	return &cluster{cache: cache, state: stateDir(state), group: cgroup("nodrop-" + hex.EncodeToString(sum[:4]))}, nil
 }
-
-// file is a path below the state folder.
-func (c *cluster) file(parts ...string) string {
-	return filepath.Join(append([]string{c.state}, parts...)...)
-}
-
-// recordFile returns the path of the record that "up" makes before it changes the machine. It
-// is outside the state folder, which "down" deletes, so that check-clean can read it.
-func (c *cluster) recordFile() string { return c.state + ".record" }
 
 // searchPath lets the daemons find their own programs first.
 func (c *cluster) searchPath() string {
@@ -59,7 +50,7 @@ func (c *cluster) searchPath() string {
 func (c *cluster) environment() []string {
 	env := []string{
 		"PATH=" + c.searchPath(),
-		"KUBECONFIG=" + c.file("pki", "admin.kubeconfig"),
+		"KUBECONFIG=" + c.state.file("pki", "admin.kubeconfig"),
 		// For dockerd, which is unpacked and not installed.
 		"LD_LIBRARY_PATH=" + filepath.Join(c.cache, "docker/usr/lib/x86_64-linux-gnu"),
 	}
@@ -69,13 +60,4 @@ func (c *cluster) environment() []string {
 		}
 	}
 	return env
-}
-
-// dirs are the folders of the state that must exist before anything starts.
-func (c *cluster) dirs() []string {
-	names := []string{"pki", "log", "etcd", "kubelet", "pods", "containerd", "docker", "apiserver", "cni/net.d", "cni/state", "cni/results", "sysctl", "bin", "config"}
-	for i, name := range names {
-		names[i] = c.file(name)
-	}
-	return names
 }

@@ -15,12 +15,12 @@ import (
 // The node shares two cores with the traffic that it measures. So functions for clusters of
 // many nodes or for long life are off or slowed down here: leader election, frequent
 // heartbeats, profiling, house-keeping.
-func (c *cluster) firstDaemons() []daemon {
-	pki := func(name string) string { return c.file("pki", name) }
+func firstDaemons(state stateDir) []daemon {
+	pki := func(name string) string { return state.file("pki", name) }
 	return []daemon{
-		{"containerd", []string{"--config", c.file("config", "containerd.toml")}},
+		{"containerd", []string{"--config", state.file("config", "containerd.toml")}},
 		{"etcd", []string{
-			"--data-dir", c.file("etcd"), "--log-level", "warn",
+			"--data-dir", state.file("etcd"), "--log-level", "warn",
 			"--listen-client-urls", "http://127.0.0.1:2379", "--advertise-client-urls", "http://127.0.0.1:2379",
 			"--listen-peer-urls", "http://127.0.0.1:2380", "--initial-advertise-peer-urls", "http://127.0.0.1:2380",
 			"--initial-cluster", "default=http://127.0.0.1:2380",
@@ -33,7 +33,7 @@ func (c *cluster) firstDaemons() []daemon {
 			"--bind-address=0.0.0.0", "--secure-port=6443", "--advertise-address=" + nodeIP,
 			"--service-cluster-ip-range=" + serviceRange,
 			"--tls-cert-file=" + pki("apiserver.crt"), "--tls-private-key-file=" + pki("apiserver.key"),
-			"--cert-dir=" + c.file("apiserver"), "--client-ca-file=" + pki("ca.crt"),
+			"--cert-dir=" + state.file("apiserver"), "--client-ca-file=" + pki("ca.crt"),
 			"--kubelet-client-certificate=" + pki("kubelet-client.crt"), "--kubelet-client-key=" + pki("kubelet-client.key"),
 			// The node's name is in no DNS.
 			"--kubelet-preferred-address-types=InternalIP",
@@ -47,14 +47,14 @@ func (c *cluster) firstDaemons() []daemon {
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--profiling=false",
 		}},
-		{"dockerd", []string{"--config-file", c.file("config", "docker.json")}},
+		{"dockerd", []string{"--config-file", state.file("config", "docker.json")}},
 	}
 }
 
 // laterDaemons are started once the API answers: earlier they would only fail
 // and wait ever longer between attempts.
-func (c *cluster) laterDaemons() []daemon {
-	pki := func(name string) string { return c.file("pki", name) }
+func laterDaemons(state stateDir) []daemon {
+	pki := func(name string) string { return state.file("pki", name) }
 	client := func(name string) []string {
 		kubeconfig := pki(name + ".kubeconfig")
 		return []string{
@@ -64,13 +64,13 @@ func (c *cluster) laterDaemons() []daemon {
 	}
 	return []daemon{
 		{"kubelet", []string{
-			"--config=" + c.file("config", "kubelet.yaml"), "--kubeconfig=" + pki("kubelet.kubeconfig"),
+			"--config=" + state.file("config", "kubelet.yaml"), "--kubeconfig=" + pki("kubelet.kubeconfig"),
 			"--hostname-override=" + nodeName, "--node-ip=" + nodeIP, "--housekeeping-interval=1m",
 		}},
 		{"kube-controller-manager", append(client("controller-manager"),
 			"--service-account-private-key-file="+pki("service-account.key"), "--root-ca-file="+pki("ca.crt"),
 			"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"),
-			"--use-service-account-credentials=true", "--flex-volume-plugin-dir="+c.file("kubelet", "volume-plugins"),
+			"--use-service-account-credentials=true", "--flex-volume-plugin-dir="+state.file("kubelet", "volume-plugins"),
 			"--node-monitor-period=30s", "--node-monitor-grace-period=3m",
 			// Its start is a burst of requests, which the default limits spread over seconds.
 			"--kube-api-qps=300", "--kube-api-burst=600",
@@ -86,8 +86,8 @@ func (c *cluster) laterDaemons() []daemon {
 }
 
 // awaitAPIServer waits until the API server says that it is ready.
-func (c *cluster) awaitAPIServer() error {
-	ca, err := os.ReadFile(c.file("pki", "ca.crt"))
+func awaitAPIServer(state stateDir) error {
+	ca, err := os.ReadFile(state.file("pki", "ca.crt"))
 	if err != nil {
 		return err
 	}
@@ -111,5 +111,5 @@ func (c *cluster) awaitAPIServer() error {
 		}
 		last = fmt.Errorf("it answered %s", response.Status)
 	}
-	return fmt.Errorf("the API server is not ready after 2 min: %w; its log is %s", last, filepath.Join(c.file("log"), "kube-apiserver.log"))
+	return fmt.Errorf("the API server is not ready after 2 min: %w; its log is %s", last, filepath.Join(state.file("log"), "kube-apiserver.log"))
 }

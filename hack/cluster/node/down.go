@@ -11,7 +11,7 @@ import (
 // down stops the cluster and deletes its state. It also cleans up after an "up"
 // that failed half-way, and does nothing where there is nothing.
 func (c *cluster) down() error {
-	r, err := c.readRecord()
+	r, err := c.state.readRecord()
 	if err != nil {
 		return err
 	}
@@ -23,10 +23,10 @@ func (c *cluster) down() error {
 			return err
 		}
 	}
-	if err := c.removeCgroups(); err != nil {
+	if err := c.group.remove(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(c.state); err != nil {
+	if err := os.RemoveAll(string(c.state)); err != nil {
 		return fmt.Errorf("deleting the cluster's state: %w", err)
 	}
 	return nil

@@ -13,7 +13,7 @@ func (c *cluster) load(files []string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("no image archive named; usage: node load FILE")
 	}
-	r, err := c.readRecord()
+	r, err := c.state.readRecord()
 	if err != nil {
 		return err
 	}
@@ -57,19 +57,19 @@ func (c *cluster) loadDocker(file string) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("dockerd made no socket within a minute: %w; its log is %s", err, c.file("log", "dockerd.log"))
+			return fmt.Errorf("dockerd made no socket within a minute: %w; its log is %s", err, c.state.file("log", "dockerd.log"))
 		}
 	}
 	err := quietly(c.inNode("docker", "load", "--quiet", "--input", file))
 	if err != nil && strings.Contains(err.Error(), "Cannot connect") {
-		return fmt.Errorf("%w; its log is %s", err, c.file("log", "dockerd.log"))
+		return fmt.Errorf("%w; its log is %s", err, c.state.file("log", "dockerd.log"))
 	}
 	return err
 }
 
 // initPID is the node's process 1, 0 if there is none.
 func (c *cluster) initPID() int {
-	if r, err := c.readRecord(); err == nil && r != nil {
+	if r, err := c.state.readRecord(); err == nil && r != nil {
 		return r.Init.PID
 	}
 	return 0

@@ -140,18 +140,18 @@ func TestPrioritiesOfTheMachineComeBack(t *testing.T) {
 	if len(threads) == 0 || os.Geteuid() != 0 {
 		t.Skip("skipped: the kernel's threads are not seen, or may not be changed")
 	}
-	c, r := testCluster(t), &record{Preferred: threads}
+	r := &record{Preferred: threads}
 	if err := prefer(threads); err != nil {
 		t.Fatal(err)
 	}
-	left, err := c.leftPriorities(r)
+	left, err := (leftovers{record: r}).priorities()
 	if err != nil || len(left) != 1 || !strings.Contains(left[0], "ksoftirqd/0") {
 		t.Errorf("preferred: left are %q, %v", left, err)
 	}
 	if err := restore(threads); err != nil {
 		t.Fatal(err)
 	}
-	if left, err = c.leftPriorities(r); err != nil || len(left) > 0 {
+	if left, err = (leftovers{record: r}).priorities(); err != nil || len(left) > 0 {
 		t.Errorf("afterwards: left are %q, %v", left, err)
 	}
 	if now, ok := kernelThread(threads[0].PID); !ok || now != threads[0] {
@@ -164,7 +164,7 @@ func TestCheckCleanSeesWhatIsLeft(t *testing.T) {
 	if err := c.checkClean(); err != nil {
 		t.Errorf("before anything was started: %v", err)
 	}
-	if err := os.MkdirAll(c.state, 0o755); err != nil {
+	if err := os.MkdirAll(string(c.state), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	interfaces, entries, err := inventory()
@@ -180,14 +180,14 @@ func TestCheckCleanSeesWhatIsLeft(t *testing.T) {
 		return slices.DeleteFunc(all, func(s string) bool { return s == one })
 	}
 	r := &record{Namespaces: own[:1], Interfaces: without(interfaces, "lo"), Entries: without(entries, "/etc/passwd")}
-	if err := c.writeRecord(r); err != nil {
+	if err := c.state.writeRecord(r); err != nil {
 		t.Fatal(err)
 	}
 	err = c.checkClean()
 	if err == nil {
 		t.Fatal("found nothing")
 	}
-	for _, want := range []string{"process ", "network interface lo", "\n  /etc/passwd", "state " + c.state} {
+	for _, want := range []string{"process ", "network interface lo", "\n  /etc/passwd", "state " + string(c.state)} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,30 +53,6 @@ func inventory() (interfaces, entries []string, err error) {
 		}
 	}
 	return interfaces, entries, nil
-}
-
-// readRecord returns nil where no cluster was ever started.
-func (c *cluster) readRecord() (*record, error) {
-	content, err := os.ReadFile(c.recordFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &record{}
-	if err := json.Unmarshal(content, r); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", c.recordFile(), err)
-	}
-	return r, nil
-}
-
-func (c *cluster) writeRecord(r *record) error {
-	content, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(c.recordFile(), append(content, '\n'), 0o644)
 }
 
 // process names a process for good: numbers are used again, start times are not.

@@ -7,22 +7,29 @@ import (
 	"path/filepath"
 )
 
-// writeSettings writes the configuration files of the daemons.
-func (c *cluster) writeSettings() error {
-	docker, err := json.MarshalIndent(c.dockerSettings(), "", "  ")
+// settings are the configuration files of the daemons.
+type settings struct {
+	cache string
+	state stateDir
+	group cgroup
+}
+
+// write writes the configuration files of the daemons.
+func (s settings) write() error {
+	docker, err := json.MarshalIndent(s.docker(), "", "  ")
 	if err != nil {
 		return err
 	}
-	multus, err := json.MarshalIndent(c.multusSettings(), "", "  ")
+	multus, err := json.MarshalIndent(s.multus(), "", "  ")
 	if err != nil {
 		return err
 	}
 	for file, content := range map[string]string{
-		c.file("config", "containerd.toml"):      c.containerdSettings(),
-		c.file("config", "kubelet.yaml"):         c.kubeletSettings(),
-		c.file("config", "docker.json"):          string(docker),
-		c.file("config", "resolv.conf"):          "", // no DNS: addresses are used
-		c.file("cni", "net.d", "00-multus.conf"): string(multus),
+		s.state.file("config", "containerd.toml"):      s.containerd(),
+		s.state.file("config", "kubelet.yaml"):         s.kubelet(),
+		s.state.file("config", "docker.json"):          string(docker),
+		s.state.file("config", "resolv.conf"):          "", // no DNS: addresses are used
+		s.state.file("cni", "net.d", "00-multus.conf"): string(multus),
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			return fmt.Errorf("writing the daemons' settings: %w", err)
@@ -31,7 +38,8 @@ func (c *cluster) writeSettings() error {
 	return nil
 }
 
-func (c *cluster) containerdSettings() string {
+// containerd is the configuration of containerd.
+func (s settings) containerd() string {
 	return fmt.Sprintf(`version = 3
 root = %q
 state = "/run/containerd"
@@ -55,10 +63,11 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 [plugins."io.containerd.cri.v1.runtime".cni]
   bin_dirs = [%q]
   conf_dir = %q
-`, c.file("containerd"), c.file("containerd", "opt"), filepath.Join(c.cache, "cni/bin"), c.file("cni", "net.d"))
+`, s.state.file("containerd"), s.state.file("containerd", "opt"), filepath.Join(s.cache, "cni/bin"), s.state.file("cni", "net.d"))
 }
 
-func (c *cluster) kubeletSettings() string {
+// kubelet is the configuration of the kubelet.
+func (s settings) kubelet() string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -92,18 +101,18 @@ nodeStatusUpdateFrequency: 10s
 nodeStatusReportFrequency: 5m
 # Tests kill processes of pods again and again: the next one starts a second later.
 crashLoopBackOff: {maxContainerRestartPeriod: 1s}
-`, c.file("pki", "ca.crt"), c.file("pods"), c.file("kubelet", "volume-plugins"), c.file("config", "resolv.conf"),
-		nodeIP, c.group)
+`, s.state.file("pki", "ca.crt"), s.state.file("pods"), s.state.file("kubelet", "volume-plugins"), s.state.file("config", "resolv.conf"),
+		nodeIP, s.group)
 }
 
-// dockerSettings keep dockerd to what containerlab needs: it starts containers
+// docker keeps dockerd to what containerlab needs: it starts containers
 // and leaves routes, filters and forwarding of the node as they are.
-func (c *cluster) dockerSettings() map[string]any {
+func (s settings) docker() map[string]any {
 	return map[string]any{
 		"hosts":     []string{"unix:///run/docker.sock"},
-		"data-root": c.file("docker"),
+		"data-root": s.state.file("docker"),
 		// Else dockerd keeps its identity in the machine's /etc/docker.
-		"deprecated-key-path": c.file("docker", "key.json"),
+		"deprecated-key-path": s.state.file("docker", "key.json"),
 		"exec-root":           "/run/docker",
 		"pidfile":             "/run/docker.pid",
 		"containerd":          "/run/containerd/containerd.sock",
@@ -114,38 +123,38 @@ func (c *cluster) dockerSettings() map[string]any {
 		"ip-forward":          false,
 		"userland-proxy":      false,
 		"exec-opts":           []string{"native.cgroupdriver=cgroupfs"},
-		"cgroup-parent":       "/" + c.group + "/docker",
+		"cgroup-parent":       "/" + string(s.group) + "/docker",
 		"default-runtime":     "nodrop",
-		"runtimes":            map[string]any{"nodrop": map[string]any{"path": filepath.Join(c.cache, "bin/runc-caps")}},
+		"runtimes":            map[string]any{"nodrop": map[string]any{"path": filepath.Join(s.cache, "bin/runc-caps")}},
 		// The management network of a lab stays clear of the test networks.
 		"default-address-pools": []map[string]any{{"base": "172.30.0.0/16", "size": 24}},
 	}
 }
 
-// multusSettings put Multus before the pod network. The pod network is given as
+// multus puts Multus before the pod network. The pod network is given as
 // one plain plugin and not as a list: on deletion Multus 4.2.4 hands a cached
 // list back without its address ranges, and the pod's address leaks.
 //
 // Pods are on links of their own (ptp) and not on a bridge: traffic between two
 // of them is then routed and passes kube-proxy's rules on a kernel without
 // br_netfilter too.
-func (c *cluster) multusSettings() map[string]any {
+func (s settings) multus() map[string]any {
 	return map[string]any{
 		"cniVersion": "1.0.0",
 		"name":       "nodrop-pods",
 		"type":       "multus",
-		"logFile":    c.file("log", "multus.log"),
+		"logFile":    s.state.file("log", "multus.log"),
 		"logLevel":   "error",
-		"kubeconfig": c.file("pki", "multus.kubeconfig"),
-		"cniDir":     c.file("cni", "state", "multus"),
-		"binDir":     filepath.Join(c.cache, "cni/bin"),
+		"kubeconfig": s.state.file("pki", "multus.kubeconfig"),
+		"cniDir":     s.state.file("cni", "state", "multus"),
+		"binDir":     filepath.Join(s.cache, "cni/bin"),
 		"delegates": []map[string]any{{
 			"cniVersion": "1.0.0",
 			"name":       "pods",
 			"type":       "ptp",
 			"ipam": map[string]any{
 				"type":    "host-local",
-				"dataDir": c.file("cni", "state", "addresses"),
+				"dataDir": s.state.file("cni", "state", "addresses"),
 				"ranges":  [][]map[string]any{{{"subnet": podSubnet}}},
 				"routes":  []map[string]any{{"dst": "0.0.0.0/0"}},
 			},

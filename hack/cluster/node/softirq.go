@@ -104,14 +104,3 @@ func restore(threads []thread) error {
 	}
 	return nil
 }
-
-// leftPriorities are the threads whose priority is still that of a cluster.
-func (c *cluster) leftPriorities(r *record) ([]string, error) {
-	var left []string
-	for _, t := range r.Preferred {
-		if now, ok := kernelThread(t.PID); ok && now.Name == t.Name && now.Nice == mostPreferred {
-			left = append(left, fmt.Sprintf("priority of the kernel's thread %s (was %d)", t.Name, t.Nice))
-		}
-	}
-	return left, nil
-}

@@ -18,7 +18,7 @@ var manifests embed.FS
 func (c *cluster) up() error {
 	start := time.Now()
 	done := func(step string) { fmt.Printf("  %5.1f s  %s\n", time.Since(start).Seconds(), step) }
-	if old, err := c.readRecord(); err != nil {
+	if old, err := c.state.readRecord(); err != nil {
 		return err
 	} else if old != nil && old.Init.running() {
 		done("is up already")
@@ -33,7 +33,7 @@ func (c *cluster) up() error {
 		return fmt.Errorf("preparing the cluster: %w", err)
 	}
 	if err := c.startInit(r, done); err != nil {
-		return fmt.Errorf("starting the node: %w\nlook into %s", err, c.file("log"))
+		return fmt.Errorf("starting the node: %w\nlook into %s", err, c.state.file("log"))
 	}
 	return c.ready(done)
 }
@@ -42,7 +42,7 @@ func (c *cluster) up() error {
 // record of how the machine was before.
 func (c *cluster) prepare() (*record, error) {
 	r := &record{}
-	if err := os.MkdirAll(c.state, 0o755); err != nil {
+	if err := os.MkdirAll(string(c.state), 0o755); err != nil {
 		return nil, err
 	}
 	var err error
@@ -53,24 +53,24 @@ func (c *cluster) prepare() (*record, error) {
 		return nil, err
 	}
 	// From here on "down" can undo what was done.
-	if err := c.writeRecord(r); err != nil {
+	if err := c.state.writeRecord(r); err != nil {
 		return nil, err
 	}
 	if err := prefer(r.Preferred); err != nil {
 		return nil, err
 	}
-	for _, dir := range c.dirs() {
+	for _, dir := range c.state.dirs() {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	if err := writePKI(c.file("pki")); err != nil {
+	if err := writePKI(c.state.file("pki")); err != nil {
 		return nil, err
 	}
-	if err := c.writeSettings(); err != nil {
+	if err := (settings{cache: c.cache, state: c.state, group: c.group}).write(); err != nil {
 		return nil, err
 	}
-	return r, c.makeCgroups()
+	return r, c.group.make()
 }
 
 // startInit starts process 1 of the node and waits until the API answers.
@@ -84,7 +84,7 @@ func (c *cluster) startInit(r *record, done func(string)) error {
 		return err
 	}
 	defer progress.Close()
-	log, err := os.Create(c.file("log", "init.log"))
+	log, err := os.Create(c.state.file("log", "init.log"))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c *cluster) startInit(r *record, done func(string)) error {
 	if r.Namespaces, err = namespaces(init.Process.Pid); err != nil {
 		return err
 	}
-	if err := c.writeRecord(r); err != nil {
+	if err := c.state.writeRecord(r); err != nil {
 		return err
 	}
 	if err := c.writeCommands(r.Init.PID); err != nil {
@@ -120,7 +120,7 @@ func (c *cluster) startInit(r *record, done func(string)) error {
 		done(last)
 	}
 	if last != "Kubernetes API" {
-		message, _ := os.ReadFile(c.file("log", "init.log"))
+		message, _ := os.ReadFile(c.state.file("log", "init.log"))
 		return fmt.Errorf("it stopped after %q: %s", last, message)
 	}
 	return init.Process.Release()
@@ -129,7 +129,7 @@ func (c *cluster) startInit(r *record, done func(string)) error {
 // ready is settle with a remedy where it fails.
 func (c *cluster) ready(done func(string)) error {
 	if err := c.settle(done); err != nil {
-		return fmt.Errorf("%w\nlook into %s; \"make cluster-down\" removes the cluster", err, c.file("log"))
+		return fmt.Errorf("%w\nlook into %s; \"make cluster-down\" removes the cluster", err, c.state.file("log"))
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (c *cluster) settle(done func(string)) error {
 
 // inNode makes a command that runs inside the node.
 func (c *cluster) inNode(name string, args ...string) *exec.Cmd {
-	return exec.Command(c.file("bin", "in-node"), append([]string{name}, args...)...)
+	return exec.Command(c.state.file("bin", "in-node"), append([]string{name}, args...)...)
 }
 
 // quietly runs a command and shows what it printed only if it failed.
@@ -192,10 +192,10 @@ func (c *cluster) writeCommands(init int) error {
 		init, strings.Join(env, " "))
 	scripts := map[string]string{"in-node": inNode}
 	for _, name := range []string{"kubectl", "helm", "ctr", "docker"} {
-		scripts[name] = fmt.Sprintf("#!/bin/sh\nexec '%s' %s \"$@\"\n", c.file("bin", "in-node"), name)
+		scripts[name] = fmt.Sprintf("#!/bin/sh\nexec '%s' %s \"$@\"\n", c.state.file("bin", "in-node"), name)
 	}
 	for name, content := range scripts {
-		if err := os.WriteFile(c.file("bin", name), []byte(content), 0o755); err != nil {
+		if err := os.WriteFile(c.state.file("bin", name), []byte(content), 0o755); err != nil {
 			return fmt.Errorf("writing the cluster's commands: %w", err)
 		}
 	}
