@@ -24,18 +24,8 @@ import (
 	"nodrop.dev/nodrop/internal/terminal"
 )
 
-func newRunCommand() *cobra.Command {
-	var out terminal.Output
-	var in manifestFlags
-	with := standalone.Options{Hidden: []string{metricsTokenEnv}}
-	var calibrationFile string
-	var resume bool
-	var write metricsFlags
-	var baselines []string
-	cmd := &cobra.Command{
-		Use:   "run -f FILE [NAME]",
-		Short: "Run a benchmark here, in one process, without a cluster",
-		Long: `Run a benchmark here, in one process, without a cluster: with the plan, the
+// runHelp is the help of "nodrop run".
+const runHelp = `Run a benchmark here, in one process, without a cluster: with the plan, the
 methods, the engine and the result of a cluster. What the benchmark refers to is
 looked for in the files given, and in the other manifests of their directories.
 
@@ -65,104 +55,143 @@ a baseline is looked for in the results that --baseline gives.
 
 The exit code says how the benchmark ended: 0 Passed, 2 Failed (a gate, or the device
 forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
-7 Inconclusive; 1 when it could not begin.` + clusterRunHelp,
+7 Inconclusive; 1 when it could not begin.` + clusterRunHelp
+
+func newRunCommand() *cobra.Command {
+	r := &runCommand{options: standalone.Options{Hidden: []string{metricsTokenEnv}}}
+	cmd := &cobra.Command{
+		Use:   "run -f FILE [NAME]",
+		Short: "Run a benchmark here, in one process, without a cluster",
+		Long:  runHelp,
 		Example: `  sudo nodrop run -f benchmark.yaml
   nodrop run -f config/samples/reference -o json --output-file result.json reference-multicast` + clusterRunExample,
 		Args: cobra.MaximumNArgs(1),
+		RunE: r.run,
 	}
-	in.addFlags(cmd)
-	cmd.Flags().Float64Var(&with.Pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
-	cmd.Flags().StringVar(&calibrationFile, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
-	cmd.Flags().StringArrayVar(&baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
-	cmd.Flags().StringVar(&with.TrexDir, "trex", os.Getenv(standalone.TrexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+standalone.TrexDirEnv+" without it")
-	cmd.Flags().BoolVar(&with.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
-	cmd.Flags().BoolVar(&resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
-	addRoutingFlags(cmd, &with.Routing)
-	write.addFlags(cmd)
-	addStateDir(cmd, &with.StateDir)
-	out.AddFlags(cmd, report.Formats())
-	inCluster := newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.Check(); err != nil {
-			return err
-		}
-		if wanted, err := inCluster.wanted(); err != nil {
-			return err
-		} else if wanted {
-			return inCluster.run(cmd, &in, &out, nameIn(args))
-		}
-		database, written, err := write.config()
-		if err != nil {
-			return err
-		}
-		stdin, err := keepStdin(cmd.InOrStdin(), in.files)
-		if err != nil {
-			return err
-		}
-		bundle, err := in.read(cmd, stdin, nameIn(args))
-		if err != nil {
-			return err
-		}
-		calibration, err := readCalibration(calibrationFile)
-		if err != nil {
-			return err
-		}
-		compareWith, err := findBaselines(cmd.Context(), bundle, baselines)
-		if err != nil {
-			return err
-		}
-		captures, err := standalone.NewCaptures(out.File, &bundle.Benchmark)
-		if err != nil {
-			return err
-		}
-		kept, left, err := standalone.OpenRows(out.File, in.files, bundle, calibration, with.InPlace, resume)
-		if err != nil {
-			return err
-		}
-		bench, err := standalone.New(bundle, calibration, with)
-		if problems := standalone.Refused(err); len(problems) > 0 {
-			err = bundle.Invalid(problems)
-			if bundle.Bed.Spec.Device.BackToBack != nil {
-				err = hint.With(err, "joinedBy: Loops measures veth pairs in place of the interfaces")
-			}
-		}
-		if err != nil {
-			return err
-		}
-		bench.Baselines = compareWith
-		sayMissing(cmd.ErrOrStderr(), bundle, compareWith)
-		bench.Notes = append(bench.Notes, in.notes()...)
-		bench.Notes = append(bench.Notes, calibrationNotes(&bundle.Bed, calibration)...)
-		if resume {
-			bench.Notes = append(bench.Notes, standalone.ResumedNote(kept, time.Now()))
-		} else if left != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", standalone.DescribeRows(len(left.Rows)), left.Path, standalone.DescribeMoment(left.Origin.Began))
-		}
-		var points *runMetrics
-		if written {
-			if points, err = openMetrics(database, bundle, kept.Origin.Exactly(), write.interval, bench.Dial); err != nil {
-				return errors.Join(err, bench.Close())
-			}
-		}
-		view := newRunView(cmd.ErrOrStderr())
-		document, err := measure(cmd.Context(), bundle, bench, kept, captures, points, view)
-		if closing := bench.Close(); closing != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
-		}
-		if err != nil {
-			return err
-		}
-		defer standalone.CloseRows(kept, document.Phase, cmd.ErrOrStderr())
-		err = out.Write(cmd.OutOrStdout(), document)
-		if points != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.close(cmd.Context()))
-		}
-		if err != nil {
-			return err
-		}
-		return exit.Outcome(document.Phase)
-	}
+	r.addFlags(cmd)
 	return cmd
+}
+
+// runCommand contains the flags of "nodrop run".
+type runCommand struct {
+	manifests   manifestFlags
+	options     standalone.Options
+	calibration string
+	baselines   []string
+	resume      bool
+	metrics     metricsFlags
+	out         terminal.Output
+	cluster     *clusterRun
+}
+
+func (r *runCommand) addFlags(cmd *cobra.Command) {
+	r.manifests.addFlags(cmd)
+	cmd.Flags().Float64Var(&r.options.Pace, "sim-pace", 0, "with the engine sim, how many simulated seconds pass in a real one (0: a trial takes no time)")
+	cmd.Flags().StringVar(&r.calibration, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
+	cmd.Flags().StringArrayVar(&r.baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
+	cmd.Flags().StringVar(&r.options.TrexDir, "trex", os.Getenv(standalone.TrexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+standalone.TrexDirEnv+" without it")
+	cmd.Flags().BoolVar(&r.options.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
+	cmd.Flags().BoolVar(&r.resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
+	addRoutingFlags(cmd, &r.options.Routing)
+	r.metrics.addFlags(cmd)
+	addStateDir(cmd, &r.options.StateDir)
+	r.out.AddFlags(cmd, report.Formats())
+	r.cluster = newClusterRun(cmd, "filename", "recursive", "set", "output", "output-file")
+}
+
+// run measures the benchmark here, or in a cluster where a flag asks for that.
+func (r *runCommand) run(cmd *cobra.Command, args []string) error {
+	if err := r.out.Check(); err != nil {
+		return err
+	}
+	if wanted, err := r.cluster.wanted(); err != nil {
+		return err
+	} else if wanted {
+		return r.cluster.run(cmd, &r.manifests, &r.out, nameIn(args))
+	}
+	database, written, err := r.metrics.config()
+	if err != nil {
+		return err
+	}
+	stdin, err := keepStdin(cmd.InOrStdin(), r.manifests.files)
+	if err != nil {
+		return err
+	}
+	bundle, err := r.manifests.read(cmd, stdin, nameIn(args))
+	if err != nil {
+		return err
+	}
+	calibration, err := readCalibration(r.calibration)
+	if err != nil {
+		return err
+	}
+	compareWith, err := findBaselines(cmd.Context(), bundle, r.baselines)
+	if err != nil {
+		return err
+	}
+	captures, err := standalone.NewCaptures(r.out.File, &bundle.Benchmark)
+	if err != nil {
+		return err
+	}
+	kept, left, err := standalone.OpenRows(r.out.File, r.manifests.files, bundle, calibration, r.options.InPlace, r.resume)
+	if err != nil {
+		return err
+	}
+	bench, err := standalone.New(bundle, calibration, r.options)
+	if err := refusal(bundle, err); err != nil {
+		return err
+	}
+	bench.Baselines = compareWith
+	sayMissing(cmd.ErrOrStderr(), bundle, compareWith)
+	bench.Notes = append(bench.Notes, r.manifests.notes()...)
+	bench.Notes = append(bench.Notes, calibrationNotes(&bundle.Bed, calibration)...)
+	if r.resume {
+		bench.Notes = append(bench.Notes, standalone.ResumedNote(kept, time.Now()))
+	} else if left != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "nodrop: %s left in %s, which a run that began %s and did not end by itself measured; the first row of this run replaces them\nhint: the same command with --resume goes on with them\n", standalone.DescribeRows(len(left.Rows)), left.Path, standalone.DescribeMoment(left.Origin.Began))
+	}
+	var points *runMetrics
+	if written {
+		if points, err = openMetrics(database, bundle, kept.Origin.Exactly(), r.metrics.interval, bench.Dial); err != nil {
+			return errors.Join(err, bench.Close())
+		}
+	}
+	return r.measure(cmd, bundle, bench, kept, captures, points)
+}
+
+// refusal describes why the bundle cannot be measured here; nil if it can.
+func refusal(bundle *manifest.Bundle, err error) error {
+	problems := standalone.Refused(err)
+	if len(problems) == 0 {
+		return err
+	}
+	err = bundle.Invalid(problems)
+	if bundle.Bed.Spec.Device.BackToBack != nil {
+		err = hint.With(err, "joinedBy: Loops measures veth pairs in place of the interfaces")
+	}
+	return err
+}
+
+// measure runs the benchmark, cleans up after it, and writes its result. Captures and points
+// may be nil.
+func (r *runCommand) measure(cmd *cobra.Command, bundle *manifest.Bundle, bench *standalone.Bench, kept *runner.Kept, captures *standalone.Captures, points *runMetrics) error {
+	view := newRunView(cmd.ErrOrStderr())
+	document, err := measure(cmd.Context(), bundle, bench, kept, captures, points, view)
+	if closing := bench.Close(); closing != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
+	}
+	if err != nil {
+		return err
+	}
+	defer standalone.CloseRows(kept, document.Phase, cmd.ErrOrStderr())
+	err = r.out.Write(cmd.OutOrStdout(), document)
+	if points != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nodrop:", points.close(cmd.Context()))
+	}
+	if err != nil {
+		return err
+	}
+	return exit.Outcome(document.Phase)
 }
 
 func addRoutingFlags(cmd *cobra.Command, o *standalone.Routing) {

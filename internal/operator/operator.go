@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -218,13 +219,46 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	options := managerOptions(c, scheme, own, labels.NewSelector().Add(*ofRuns))
+	keeper, err := newKeeper(rc, scheme, c)
+	if err != nil {
+		return nil, err
+	}
+	c.Counts.Certificate(expiration(c, keeper))
+	options.Metrics = metricsOptions(c, keeper)
+	if c.WebhookPort != 0 {
+		options.WebhookServer = webhookServer(c, keeper)
+	}
+	mgr, err := ctrl.NewManager(rc, options)
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	if keeper != nil {
+		if err := mgr.Add(keeper); err != nil {
+			return nil, fmt.Errorf("adding the keeper of the webhooks' certificate: %w", err)
+		}
+	}
+	if c.servesPage() {
+		if err := addPage(mgr, rc, c, keeper); err != nil {
+			return nil, err
+		}
+	}
+	if err := addProbes(mgr, c, keeper); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// managerOptions are the options of the manager that need no certificate. The cache has the pods
+// of runs only.
+func managerOptions(c Config, scheme *runtime.Scheme, own resourcelock.Interface, ofRuns labels.Selector) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: scheme,
 		// The managed fields are a third of an object, and the operator does not use them.
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
 				Namespaces: map[string]cache.Config{c.Lab.Namespace: {}},
-				Label:      labels.NewSelector().Add(*ofRuns),
+				Label:      ofRuns,
 			},
 		}},
 		HealthProbeBindAddress:        c.HealthAddress,
@@ -246,43 +280,23 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	if c.Kueue {
 		// Only those of benchmarks: Kueue has one for every job of the cluster.
-		options.Cache.ByObject[quotas.NewWorkload()] = cache.ByObject{Label: labels.NewSelector().Add(*ofRuns)}
+		options.Cache.ByObject[quotas.NewWorkload()] = cache.ByObject{Label: ofRuns}
 	}
-	keeper, err := newKeeper(rc, scheme, c)
-	if err != nil {
-		return nil, err
-	}
-	c.Counts.Certificate(expiration(c, keeper))
-	options.Metrics = metricsOptions(c, keeper)
-	if c.WebhookPort != 0 {
-		options.WebhookServer = webhook.NewServer(webhook.Options{
-			Host: c.WebhookHost, Port: c.WebhookPort, CertDir: c.WebhookCertDir,
-			TLSOpts: []func(*tls.Config){func(t *tls.Config) {
-				t.MinVersion = tls.VersionTLS13
-				if keeper != nil {
-					t.GetCertificate = keeper.GetCertificate
-				}
-			}},
-		})
-	}
-	mgr, err := ctrl.NewManager(rc, options)
-	if err != nil {
-		return nil, fmt.Errorf("building the manager: %w", err)
-	}
-	if keeper != nil {
-		if err := mgr.Add(keeper); err != nil {
-			return nil, fmt.Errorf("adding the keeper of the webhooks' certificate: %w", err)
-		}
-	}
-	if c.servesPage() {
-		if err := addPage(mgr, rc, c, keeper); err != nil {
-			return nil, err
-		}
-	}
-	if err := addProbes(mgr, c, keeper); err != nil {
-		return nil, err
-	}
-	return mgr, nil
+	return options
+}
+
+// webhookServer returns the server of the webhooks, with the certificate of the keeper if there is
+// one.
+func webhookServer(c Config, keeper *webhookcert.Keeper) webhook.Server {
+	return webhook.NewServer(webhook.Options{
+		Host: c.WebhookHost, Port: c.WebhookPort, CertDir: c.WebhookCertDir,
+		TLSOpts: []func(*tls.Config){func(t *tls.Config) {
+			t.MinVersion = tls.VersionTLS13
+			if keeper != nil {
+				t.GetCertificate = keeper.GetCertificate
+			}
+		}},
+	})
 }
 
 // newKeeper keeps the certificate of the webhooks; nil where files have it, or where

@@ -76,85 +76,108 @@ func (t testResults) latencyHeading() string {
 
 // table is the table of a test, in the columns of published reports.
 func (t testResults) table(unit layout.BitUnit) *layout.Grid {
-	rows := t.rows
-	// Tests that send no test frames have neither sizes nor rates.
-	withFrames := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
-	g := &layout.Grid{}
-	if withFrames {
-		g.Columns = append(g.Columns, sizeColumn(t.profile))
-	}
-	withLoad := slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
-	withIntended := withFrames && !withLoad && (ofFullLoad(rows) || slices.ContainsFunc(rows, showsIntended))
-	own, _ := method.Describe(rows[0].Method)
-	measuresItself := len(own.Columns) > 0
-	if withLoad {
-		g.Columns = append(g.Columns, intendedColumn(rows))
-	}
-	withLoss := withPartialDrop(rows)
-	if withLoss {
-		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
-	}
-	if withIntended {
-		g.Columns = append(g.Columns, searchedColumn(rows))
-	}
-	if withFrames {
-		g.Columns = append(g.Columns,
-			layout.Column{Heading: loadHeading(rows), Name: "frames/s"}, layout.Column{Heading: loadHeading(rows), Name: unit.Name}, shareColumn(rows))
-	}
-	switch {
-	case measuresItself:
-		for _, c := range own.RowColumns() {
-			g.Columns = append(g.Columns, layout.Column{Heading: c.Heading, Name: c.Name})
-		}
-	case withFrames:
-		g.Columns = append(g.Columns,
-			layout.Column{Heading: t.latencyHeading(), Name: "min"}, layout.Column{Heading: t.latencyHeading(), Name: "avg"}, layout.Column{Heading: t.latencyHeading(), Name: "max"},
-			layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
-	}
-	if withFrames {
-		g.Columns = append(g.Columns, layout.Column{Heading: "frames", Name: "lost"})
-	}
-	g.Columns = append(g.Columns, layout.Column{Name: "validity", Left: true})
-	for _, row := range rows {
-		var cells []string
-		if withFrames {
-			cells = append(cells, sizeCell(row.FrameSize, row.FrameMix))
-		}
-		if withLoad {
-			cells = append(cells, string(row.Load))
-		}
-		if withLoss {
-			cells = append(cells, goalName(row))
-		}
-		known := row.Frames != nil && !unmeasured(&row)
-		switch {
-		case withIntended && known:
-			cells = append(cells, layout.Fixed(row.Frames.LineRatePPM, 10_000, 4))
-		case withIntended:
-			cells = append(cells, "-")
-		}
-		switch offered := trials.Offered(&row); {
-		case withFrames && known:
-			cells = append(cells, layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, unit.Bits, 3), shareCell(&row))
-		case withFrames:
-			cells = append(cells, "-", "-", "-")
-		}
-		switch l := row.Latency; {
-		case measuresItself:
-			for _, c := range own.RowColumns() {
-				cells = append(cells, cell(c, &row))
-			}
-		case l != nil && withFrames:
-			cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.AvgNs), layout.Micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
-		case withFrames:
-			cells = append(cells, "-", "-", "-", "-", "-")
-		}
-		if withFrames {
-			cells = append(cells, lostCell(&row))
-		}
-		g.Rows = append(g.Rows, append(cells, string(row.Validity)))
+	shape := t.shape(unit)
+	g := &layout.Grid{Columns: shape.columns(t)}
+	for _, row := range t.rows {
+		g.Rows = append(g.Rows, shape.cells(row))
 	}
 	return g
+}
+
+// tableShape contains the groups of columns that the table of a test has.
+type tableShape struct {
+	// frames are sizes and rates, which tests without test frames do not have.
+	frames bool
+	// load is that of the test, intended the one that was searched, loss the goal of the search.
+	load, intended, loss bool
+	// own has the columns of the method. They replace latency and jitter.
+	own  trials.Definition
+	unit layout.BitUnit
+}
+
+func (t testResults) shape(unit layout.BitUnit) tableShape {
+	s := tableShape{unit: unit, loss: withPartialDrop(t.rows)}
+	s.own, _ = method.Describe(t.rows[0].Method)
+	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
+	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
+	s.intended = s.frames && !s.load && (ofFullLoad(t.rows) || slices.ContainsFunc(t.rows, showsIntended))
+	return s
+}
+
+// columns of the table of a test.
+func (s tableShape) columns(t testResults) []layout.Column {
+	var all []layout.Column
+	if s.frames {
+		all = append(all, sizeColumn(t.profile))
+	}
+	if s.load {
+		all = append(all, intendedColumn(t.rows))
+	}
+	if s.loss {
+		all = append(all, layout.Column{Name: "goal", Left: true})
+	}
+	if s.intended {
+		all = append(all, searchedColumn(t.rows))
+	}
+	if s.frames {
+		heading := loadHeading(t.rows)
+		all = append(all, layout.Column{Heading: heading, Name: "frames/s"}, layout.Column{Heading: heading, Name: s.unit.Name}, shareColumn(t.rows))
+	}
+	switch {
+	case len(s.own.Columns) > 0:
+		for _, c := range s.own.RowColumns() {
+			all = append(all, layout.Column{Heading: c.Heading, Name: c.Name})
+		}
+	case s.frames:
+		heading := t.latencyHeading()
+		all = append(all, layout.Column{Heading: heading, Name: "min"}, layout.Column{Heading: heading, Name: "avg"}, layout.Column{Heading: heading, Name: "max"},
+			layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
+	}
+	if s.frames {
+		all = append(all, layout.Column{Heading: "frames", Name: "lost"})
+	}
+	return append(all, layout.Column{Name: "validity", Left: true})
+}
+
+// cells of a row, one for each column.
+func (s tableShape) cells(row v1alpha1.ResultRow) []string {
+	var cells []string
+	if s.frames {
+		cells = append(cells, sizeCell(row.FrameSize, row.FrameMix))
+	}
+	if s.load {
+		cells = append(cells, string(row.Load))
+	}
+	if s.loss {
+		cells = append(cells, goalName(row))
+	}
+	known := row.Frames != nil && !unmeasured(&row)
+	switch {
+	case s.intended && known:
+		cells = append(cells, layout.Fixed(row.Frames.LineRatePPM, 10_000, 4))
+	case s.intended:
+		cells = append(cells, "-")
+	}
+	switch offered := trials.Offered(&row); {
+	case s.frames && known:
+		cells = append(cells, layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, s.unit.Bits, 3), shareCell(&row))
+	case s.frames:
+		cells = append(cells, "-", "-", "-")
+	}
+	switch l := row.Latency; {
+	case len(s.own.Columns) > 0:
+		for _, c := range s.own.RowColumns() {
+			cells = append(cells, cell(c, &row))
+		}
+	case l != nil && s.frames:
+		cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.AvgNs), layout.Micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))
+	case s.frames:
+		cells = append(cells, "-", "-", "-", "-", "-")
+	}
+	if s.frames {
+		cells = append(cells, lostCell(&row))
+	}
+	return append(cells, string(row.Validity))
 }
 
 // unmeasured reports whether a row has no figures: nothing was sent for it, and its message

@@ -20,24 +20,100 @@ func main() {
 	}
 }
 
-func run() error {
-	var page, exactFile string
-	var noBuild bool
-	var jobs int
+// choice contains the flags: what to run, where, and what to write.
+type choice struct {
+	kernels, cards, checks *string
+	cardKernel             *string
+	page, exactFile        string
+	noBuild                bool
+	jobs                   int
+}
+
+// flags reads the flags.
+func flags() choice {
+	var c choice
 	pick := func(name string, names []string, usage string) *string {
 		return flag.String(name, strings.Join(names, ","), usage+", separated by commas; empty for none")
 	}
-	onKernels := pick("kernels", names(kernels, func(k kernel) string { return k.name }), "kernels that the checks of kernels run on")
-	onCards := pick("cards", names(cards, func(c card) string { return c.name }), "cards that the checks of cards run on")
-	cardKernel := flag.String("card-kernel", "debian13", "kernel of the machines with cards")
-	only := flag.String("checks", "", "checks to run, separated by commas; empty for all")
-	flag.StringVar(&page, "write", "", "page to write the tables into, such as docs/kernels.md")
-	flag.StringVar(&exactFile, "exact", "", "only check that this result lost and reordered no frame")
-	flag.IntVar(&jobs, "jobs", 1, "machines that run at a time")
-	flag.BoolVar(&noBuild, "no-build", false, "use what was compiled before")
+	c.kernels = pick("kernels", names(kernels, func(k kernel) string { return k.name }), "kernels that the checks of kernels run on")
+	c.cards = pick("cards", names(cards, func(c card) string { return c.name }), "cards that the checks of cards run on")
+	c.cardKernel = flag.String("card-kernel", "debian13", "kernel of the machines with cards")
+	c.checks = flag.String("checks", "", "checks to run, separated by commas; empty for all")
+	flag.StringVar(&c.page, "write", "", "page to write the tables into, such as docs/kernels.md")
+	flag.StringVar(&c.exactFile, "exact", "", "only check that this result lost and reordered no frame")
+	flag.IntVar(&c.jobs, "jobs", 1, "machines that run at a time")
+	flag.BoolVar(&c.noBuild, "no-build", false, "use what was compiled before")
 	flag.Parse()
-	if exactFile != "" {
-		return exact(exactFile)
+	return c
+}
+
+// wanted returns the checks that are to be run.
+func (c choice) wanted(all []check) []check {
+	return slices.DeleteFunc(slices.Clone(all), func(one check) bool { return *c.checks != "" && !slices.Contains(split(*c.checks), one.name) })
+}
+
+// validate refuses names that do not exist.
+func (c choice) validate() error {
+	for flagName, given := range map[string][]string{"kernels": split(*c.kernels), "cards": split(*c.cards), "checks": split(*c.checks), "card-kernel": {*c.cardKernel}} {
+		if err := known(flagName, given); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group is a machine with its line in a table.
+type group struct {
+	title   string
+	machine machine
+	table   *table
+	run     bool
+}
+
+// groups returns the machines of all kernels and cards. A group that is not to be run keeps its
+// stored results.
+func (c choice) groups(cache string, kernelTable, cardTable *table) []group {
+	var groups []group
+	for _, k := range kernels {
+		groups = append(groups, group{k.title + " (" + release(cache, k.name) + ")", machine{kernel: k.name, label: k.name}, kernelTable, slices.Contains(split(*c.kernels), k.name)})
+	}
+	for _, one := range cards {
+		groups = append(groups, group{one.name, machine{kernel: *c.cardKernel, device: one.device, setUp: one.setUp, refuses: one.refuses, label: one.name}, cardTable, slices.Contains(split(*c.cards), one.name)})
+	}
+	return groups
+}
+
+// runAll runs the wanted checks of the groups, prints their outcome, and adds a line to the table
+// of each group.
+func (c choice) runAll(p places, groups []group) []error {
+	var work []func() error
+	for _, g := range groups {
+		if checks := c.wanted(g.table.checks); g.run && len(checks) > 0 {
+			work = append(work, func() error { return g.machine.run(p, checks) })
+		}
+	}
+	errs := inParallel(c.jobs, work)
+	for _, g := range groups {
+		cells := stored(p, g.machine, g.table.checks)
+		g.table.lines = append(g.table.lines, line{g.title, cells})
+		for _, check := range c.wanted(g.table.checks) {
+			cell, ran := cells[check.name]
+			if !g.run || !ran {
+				continue
+			}
+			fmt.Printf("%s: %s: %v\n", g.machine.label, check.name, cell)
+			if cell.outcome == failed {
+				errs = append(errs, fmt.Errorf("%s: %s failed: see %s", g.machine.label, check.name, filepath.Join(p.results, g.machine.label, check.name+".log")))
+			}
+		}
+	}
+	return errs
+}
+
+func run() error {
+	c := flags()
+	if c.exactFile != "" {
+		return exact(c.exactFile)
 	}
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
@@ -49,61 +125,23 @@ func run() error {
 		cache = filepath.Join(root, ".cache")
 	}
 	p := places{root: root, bin: filepath.Join(cache, "vm/matrix/bin"), results: filepath.Join(cache, "vm/matrix/results")}
-	wanted := func(all []check) []check {
-		return slices.DeleteFunc(slices.Clone(all), func(c check) bool { return *only != "" && !slices.Contains(split(*only), c.name) })
+	if err := c.validate(); err != nil {
+		return err
 	}
-	for flagName, given := range map[string][]string{"kernels": split(*onKernels), "cards": split(*onCards), "checks": split(*only), "card-kernel": {*cardKernel}} {
-		if err := known(flagName, given); err != nil {
-			return err
-		}
-	}
-	if !noBuild {
+	if !c.noBuild {
 		if err := build(p); err != nil {
 			return err
 		}
 	}
 
 	began := time.Now()
-	type group struct {
-		title   string
-		machine machine
-		table   *table
-		run     bool
-	}
 	kernelTable, cardTable := table{of: "kernel", checks: kernelChecks}, table{of: "card", checks: cardChecks}
-	var groups []group
-	for _, k := range kernels {
-		groups = append(groups, group{k.title + " (" + release(cache, k.name) + ")", machine{kernel: k.name, label: k.name}, &kernelTable, slices.Contains(split(*onKernels), k.name)})
-	}
-	for _, c := range cards {
-		groups = append(groups, group{c.name, machine{kernel: *cardKernel, device: c.device, setUp: c.setUp, refuses: c.refuses, label: c.name}, &cardTable, slices.Contains(split(*onCards), c.name)})
-	}
-	var work []func() error
-	for _, g := range groups {
-		if checks := wanted(g.table.checks); g.run && len(checks) > 0 {
-			work = append(work, func() error { return g.machine.run(p, checks) })
-		}
-	}
-	errs := inParallel(jobs, work)
-	for _, g := range groups {
-		cells := stored(p, g.machine, g.table.checks)
-		g.table.lines = append(g.table.lines, line{g.title, cells})
-		for _, c := range wanted(g.table.checks) {
-			cell, ran := cells[c.name]
-			if !g.run || !ran {
-				continue
-			}
-			fmt.Printf("%s: %s: %v\n", g.machine.label, c.name, cell)
-			if cell.outcome == failed {
-				errs = append(errs, fmt.Errorf("%s: %s failed: see %s", g.machine.label, c.name, filepath.Join(p.results, g.machine.label, c.name+".log")))
-			}
-		}
-	}
+	errs := c.runAll(p, c.groups(cache, &kernelTable, &cardTable))
 	tables := "### Kernels\n\n" + kernelTable.markdown() + "\n" + explained(kernelChecks) +
-		"\n### Cards\n\nOn the kernel of " + *cardKernel + " (" + release(cache, *cardKernel) + "), two ports on one cable:\n\n" + cardTable.markdown() + "\n" + explained(cardChecks)
+		"\n### Cards\n\nOn the kernel of " + *c.cardKernel + " (" + release(cache, *c.cardKernel) + "), two ports on one cable:\n\n" + cardTable.markdown() + "\n" + explained(cardChecks)
 	fmt.Printf("\n%s\nThe matrix took %v.\n", tables, time.Since(began).Round(time.Second))
-	if page != "" {
-		if err := rewrite(page, tables); err != nil {
+	if c.page != "" {
+		if err := rewrite(c.page, tables); err != nil {
 			errs = append(errs, err)
 		}
 	}

@@ -114,25 +114,11 @@ func Load(ifindex int, netns uint32, room Room, frags bool, capture traffic.Capt
 			return nil, fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
-	for _, name := range []string{"tx_streams", "tx_groups", "tx_heap"} {
-		spec.Maps[name].MaxEntries = uint32(room.Streams)
-	}
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("counting the processors: %w", err)
 	}
-	spec.Maps["tx_senders"].MaxEntries = uint32(processors)
-	spec.Maps["tx_ports"].MaxEntries = uint32(room.Ports)
-	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.Ports)
-	spec.Maps["rx_flows"].MaxEntries = uint32(room.Flows)
-	spec.Maps["rx_streams"].MaxEntries = uint32(room.Flows)
-	spec.Maps["rx_window"].MaxEntries = uint32(room.Blocks)
-	captured := max(1, capture.Frames*len(CaptureKinds))
-	spec.Maps["captured_frames"].MaxEntries = uint32(captured)
-	if capture.Frames > 0 {
-		spec.Maps["last_frames"].MaxEntries = uint32(min(room.Flows, flowsFollowed))
-	}
-
+	resize(spec, room, capture, processors)
 	if frags {
 		spec.Programs["port"].Flags |= unix.BPF_F_XDP_HAS_FRAGS
 	}
@@ -151,44 +137,73 @@ func Load(ifindex int, netns uint32, room Room, frags bool, capture traffic.Capt
 			p.Close()
 		}
 	}()
-	if p.Streams, err = mapped[PortTxStream](p, p.TxStreams, room.Streams); err != nil {
-		return nil, err
-	}
-	if p.Groups, err = mapped[PortTxGroup](p, p.TxGroups, room.Streams); err != nil {
-		return nil, err
-	}
-	if p.Heap, err = mapped[PortTxDue](p, p.TxHeap, room.Streams); err != nil {
-		return nil, err
-	}
-	if p.Ports, err = mapped[PortTxPort](p, p.TxPorts, room.Ports); err != nil {
-		return nil, err
-	}
-	if p.Senders, err = mapped[PortTxSender](p, p.TxSenders, processors); err != nil {
-		return nil, err
-	}
-	if p.Expected, err = mapped[PortRxStream](p, p.RxStreams, room.Flows); err != nil {
-		return nil, err
-	}
-	if p.Window, err = mapped[uint64](p, p.RxWindow, room.Blocks); err != nil {
-		return nil, err
-	}
-	trials, err := mapped[PortRxTrial](p, p.RxTrials, 1)
-	if err != nil {
-		return nil, err
-	}
-	p.Trial = &trials[0]
-	if p.Index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
-		return nil, err
-	}
-	captures, err := mapped[PortCaptures](p, p.CaptureCounts, 1)
-	if err != nil {
-		return nil, err
-	}
-	p.Captures = &captures[0]
-	if p.Captured, err = mapped[PortCaptured](p, p.CapturedFrames, captured); err != nil {
+	if err := p.mapMemory(processors, captureRoom(capture)); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// captureRoom is the number of frames that a port can keep for inspection.
+func captureRoom(capture traffic.Capture) int { return max(1, capture.Frames*len(CaptureKinds)) }
+
+// resize gives the maps of the programs the room that they need.
+func resize(spec *ebpf.CollectionSpec, room Room, capture traffic.Capture, processors int) {
+	for _, name := range []string{"tx_streams", "tx_groups", "tx_heap"} {
+		spec.Maps[name].MaxEntries = uint32(room.Streams)
+	}
+	spec.Maps["tx_senders"].MaxEntries = uint32(processors)
+	spec.Maps["tx_ports"].MaxEntries = uint32(room.Ports)
+	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.Ports)
+	spec.Maps["rx_flows"].MaxEntries = uint32(room.Flows)
+	spec.Maps["rx_streams"].MaxEntries = uint32(room.Flows)
+	spec.Maps["rx_window"].MaxEntries = uint32(room.Blocks)
+	spec.Maps["captured_frames"].MaxEntries = uint32(captureRoom(capture))
+	if capture.Frames > 0 {
+		spec.Maps["last_frames"].MaxEntries = uint32(min(room.Flows, flowsFollowed))
+	}
+}
+
+// mapMemory maps the memory of the programs' maps into this process.
+func (p *Programs) mapMemory(processors, captured int) error {
+	var err error
+	if p.Streams, err = mapped[PortTxStream](p, p.TxStreams, p.Room.Streams); err != nil {
+		return err
+	}
+	if p.Groups, err = mapped[PortTxGroup](p, p.TxGroups, p.Room.Streams); err != nil {
+		return err
+	}
+	if p.Heap, err = mapped[PortTxDue](p, p.TxHeap, p.Room.Streams); err != nil {
+		return err
+	}
+	if p.Ports, err = mapped[PortTxPort](p, p.TxPorts, p.Room.Ports); err != nil {
+		return err
+	}
+	if p.Senders, err = mapped[PortTxSender](p, p.TxSenders, processors); err != nil {
+		return err
+	}
+	if p.Expected, err = mapped[PortRxStream](p, p.RxStreams, p.Room.Flows); err != nil {
+		return err
+	}
+	if p.Window, err = mapped[uint64](p, p.RxWindow, p.Room.Blocks); err != nil {
+		return err
+	}
+	trials, err := mapped[PortRxTrial](p, p.RxTrials, 1)
+	if err != nil {
+		return err
+	}
+	p.Trial = &trials[0]
+	if p.Index, err = mapped[uint64](p, p.RxIndex, 1<<16); err != nil {
+		return err
+	}
+	captures, err := mapped[PortCaptures](p, p.CaptureCounts, 1)
+	if err != nil {
+		return err
+	}
+	p.Captures = &captures[0]
+	if p.Captured, err = mapped[PortCaptured](p, p.CapturedFrames, captured); err != nil {
+		return err
+	}
+	return nil
 }
 
 // Follow begins to follow what the kernel does with redirected frames. Only the
