@@ -60,7 +60,7 @@ func (s *BedSeries) Start(ctx context.Context) error {
 func (s *BedSeries) hand(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, bedSeriesTimeout)
 	defer cancel()
-	beds, err := ask(ctx, s.Allocator, (*Allocator).takeBeds)
+	beds, err := ask(ctx, s.Allocator.inbox, s.Allocator.takeBeds)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func (s *BedSeries) hand(ctx context.Context) error {
 }
 
 // ask has the allocator answer a question between two decisions.
-func ask[T any](ctx context.Context, a *Allocator, question func(*Allocator) T) (answer T, err error) {
+func ask[T any](ctx context.Context, in *inbox, question func() T) (answer T, err error) {
 	answered := make(chan T, 1)
-	a.note(func(c *changes) { c.asked = append(c.asked, func(a *Allocator) { answered <- question(a) }) })
+	in.note(func(c *changes) { c.asked = append(c.asked, func() { answered <- question() }) })
 	select {
 	case answer = <-answered:
 		return answer, nil

@@ -21,7 +21,7 @@ var _ opmetrics.StateReader = (*Allocator)(nil)
 
 // State is the state of the lab for Prometheus.
 func (a *Allocator) State(ctx context.Context) (opmetrics.State, error) {
-	state, err := ask(ctx, a, (*Allocator).look)
+	state, err := ask(ctx, a.inbox, a.look)
 	if err != nil {
 		return state, err
 	}

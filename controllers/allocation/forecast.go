@@ -55,7 +55,7 @@ func (a *Allocator) estimate(s queue.Snapshot, now time.Time) {
 	next.of = waiting
 	a.begin(func() written {
 		next.starts = waiting.Forecast(s, next.ends, due, forecasts)
-		return func(a *Allocator, _ time.Time) { a.estimated(next, s.Now) }
+		return func(time.Time) { a.estimated(next, s.Now) }
 	})
 }
 

@@ -164,7 +164,7 @@ func (a *Allocator) returnPart(ctx context.Context, key queue.Key, g *gang, held
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The beds of a gang of which others got none could not be returned", "gang", key.String())
 		}
-		return func(a *Allocator, _ time.Time) {
+		return func(time.Time) {
 			g.returning = false
 			for _, w := range g.members {
 				a.placeOne(w)

@@ -30,9 +30,6 @@ const (
 // writesAtOnce bounds the allocator's concurrent requests.
 const writesAtOnce = 32
 
-// written is the result of a write, which is applied in the next cycle.
-type written func(a *Allocator, now time.Time)
-
 // writes are the allocator's requests under way.
 type writes struct {
 	slots chan struct{}
@@ -51,7 +48,7 @@ func (a *Allocator) begin(write func() written) {
 		a.writes.slots <- struct{}{}
 		result := write()
 		<-a.writes.slots
-		a.note(func(c *changes) { c.written = append(c.written, result) })
+		a.inbox.note(func(c *changes) { c.written = append(c.written, result) })
 	})
 }
 
@@ -70,7 +67,7 @@ func (a *Allocator) grant(ctx context.Context, d queue.Decision) {
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The bed could not be leased", "benchmark", key.String(), "bed", name)
 		}
-		return func(a *Allocator, now time.Time) { a.granted(key, name, leased, err, now) }
+		return func(now time.Time) { a.granted(key, name, leased, err, now) }
 	})
 }
 

@@ -51,7 +51,7 @@ func (a *Allocator) preempt(ctx context.Context, now time.Time) {
 			if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "The bed could not be taken from its holder", "bed", bed.Name, "for", by.String())
 			}
-			return func(a *Allocator, _ time.Time) {
+			return func(time.Time) {
 				if view := a.beds[bed.Name]; view != nil {
 					view.preempting = false
 				}

@@ -149,7 +149,7 @@ func (a *Allocator) showBed(ctx context.Context, view *bedView, now time.Time) {
 	view.shown.writing = true
 	a.begin(func() written {
 		after, err := kit.PatchBed(ctx, a.Client, bed, map[string]any{"queued": queued}, "")
-		return func(a *Allocator, now time.Time) {
+		return func(now time.Time) {
 			view.shown = shownAt{time: now}
 			if err == nil {
 				a.applyWritten(after)
@@ -197,7 +197,7 @@ func (a *Allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapsh
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The place in the queue could not be stored", "benchmark", key.String())
 		}
-		return func(a *Allocator, now time.Time) {
+		return func(now time.Time) {
 			if w := a.benchmarks[key]; w != nil && w.b.UID == b.UID {
 				w.shown, w.promise = shownAt{time: now}, time.Time{}
 				if err == nil {

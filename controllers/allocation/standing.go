@@ -41,7 +41,7 @@ func (a *Allocator) showPolicy(ctx context.Context, s queue.Snapshot, now time.T
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(fmt.Errorf("storing the status of LabPolicy %s: %w", policy.Name, err), "The standings of teams could not be stored")
 		}
-		return func(a *Allocator, now time.Time) {
+		return func(now time.Time) {
 			a.shown.policy = shownAt{time: now}
 			if err == nil {
 				a.applyPolicy(after.Name, after)

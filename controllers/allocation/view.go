@@ -84,7 +84,7 @@ func (a *Allocator) apply(ch changes, now time.Time) {
 		a.applyBenchmark(key, b)
 	}
 	for _, settle := range ch.written {
-		settle(a, now)
+		settle(now)
 	}
 	if len(ch.benchmarks)+len(ch.beds)+len(ch.profiles)+len(ch.namespaces)+len(ch.policies)+len(ch.written) > 0 {
 		a.shown.stale = true

@@ -26,14 +26,14 @@ func TestADeletedBedStaysAway(t *testing.T) {
 	see(of(func(c *changes) { c.beds["frr"] = bed("1") }))
 	see(of(func(c *changes) {
 		c.beds["frr"] = nil
-		c.written = append(c.written, func(a *Allocator, _ time.Time) { a.applyWritten(bed("1")) })
+		c.written = append(c.written, func(time.Time) { a.applyWritten(bed("1")) })
 	}))
 	if len(a.beds) != 0 {
 		t.Error("a deleted bed came back")
 	}
 	see(of(func(c *changes) {
 		c.beds["frr"] = bed("2")
-		c.written = append(c.written, func(a *Allocator, _ time.Time) { a.applyWritten(bed("1")) })
+		c.written = append(c.written, func(time.Time) { a.applyWritten(bed("1")) })
 	}))
 	if got := a.beds["frr"].bed.UID; got != "2" {
 		t.Errorf("bed 2 was replaced by bed %s, which it replaced", got)
