@@ -4,11 +4,9 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/queue"
 )
@@ -25,34 +23,22 @@ const gathering = 10 * time.Millisecond
 // cache plus the leases that the allocator has written or is writing, so that a cycle
 // waits neither for the API server nor for the cache.
 type Allocator struct {
-	kit.Base
+	base  kit.Base
 	cache cache.Cache
 	inbox *inbox
 
 	// All that follows belongs to the goroutine of Start.
 
-	queue      *queue.Queue
-	benchmarks map[queue.Key]*waiter
-	beds       map[string]*bedView
-	profiles   map[queue.Key]*v1alpha1.TrafficProfile
-	namespaces map[string]*corev1.Namespace
-	classes    map[classKey]*class
-	gangs      map[queue.Key]*gang
-	// holders are the beds by the UID of the benchmark that has them.
-	holders  map[string]string
-	calendar calendar
-	// policy is the LabPolicy that defines how teams share beds; nil without one. Sharing
-	// keeps the accounts of the teams.
-	policy  *v1alpha1.LabPolicy
-	sharing *queue.Sharing
-	past    past
-	// promises maps a bed to the benchmark for which it is being taken from its holder.
-	promises map[string]queue.Key
-	forecast forecast
-	shown    display
-	writes   writes
-	// usesFrom is the time at which the current sum of the use of beds began.
-	usesFrom time.Time
+	// view is the state of the lab, and requests are the writes that will change it.
+	view     *view
+	requests *requests
+	// grants, preemption and parts give and take beds.
+	grants     *grants
+	preemption *preemption
+	parts      *parts
+	// display tells people what happens, and meter adds up the use of beds for the recorder.
+	display *display
+	meter   *meter
 }
 
 var (
@@ -62,22 +48,15 @@ var (
 
 // New returns an allocator, which reads objects from a cache.
 func New(b kit.Base, c cache.Cache) *Allocator {
+	in, v := newInbox(), newView(b.Options)
+	r, w := newRequests(in), newLeaseWriter(b)
 	return &Allocator{
-		Base: b, cache: c,
-		inbox:      newInbox(),
-		queue:      queue.New(),
-		benchmarks: map[queue.Key]*waiter{},
-		beds:       map[string]*bedView{},
-		profiles:   map[queue.Key]*v1alpha1.TrafficProfile{},
-		namespaces: map[string]*corev1.Namespace{},
-		classes:    map[classKey]*class{},
-		gangs:      map[queue.Key]*gang{},
-		holders:    map[string]string{},
-		calendar:   newCalendar(),
-		past:       newPast(),
-		promises:   map[string]queue.Key{},
-		shown:      newDisplay(),
-		writes:     newWrites(),
+		base: b, cache: c, inbox: in, view: v, requests: r,
+		grants:     &grants{view: v, requests: r, leases: w, failed: map[queue.Key]bool{}},
+		preemption: &preemption{view: v, requests: r, leases: w},
+		parts:      &parts{gangs: v.gangs, line: v.line, requests: r, leases: w},
+		display:    newDisplay(b, v, r),
+		meter:      &meter{inventory: v.inventory},
 	}
 }
 
@@ -89,10 +68,10 @@ func (a *Allocator) Start(ctx context.Context) error {
 	if err := watch(ctx, a.cache, a.inbox); err != nil {
 		return err
 	}
-	defer a.writes.wait()
-	a.usesFrom = time.Now()
-	a.Counts.Lead(a)
-	defer a.Counts.Lead(nil)
+	defer a.requests.wait()
+	a.meter.from = time.Now()
+	a.base.Counts.Lead(a)
+	defer a.base.Counts.Lead(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -112,17 +91,17 @@ func (a *Allocator) Start(ctx context.Context) error {
 // cycle decides once, and returns when to decide again even if nothing happens.
 func (a *Allocator) cycle(ctx context.Context) time.Duration {
 	ch := a.inbox.take()
-	now := time.Now()
-	a.apply(ch, now)
-	a.use(now)
-	a.keepCalendar(a.Now())
-	for _, d := range a.queue.Decide(a.snapshot(now)) {
-		a.grant(ctx, d)
+	now, v := time.Now(), a.view
+	v.apply(ch, now)
+	a.meter.add(now)
+	v.calendar.keep(a.base.Now())
+	for _, d := range v.line.queue.Decide(v.snapshot(now)) {
+		a.grants.grant(ctx, d)
 	}
-	a.preempt(ctx, now)
-	parts := a.returnParts(ctx, now)
+	a.preemption.preempt(ctx, now)
+	parts := a.parts.returnAll(ctx, now)
 	for _, answer := range ch.asked {
 		answer()
 	}
-	return min(a.show(ctx, now), a.retryAfter(now), a.boundaryAfter(), parts)
+	return min(a.display.show(ctx, now), a.grants.retryAfter(now), v.calendar.nextAfter(a.base.Now()), parts)
 }

@@ -3,14 +3,16 @@ package allocation
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"strings"
+
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/metrics"
+	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
 // bedSeriesTimeout bounds one attempt to look at the beds and to hand their points over.
@@ -88,41 +90,48 @@ func ask[T any](ctx context.Context, in *inbox, question func() T) (answer T, er
 	}
 }
 
-// use adds up how long benchmarks have the beds.
-func (a *Allocator) use(now time.Time) {
-	for _, view := range a.beds {
-		leased := view.bed.Status.Lease != nil
+// meter adds up for how long benchmarks have each bed.
+type meter struct {
+	inventory *inventory
+	// from is the time at which the current sums began.
+	from time.Time
+}
+
+// add adds up how long benchmarks have the beds.
+func (m *meter) add(now time.Time) {
+	for _, seen := range m.inventory.beds {
+		leased := seen.bed.Status.Lease != nil
 		switch {
-		case leased && view.usedSince.IsZero():
-			view.usedSince = now
-		case !leased && !view.usedSince.IsZero():
-			view.used += now.Sub(view.usedSince)
-			view.usedSince = time.Time{}
+		case leased && seen.usedSince.IsZero():
+			seen.usedSince = now
+		case !leased && !seen.usedSince.IsZero():
+			seen.used += now.Sub(seen.usedSince)
+			seen.usedSince = time.Time{}
 		}
 	}
 }
 
-// takeBeds returns the current state of the beds, and their use since the previous call.
-func (a *Allocator) takeBeds() []metrics.Bed {
+// take returns the state of the beds that were seen now, and their use since the previous call.
+func (m *meter) take(beds []opmetrics.Bed) []metrics.Bed {
 	now := time.Now()
-	a.use(now)
-	var beds []metrics.Bed
-	for _, seen := range a.look().Beds {
-		view := a.beds[seen.Name]
+	m.add(now)
+	var points []metrics.Bed
+	for _, b := range beds {
+		seen := m.inventory.beds[b.Name]
 		bed := metrics.Bed{
-			Name: seen.Name, Ready: seen.Ready, Unschedulable: seen.Unschedulable, Quarantined: seen.Quarantined,
-			Waiting: seen.Waiting, Oldest: seen.Oldest, Calibrated: seen.Calibrated,
-			Interval: now.Sub(a.usesFrom), Used: view.used,
+			Name: b.Name, Ready: b.Ready, Unschedulable: b.Unschedulable, Quarantined: b.Quarantined,
+			Waiting: b.Waiting, Oldest: b.Oldest, Calibrated: b.Calibrated,
+			Interval: now.Sub(m.from), Used: seen.used,
 		}
-		view.used = 0
-		if l := view.bed.Status.Lease; l != nil {
+		seen.used = 0
+		if l := seen.bed.Status.Lease; l != nil {
 			bed.Team, bed.Holder, _ = strings.Cut(l.Holder, "/")
 			bed.Run = l.UID
-			bed.Used += now.Sub(view.usedSince)
-			view.usedSince = now
+			bed.Used += now.Sub(seen.usedSince)
+			seen.usedSince = now
 		}
-		beds = append(beds, bed)
+		points = append(points, bed)
 	}
-	a.usesFrom = now
-	return beds
+	m.from = now
+	return points
 }

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -11,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/reservation"
 )
 
-// calendar is the allocator's view of the reservations.
+// calendar contains the reservations, and keeps the times for which they have beds up to date.
 type calendar struct {
 	objects map[queue.Key]*v1alpha1.Reservation
 	// stale reports whether something changed on which the slices of beds depend.
@@ -23,37 +22,45 @@ type calendar struct {
 	// due is the next boundary, at which the waiting benchmarks are shown again; zero without
 	// one.
 	due time.Time
+
+	// namespace is the namespace of the lab.
+	namespace string
+	inventory *inventory
+	teams     *teams
+	agenda    *agenda
 }
 
-func newCalendar() calendar {
-	return calendar{objects: map[queue.Key]*v1alpha1.Reservation{}, stale: true}
+func newCalendar(namespace string, inv *inventory, t *teams, g *agenda) *calendar {
+	return &calendar{
+		objects: map[queue.Key]*v1alpha1.Reservation{}, stale: true,
+		namespace: namespace, inventory: inv, teams: t, agenda: g,
+	}
 }
 
-// applyReservation takes over a version of a reservation; nil when it is gone.
-func (a *Allocator) applyReservation(key queue.Key, r *v1alpha1.Reservation) {
-	before := a.calendar.objects[key]
+// apply takes over a version of a reservation; nil when it is gone.
+func (c *calendar) apply(key queue.Key, r *v1alpha1.Reservation) {
+	before := c.objects[key]
 	switch {
 	case r == nil:
-		delete(a.calendar.objects, key)
+		delete(c.objects, key)
 	case before != nil && before.UID == r.UID && before.Generation == r.Generation && before.DeletionTimestamp.IsZero() == r.DeletionTimestamp.IsZero():
 		return
 	default:
-		a.calendar.objects[key] = r
+		c.objects[key] = r
 	}
-	a.calendar.stale = true
+	c.stale = true
 }
 
-// keepCalendar computes the slices of all beds again where they may have changed.
-func (a *Allocator) keepCalendar(now time.Time) {
-	c := &a.calendar
+// keep computes the slices of all beds again where they may have changed.
+func (c *calendar) keep(now time.Time) {
 	if age := now.Sub(c.computed); c.stale || age >= kit.Recalendar || age < 0 {
 		c.stale, c.computed = false, now
-		a.computeCalendar(reservation.Span{From: now, Until: now.Add(reservation.Horizon)})
+		c.compute(reservation.Span{From: now, Until: now.Add(reservation.Horizon)})
 		c.due = time.Time{}
-		a.shown.stale = true
+		c.agenda.stale = true
 	}
 	if c.due.IsZero() || !now.Before(c.due) {
-		a.shown.stale = a.shown.stale || !c.due.IsZero()
+		c.agenda.stale = c.agenda.stale || !c.due.IsZero()
 		c.due = time.Time{}
 		if i, _ := slices.BinarySearchFunc(c.boundaries, now, func(b, t time.Time) int {
 			if b.After(t) {
@@ -66,44 +73,44 @@ func (a *Allocator) keepCalendar(now time.Time) {
 	}
 }
 
-// boundaryAfter returns the time until a reservation begins or ends, at most recalendar.
-func (a *Allocator) boundaryAfter() time.Duration {
+// nextAfter returns the time from now until a reservation begins or ends, at most recalendar.
+func (c *calendar) nextAfter(now time.Time) time.Duration {
 	wait := kit.Recalendar
-	if !a.calendar.due.IsZero() {
-		wait = min(wait, a.calendar.due.Sub(a.Now()))
+	if !c.due.IsZero() {
+		wait = min(wait, c.due.Sub(now))
 	}
 	return max(wait, time.Millisecond)
 }
 
-func (a *Allocator) computeCalendar(in reservation.Span) {
-	lab := reservation.CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: a.namespaces, Namespace: a.Lab.Namespace}
-	for name, view := range a.beds {
-		lab.Beds[name] = view.bed
-	}
-	for _, r := range a.calendar.objects {
+// compute sets the slices of all beds in a span of time.
+func (c *calendar) compute(in reservation.Span) {
+	lab := reservation.CalendarInput{Beds: c.inventory.allBeds(), Namespaces: c.teams.namespaces, Namespace: c.namespace}
+	for _, r := range c.objects {
 		lab.Reservations = append(lab.Reservations, r)
 	}
 	computed := reservation.NewCalendar(lab, in)
-	a.calendar.boundaries = nil
-	for name, view := range a.beds {
-		view.reserved = nil
+	c.boundaries = nil
+	for name, seen := range c.inventory.beds {
+		seen.reserved = nil
 		for _, s := range computed.Of[name] {
-			view.reserved = append(view.reserved, queue.Slice{
+			seen.reserved = append(seen.reserved, queue.Slice{
 				Reservation: queue.Key(s.Reservation), Via: s.Via, Maintenance: s.Maintenance, From: s.From, Until: s.Until,
 			})
-			a.calendar.boundaries = append(a.calendar.boundaries, s.From, s.Until)
+			c.boundaries = append(c.boundaries, s.From, s.Until)
 		}
 	}
-	slices.SortFunc(a.calendar.boundaries, time.Time.Compare)
+	slices.SortFunc(c.boundaries, time.Time.Compare)
 }
+
+// knows reports whether there is a reservation of this name.
+func (c *calendar) knows(k queue.Key) bool { return c.objects[k] != nil }
 
 // publishedSlices are the next slices of a bed as its status has them.
 func publishedSlices(bed *v1alpha1.TestBed) []queue.Slice {
 	var all []queue.Slice
 	for _, r := range bed.Status.Reservations {
-		namespace, name, _ := strings.Cut(r.Reservation, "/")
 		all = append(all, queue.Slice{
-			Reservation: queue.Key{Namespace: namespace, Name: name}, Via: r.TestBedName, From: r.From.Time, Until: r.Until.Time,
+			Reservation: keyOf(r.Reservation), Via: r.TestBedName, From: r.From.Time, Until: r.Until.Time,
 		})
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/metrics"
 	"nodrop.dev/nodrop/internal/opmetrics"
 )
 
@@ -21,36 +22,39 @@ var _ opmetrics.StateReader = (*Allocator)(nil)
 
 // State is the state of the lab for Prometheus.
 func (a *Allocator) State(ctx context.Context) (opmetrics.State, error) {
-	state, err := ask(ctx, a.inbox, a.look)
+	state, err := ask(ctx, a.inbox, a.view.look)
 	if err != nil {
 		return state, err
 	}
-	state.Archive, err = unarchived(ctx, &a.Base)
+	state.Archive, err = unarchived(ctx, &a.base)
 	return state, err
 }
 
-// look returns the allocator's view of beds and queue.
-func (a *Allocator) look() opmetrics.State {
+// takeBeds returns the current state of the beds, and their use since the previous call.
+func (a *Allocator) takeBeds() []metrics.Bed { return a.meter.take(a.view.look().Beds) }
+
+// look returns the state of beds and queue as the view has it.
+func (v *view) look() opmetrics.State {
 	var state opmetrics.State
-	ofBeds, ofTeams := a.queue.Lines()
-	for _, name := range slices.Sorted(maps.Keys(a.beds)) {
-		bed := a.beds[name].bed
+	ofBeds, ofTeams := v.line.queue.Lines()
+	for _, name := range slices.Sorted(maps.Keys(v.inventory.beds)) {
+		bed := v.inventory.beds[name].bed
 		line := ofBeds[name]
-		view := opmetrics.Bed{
+		seen := opmetrics.Bed{
 			Name: name, Ready: kit.IsTrue(bed.Status.Conditions, v1alpha1.ConditionReady), Unschedulable: bed.Spec.Unschedulable,
 			Quarantined: kit.IsQuarantined(bed), Waiting: line.Length, Oldest: line.Oldest,
 		}
 		if bed.Status.Lease != nil {
-			view.Leased = bed.Status.Lease.AcquireTime.Time
+			seen.Leased = bed.Status.Lease.AcquireTime.Time
 		}
-		view.Calibrated, view.CalibrationEnds = a.calibrated(bed)
-		state.Beds = append(state.Beds, view)
+		seen.Calibrated, seen.CalibrationEnds = v.inventory.calibrated(bed)
+		state.Beds = append(state.Beds, seen)
 	}
 	teams := map[string]*opmetrics.Team{}
 	for name, line := range ofTeams {
 		teams[name] = &opmetrics.Team{Name: name, Waiting: line.Length, Oldest: line.Oldest}
 	}
-	for _, c := range a.classes {
+	for _, c := range v.judge.classes {
 		if len(c.beds) > 0 {
 			continue
 		}
@@ -67,20 +71,20 @@ func (a *Allocator) look() opmetrics.State {
 
 // calibrated returns the time of the calibration of the tester on the bed that a bed refers
 // to, and the time at which that becomes too old; zero without a calibration.
-func (a *Allocator) calibrated(bed *v1alpha1.TestBed) (at, ends time.Time) {
+func (inv *inventory) calibrated(bed *v1alpha1.TestBed) (at, ends time.Time) {
 	ref := bed.Spec.Calibration
 	if ref == nil {
 		return at, ends
 	}
-	by := a.beds[ref.TestBedName]
-	if by == nil || by.bed.Status.Calibration == nil || !device.Of(by.bed.Spec.Device).Absent {
+	by := inv.bed(ref.TestBedName)
+	if by == nil || by.Status.Calibration == nil || !device.Of(by.Spec.Device).Absent {
 		return at, ends
 	}
 	age := calibration.DefaultMaxAge
 	if ref.MaxAge != nil {
 		age = ref.MaxAge.Duration
 	}
-	at = by.bed.Status.Calibration.Time.Time
+	at = by.Status.Calibration.Time.Time
 	return at, at.Add(age)
 }
 

@@ -32,43 +32,54 @@ type forecast struct {
 	changes map[queue.Key]string
 }
 
-// estimate computes a forecast if the last one is old enough, concurrently with the
+// estimates keeps the expected starts of waiting benchmarks, and the reasons why they moved.
+type estimates struct {
+	forecast  forecast
+	refresh   time.Duration
+	deadlines kit.Deadlines
+
+	view     *view
+	requests *requests
+}
+
+// update computes a forecast if the last one is old enough, concurrently with the
 // allocator.
-func (a *Allocator) estimate(s queue.Snapshot, now time.Time) {
-	f := &a.forecast
-	every := min(a.Refresh, time.Duration(a.queue.Len())*10*time.Millisecond)
-	if f.computing || a.queue.Len() == 0 || now.Sub(f.computed) < every {
+func (e *estimates) update(s queue.Snapshot, now time.Time) {
+	f, v := &e.forecast, e.view
+	every := min(e.refresh, time.Duration(v.line.queue.Len())*10*time.Millisecond)
+	if f.computing || v.line.queue.Len() == 0 || now.Sub(f.computed) < every {
 		return
 	}
 	f.computing = true
-	next := forecast{computed: now, holders: map[string]queue.Key{}, ends: a.ends(s.Now), changes: map[queue.Key]string{}}
-	for name, view := range a.beds {
-		next.holders[name] = view.holder()
+	next := forecast{computed: now, holders: map[string]queue.Key{}, ends: e.ends(s.Now), changes: map[queue.Key]string{}}
+	for name, seen := range v.inventory.beds {
+		next.holders[name] = seen.holder()
 	}
 	due := map[share.Account]float64{}
-	if a.sharing != nil {
-		for _, account := range a.sharing.Book.Accounts() {
-			due[account] = a.sharing.Book.Entitled(account)
+	if sharing := v.shares.sharing; sharing != nil {
+		for _, account := range sharing.Book.Accounts() {
+			due[account] = sharing.Book.Entitled(account)
 		}
 	}
-	waiting := a.queue.Clone()
+	waiting := v.line.queue.Clone()
 	next.of = waiting
-	a.begin(func() written {
+	e.requests.begin(func() written {
 		next.starts = waiting.Forecast(s, next.ends, due, forecasts)
-		return func(time.Time) { a.estimated(next, s.Now) }
+		return func(time.Time) { e.estimated(next, s.Now) }
 	})
 }
 
 // ends returns the times at which the beds are expected to be returned.
-func (a *Allocator) ends(now time.Time) map[string]queue.End {
+func (e *estimates) ends(now time.Time) map[string]queue.End {
 	ends := map[string]queue.End{}
-	for name, view := range a.beds {
-		w := a.benchmarks[view.holder()]
+	inv := e.view.inventory
+	for name, seen := range inv.beds {
+		w := inv.benchmarks[seen.holder()]
 		if w == nil {
 			continue
 		}
-		expected, since := a.expected(w), now
-		if l := view.bed.Status.Lease; l != nil {
+		expected, since := e.view.past.expected(w), now
+		if l := seen.bed.Status.Lease; l != nil {
 			since = l.AcquireTime.Time
 		}
 		if expected == 0 {
@@ -79,10 +90,8 @@ func (a *Allocator) ends(now time.Time) map[string]queue.End {
 			// It takes longer than it did before: as long again as it is late, and a minute.
 			end.At = now.Add(overdue + time.Minute)
 		}
-		if ns := a.namespaces[w.b.Namespace]; ns != nil {
-			for _, l := range a.limits(view.bed, ns, w.b) {
-				end.Keys = append(end.Keys, l.Key)
-			}
+		for _, l := range e.view.teams.limits(seen.bed, w.b) {
+			end.Keys = append(end.Keys, l.Key)
 		}
 		ends[name] = end
 	}
@@ -90,22 +99,22 @@ func (a *Allocator) ends(now time.Time) map[string]queue.End {
 }
 
 // estimated takes over a forecast.
-func (a *Allocator) estimated(next forecast, now time.Time) {
-	last := a.forecast
+func (e *estimates) estimated(next forecast, now time.Time) {
+	last := e.forecast
 	maps.Copy(next.changes, last.changes)
 	for key := range next.changes {
-		if !a.queue.Has(key) {
+		if !e.view.line.queue.Has(key) {
 			delete(next.changes, key)
 		}
 	}
-	for key, w := range a.benchmarks {
+	for key, w := range e.view.inventory.benchmarks {
 		// Against what people see, or are about to see: it may have become later little by
 		// little, or be of an operator before.
 		was := queue.Start{At: w.promise, Bed: last.starts[key].Bed}
 		if shown := w.b.Status.EstimatedStartTime; was.At.IsZero() && shown != nil {
 			was.At = shown.Time
 		}
-		if was.At.IsZero() || !a.queue.Has(key) || !next.of.Has(key) {
+		if was.At.IsZero() || !e.view.line.queue.Has(key) || !next.of.Has(key) {
 			continue
 		}
 		is := next.starts[key]
@@ -115,10 +124,10 @@ func (a *Allocator) estimated(next forecast, now time.Time) {
 			}
 			continue
 		}
-		next.changes[key] = a.whyLater(key, was, last, now)
+		next.changes[key] = e.whyLater(key, was, last, now)
 	}
-	a.forecast = next
-	a.shown.stale = true
+	e.forecast = next
+	e.view.agenda.stale = true
 }
 
 // later reports whether an estimate became later by more than is worth a write.
@@ -128,44 +137,44 @@ func later(was, is, now time.Time) bool { return is.Sub(was) > kit.Tolerance(was
 func missed(was, is, now time.Time) bool { return is.IsZero() || later(was, is, now) }
 
 // whyLater returns the reason why a benchmark does not start at the expected time.
-func (a *Allocator) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
+func (e *estimates) whyLater(key queue.Key, was queue.Start, last forecast, now time.Time) string {
 	at := was.At.UTC().Format(time.RFC3339)
 	if was.Bed == "" {
 		return "it was expected to start at " + at + "; the operator was replaced since, and it is estimated from what is there now"
 	}
 	before := "it was expected to start on bed " + was.Bed + " at " + at
-	view := a.beds[was.Bed]
-	if view == nil || !kit.IsOpen(view.bed) {
+	seen := e.view.inventory.beds[was.Bed]
+	if seen == nil || !kit.IsOpen(seen.bed) {
 		return fmt.Sprintf("%s, which takes no benchmarks now", before)
 	}
-	w := a.benchmarks[key]
-	for i := range view.reserved {
-		s := &view.reserved[i]
-		if w != nil && s.Reservation != kit.ReservationOf(w.b) && s.Until.After(was.At) && s.From.Before(was.At.Add(a.Deadlines.HoldOf(w.b))) {
+	w := e.view.inventory.benchmarks[key]
+	for i := range seen.reserved {
+		s := &seen.reserved[i]
+		if w != nil && s.Reservation != kit.ReservationOf(w.b) && s.Until.After(was.At) && s.From.Before(was.At.Add(e.deadlines.HoldOf(w.b))) {
 			return fmt.Sprintf("%s; reservation %s has it %s", before, s.Reservation, reservation.Span{From: s.From, Until: s.Until})
 		}
 	}
-	if holder := view.holder(); holder != (queue.Key{}) && holder == last.holders[was.Bed] && !last.ends[was.Bed].At.After(now) {
+	if holder := seen.holder(); holder != (queue.Key{}) && holder == last.holders[was.Bed] && !last.ends[was.Bed].At.After(now) {
 		return fmt.Sprintf("%s; %s has it for longer than such benchmarks had before", before, holder)
 	}
 	return before + "; others come first that came since, whose team is further behind, or whose priority is higher"
 }
 
-// estimateOf returns the time at which a benchmark is expected to start, and why that changed.
-func (a *Allocator) estimateOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
+// startOf returns the time at which a benchmark is expected to start, and why that changed.
+func (e *estimates) startOf(b *v1alpha1.Benchmark) (start time.Time, change string) {
 	key := queueKey(b)
-	if of := a.forecast.of; a.queue.Has(key) && (of == nil || !of.Has(key)) {
+	if of := e.forecast.of; e.view.line.queue.Has(key) && (of == nil || !of.Has(key)) {
 		// No forecast was made with it since it waits: what was promised before stays.
 		if shown := b.Status.EstimatedStartTime; shown != nil {
 			start = shown.Time
 		}
 		return start, b.Status.EstimateChange
 	}
-	start = a.forecast.starts[key].At
-	if shown := b.Status.EstimatedStartTime; shown != nil && a.queue.Has(key) && a.benchmarks[key].promise.IsZero() &&
-		a.forecast.changes[key] == "" && missed(shown.Time, start, a.Now()) {
+	start = e.forecast.starts[key].At
+	if shown := b.Status.EstimatedStartTime; shown != nil && e.view.line.queue.Has(key) && e.view.inventory.benchmarks[key].promise.IsZero() &&
+		e.forecast.changes[key] == "" && missed(shown.Time, start, e.view.now()) {
 		// Another operator that leads, or did, has estimated that since the forecast was made.
-		a.forecast.changes[key] = a.whyLater(key, queue.Start{At: shown.Time}, a.forecast, a.Now())
+		e.forecast.changes[key] = e.whyLater(key, queue.Start{At: shown.Time}, e.forecast, e.view.now())
 	}
-	return start, kit.Bounded(a.forecast.changes[key])
+	return start, kit.Bounded(e.forecast.changes[key])
 }

@@ -1,19 +1,14 @@
 package allocation
 
 import (
-	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/queue"
 )
 
@@ -44,43 +39,47 @@ func gangOf(b *v1alpha1.Benchmark) queue.Key {
 	return queue.Key{Namespace: b.Namespace, Name: b.Spec.Gang.Name}
 }
 
-// gangNamed returns the gang with this key, and creates it if it does not exist.
-func (a *Allocator) gangNamed(key queue.Key) *gang {
-	g := a.gangs[key]
-	if g == nil {
-		g = &gang{members: map[queue.Key]*waiter{}, began: map[string]time.Time{}}
-		a.gangs[key] = g
-	}
-	return g
+// gangs contains the gangs of the benchmarks that are not finished.
+type gangs struct {
+	byKey     map[queue.Key]*gang
+	inventory *inventory
 }
 
-// joinGang counts a benchmark among the members of its gang.
-func (a *Allocator) joinGang(w *waiter) {
+// named returns the gang with this key, and creates it if it does not exist.
+func (g *gangs) named(key queue.Key) *gang {
+	of := g.byKey[key]
+	if of == nil {
+		of = &gang{members: map[queue.Key]*waiter{}, began: map[string]time.Time{}}
+		g.byKey[key] = of
+	}
+	return of
+}
+
+// join counts a benchmark among the members of its gang.
+func (g *gangs) join(w *waiter) {
 	if w.b.Spec.Gang != nil {
-		a.gangNamed(gangOf(w.b)).members[queueKey(w.b)] = w
+		g.named(gangOf(w.b)).members[queueKey(w.b)] = w
 	}
 }
 
-// leaveGang ends that, and places the others again.
-func (a *Allocator) leaveGang(w *waiter) {
+// leave removes a benchmark from its gang, and returns the members that are left.
+func (g *gangs) leave(w *waiter) map[queue.Key]*waiter {
 	if w.b.Spec.Gang == nil {
-		return
+		return nil
 	}
-	g := a.gangNamed(gangOf(w.b))
-	delete(g.members, queueKey(w.b))
-	for _, other := range g.members {
-		a.placeOne(other)
-	}
+	members := g.named(gangOf(w.b)).members
+	delete(members, queueKey(w.b))
+	return members
 }
 
-// endInGang remembers that a member had a bed: those that are left need not wait for it.
-func (a *Allocator) endInGang(b *v1alpha1.Benchmark) {
+// end remembers that a member had a bed: those that are left need not wait for it.
+func (g *gangs) end(b *v1alpha1.Benchmark) {
 	if b.Spec.Gang == nil || b.Status.StartTime == nil {
 		return
 	}
-	g := a.gangNamed(gangOf(b))
-	if t := b.Status.StartTime.Time; t.After(g.began[b.Spec.Gang.Role]) {
-		g.began[b.Spec.Gang.Role] = t
+	began := g.named(gangOf(b)).began
+	if t := b.Status.StartTime.Time; t.After(began[b.Spec.Gang.Role]) {
+		began[b.Spec.Gang.Role] = t
 	}
 }
 
@@ -99,10 +98,10 @@ func (g *gang) hasBegun(b *v1alpha1.Benchmark) bool {
 	return false
 }
 
-// holding are the members that have a bed, or are about to have it.
-func (a *Allocator) holding(g *gang) (all []*waiter, granting bool) {
-	for _, w := range g.members {
-		if _, holds := a.holders[string(w.b.UID)]; holds || w.granting {
+// holding returns the members of a gang that have a bed, or are about to have it.
+func (g *gangs) holding(of *gang) (all []*waiter, granting bool) {
+	for _, w := range of.members {
+		if g.inventory.holds(w.b) || w.granting {
 			all = append(all, w)
 		}
 		granting = granting || w.granting
@@ -110,30 +109,38 @@ func (a *Allocator) holding(g *gang) (all []*waiter, granting bool) {
 	return all, granting
 }
 
-// inGang completes an entry with its gang. It is false while the entry must not get a bed.
-func (a *Allocator) inGang(w *waiter, e *queue.Entry) bool {
+// complete completes an entry with its gang. It is false while the entry must not get a bed.
+func (g *gangs) complete(w *waiter, e *queue.Entry) bool {
 	if w.b.Spec.Gang == nil {
 		return true
 	}
-	g := a.gangNamed(gangOf(w.b))
-	if g.hasBegun(w.b) {
+	of := g.named(gangOf(w.b))
+	if of.hasBegun(w.b) {
 		return true // It comes late, and gets a bed for itself.
 	}
-	held, _ := a.holding(g)
+	held, _ := g.holding(of)
 	e.Gang, e.Missing = gangOf(w.b), int(w.b.Spec.Gang.Members)-len(held)
-	return !g.returning && e.Missing > 0
+	return !of.returning && e.Missing > 0
 }
 
-// returnParts returns the beds of gangs of which some members have beds and others get none.
+// parts returns the beds of gangs of which only some members got beds.
+type parts struct {
+	gangs    *gangs
+	line     *line
+	requests *requests
+	leases   *leaseWriter
+}
+
+// returnAll returns the beds of gangs of which some members have beds and others get none.
 // The result is the time until the next check.
-func (a *Allocator) returnParts(ctx context.Context, now time.Time) time.Duration {
+func (p *parts) returnAll(ctx context.Context, now time.Time) time.Duration {
 	next := time.Hour
-	for key, g := range a.gangs {
+	for key, g := range p.gangs.byKey {
 		if len(g.members) == 0 {
-			delete(a.gangs, key)
+			delete(p.gangs.byKey, key)
 			continue
 		}
-		held, granting := a.holding(g)
+		held, granting := p.gangs.holding(g)
 		if len(held) == 0 || granting || g.returning || len(held) >= int(held[0].b.Spec.Gang.Members) || g.hasBegun(held[0].b) {
 			g.part = time.Time{}
 			continue
@@ -145,103 +152,30 @@ func (a *Allocator) returnParts(ctx context.Context, now time.Time) time.Duratio
 			next = min(next, left)
 			continue
 		}
-		a.returnPart(ctx, key, g, held)
+		p.returnPart(ctx, key, g, held)
 	}
 	return next
 }
 
 // returnPart returns beds of a gang. Meanwhile no member gets one.
-func (a *Allocator) returnPart(ctx context.Context, key queue.Key, g *gang, held []*waiter) {
+func (p *parts) returnPart(ctx context.Context, key queue.Key, g *gang, held []*waiter) {
 	g.returning, g.part = true, time.Time{}
 	var members []*v1alpha1.Benchmark
 	for _, w := range g.members {
 		members = append(members, w.b)
-		a.placeOne(w)
+		p.line.placeOne(w)
 	}
 	size := int(held[0].b.Spec.Gang.Members)
-	a.begin(func() written {
-		err := a.releasePart(ctx, members, size)
+	p.requests.begin(func() written {
+		err := p.leases.releasePart(ctx, members, size)
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The beds of a gang of which others got none could not be returned", "gang", key.String())
 		}
 		return func(time.Time) {
 			g.returning = false
 			for _, w := range g.members {
-				a.placeOne(w)
+				p.line.placeOne(w)
 			}
 		}
 	})
-}
-
-// releasePart releases the beds of members unless all have one by now, or one has begun. No
-// lease of the gang is being written meanwhile, so that what is missing stays so. The attempts
-// of all are ended before the first bed is released, so that none begins.
-func (a *Allocator) releasePart(ctx context.Context, members []*v1alpha1.Benchmark, size int) error {
-	var beds v1alpha1.TestBedList
-	if err := a.Live.List(ctx, &beds); err != nil {
-		return fmt.Errorf("listing test beds: %w", err)
-	}
-	held := map[string]*v1alpha1.Benchmark{}
-	for _, b := range members {
-		live := &v1alpha1.Benchmark{}
-		err := a.Live.Get(ctx, client.ObjectKeyFromObject(b), live)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("reading benchmark %s/%s: %w", b.Namespace, b.Name, err)
-		}
-		if err != nil || live.UID != b.UID {
-			continue
-		}
-		if kit.Begun(live) {
-			return nil
-		}
-		for i := range beds.Items {
-			if kit.HasLease(&beds.Items[i], lab.RunOf(live)) {
-				held[beds.Items[i].Name] = live
-			}
-		}
-	}
-	if len(held) >= size {
-		return nil
-	}
-	for _, b := range held {
-		if _, err := a.nextAttempt(ctx, b); err != nil {
-			return err
-		}
-	}
-	for bed, b := range held {
-		if err := kit.ReleaseBed(ctx, a.Client, a.Live, bed, lab.RunOf(b)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// explainGang describes what a member waits for together with others.
-func (a *Allocator) explainGang(w *waiter, e kit.Explanation) kit.Explanation {
-	if w.b.Spec.Gang == nil || e.Reason == v1alpha1.ReasonPreempted {
-		return e
-	}
-	g := a.gangNamed(gangOf(w.b))
-	if g.hasBegun(w.b) {
-		return e
-	}
-	gang := w.b.Spec.Gang
-	held, _ := a.holding(g)
-	ready := map[string]bool{}
-	for _, other := range held {
-		ready[other.b.Spec.Gang.Role] = true
-	}
-	for key, other := range g.members {
-		if a.queue.Has(key) {
-			ready[other.b.Spec.Gang.Role] = true
-		}
-	}
-	if n := len(ready); n < int(gang.Members) {
-		e.Reason = v1alpha1.ReasonGangIncomplete
-		e.Message = kit.Bounded(fmt.Sprintf("gang %s has %d of its %d members ready to start (%s): create the others, and see the status of those that are not ready",
-			gang.Name, n, gang.Members, strings.Join(slices.Sorted(maps.Keys(ready)), ", ")))
-		return e
-	}
-	e.Message = kit.Bounded(fmt.Sprintf("gang %s gets its %d beds at once; this member %s", gang.Name, gang.Members, e.Message))
-	return e
 }

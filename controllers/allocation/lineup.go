@@ -51,40 +51,16 @@ func Lineup(in LineupInput) []Place {
 	return places
 }
 
-// lineUp returns the places, and the allocator that computed them.
-func lineUp(in LineupInput) (*Allocator, []Place) {
-	options := kit.Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}
-	a := New(kit.Base{Options: options.WithDefaults()}, nil)
-	ch := newChanges()
-	for i := range in.Namespaces {
-		ch.namespaces[in.Namespaces[i].Name] = &in.Namespaces[i]
-	}
-	for i := range in.Profiles {
-		ch.profiles[queueKey(&in.Profiles[i])] = &in.Profiles[i]
-	}
-	for i := range in.Beds {
-		ch.beds[in.Beds[i].Name] = &in.Beds[i]
-	}
-	for i := range in.Benchmarks {
-		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() {
-			ch.benchmarks[queueKey(b)] = b
-		}
-	}
-	if in.Policy != nil {
-		ch.policies[in.Policy.Name] = in.Policy
-	}
-	a.apply(ch, time.Time{})
-	for _, view := range a.beds {
-		// Who may not list the reservations of others can read those of beds.
-		view.reserved = publishedSlices(view.bed)
-	}
-	a.sharing = nil // Standings are those of the policy's status.
-	s := a.snapshot(time.Time{})
+// lineUp returns the places, and the view that they were computed from.
+func lineUp(in LineupInput) (*view, []Place) {
+	v, deadlines := viewOf(in)
+	explainer := explainer{view: v, deadlines: deadlines}
+	s := v.snapshot(time.Time{})
 	s.Standings = publishedStandings(in.Policy)
-	all := a.queue.Places(s)
+	all := v.line.queue.Places(s)
 	var places []Place
-	for _, w := range a.benchmarks {
-		_, holds := a.holders[string(w.b.UID)]
+	for _, w := range v.inventory.benchmarks {
+		holds := v.inventory.holds(w.b)
 		if !holds && kit.Waits(w.b) && kit.IsHeld(w.b) {
 			places = append(places, Place{Benchmark: w.b, Why: cmp.Or(w.b.Status.Message, "waits to be let into the queue")})
 		}
@@ -92,7 +68,7 @@ func lineUp(in LineupInput) (*Allocator, []Place) {
 			continue
 		}
 		place := all[queueKey(w.b)]
-		e := a.explain(w, place, s)
+		e := explainer.explain(w, place, s)
 		places = append(places, Place{Benchmark: w.b, Accepted: e.Accepted, Place: place, Beds: w.class.beds, Why: e.Message})
 	}
 	slices.SortFunc(places, func(x, y Place) int {
@@ -104,9 +80,41 @@ func lineUp(in LineupInput) (*Allocator, []Place) {
 		case x.Place.Order != y.Place.Order:
 			return cmp.Compare(x.Place.Order, y.Place.Order)
 		}
-		return a.compare(x.Benchmark, y.Benchmark)
+		return v.teams.compare(x.Benchmark, y.Benchmark)
 	})
-	return a, places
+	return v, places
+}
+
+// viewOf returns the view of a lab, with the reservations and the standings that are published
+// in the status of beds and of the LabPolicy, and the deadlines of its operator.
+func viewOf(in LineupInput) (*view, kit.Deadlines) {
+	options := kit.Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}.WithDefaults()
+	v := newView(options)
+	ch := newChanges()
+	for i := range in.Namespaces {
+		ch.namespace(&in.Namespaces[i], false)
+	}
+	for i := range in.Profiles {
+		ch.profile(&in.Profiles[i], false)
+	}
+	for i := range in.Beds {
+		ch.bed(&in.Beds[i], false)
+	}
+	for i := range in.Benchmarks {
+		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() {
+			ch.benchmark(b, false)
+		}
+	}
+	if in.Policy != nil {
+		ch.policy(in.Policy, false)
+	}
+	v.apply(ch, time.Time{})
+	for _, seen := range v.inventory.beds {
+		// Who may not list the reservations of others can read those of beds.
+		seen.reserved = publishedSlices(seen.bed)
+	}
+	v.shares.sharing = nil // Standings are those of the policy's status.
+	return v, options.Deadlines
 }
 
 // Order returns the benchmarks that wait for a bed, in the order of the queue. Benchmarks of
@@ -114,7 +122,7 @@ func lineUp(in LineupInput) (*Allocator, []Place) {
 func Order(in LineupInput) []*v1alpha1.Benchmark {
 	var waiting []*v1alpha1.Benchmark
 	queued := map[*v1alpha1.Benchmark]bool{}
-	a, places := lineUp(in)
+	v, places := lineUp(in)
 	for _, p := range places {
 		if p.Benchmark.Status.TestBedName == "" {
 			waiting = append(waiting, p.Benchmark)
@@ -127,13 +135,8 @@ func Order(in LineupInput) []*v1alpha1.Benchmark {
 			waiting = append(waiting, b)
 		}
 	}
-	slices.SortFunc(waiting[first:], a.compare)
+	slices.SortFunc(waiting[first:], v.teams.compare)
 	return waiting
-}
-
-// compare orders benchmarks by priority and age.
-func (a *Allocator) compare(x, y *v1alpha1.Benchmark) int {
-	return queue.Compare(queue.EntryOf(a.policy, a.namespaces, x), queue.EntryOf(a.policy, a.namespaces, y))
 }
 
 // publishedStandings returns the standings of the policy's status.

@@ -4,13 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/plan"
 )
 
 // week is the time over which bed-hours are limited.
@@ -42,9 +40,6 @@ type past struct {
 	took map[work][]time.Duration
 	// uses contains the bed times within a week, by UID.
 	uses map[types.UID]use
-	// hours are sums of uses by team, and computed when.
-	hours    map[string]time.Duration
-	computed time.Time
 }
 
 // use is the bed time of a finished benchmark.
@@ -54,8 +49,8 @@ type use struct {
 	length    time.Duration
 }
 
-func newPast() past {
-	return past{took: map[work][]time.Duration{}, uses: map[types.UID]use{}}
+func newPast() *past {
+	return &past{took: map[work][]time.Duration{}, uses: map[types.UID]use{}}
 }
 
 // learn takes over a finished benchmark, once.
@@ -108,59 +103,17 @@ func (u use) within(now time.Time) time.Duration {
 	return max(u.until.Sub(from), 0)
 }
 
-// accounted is the minimum interval between two sums of bed-hours.
-const accounted = 10 * time.Second
-
-// bedHours is the bed time of each team within the last week.
-func (a *Allocator) bedHours(now time.Time) map[string]time.Duration {
-	p := &a.past
-	if age := now.Sub(p.computed); p.hours != nil && age >= 0 && age < accounted {
-		return p.hours
-	}
-	p.computed, p.hours = now, map[string]time.Duration{}
-	p.forget(now)
-	teams := map[string]string{}
-	teamName := func(namespace string) string {
-		name, known := teams[namespace]
-		if !known {
-			name = a.teamOf(namespace).Name
-			teams[namespace] = name
-		}
-		return name
-	}
-	for _, u := range p.uses {
-		p.hours[teamName(u.namespace)] += u.within(now)
-	}
-	for _, view := range a.beds {
-		if l := view.bed.Status.Lease; l != nil {
-			namespace, _, _ := strings.Cut(l.Holder, "/")
-			u := use{until: now, length: max(now.Sub(l.AcquireTime.Time), 0)}
-			p.hours[teamName(namespace)] += u.within(now)
-		}
-	}
-	return p.hours
-}
-
 // expected returns the time for which a benchmark is expected to have its bed: what the same
 // work took, or else what its plan says; 0 where neither is known.
-func (a *Allocator) expected(w *waiter) time.Duration {
+func (p *past) expected(w *waiter) time.Duration {
 	if w.class != nil {
-		if d := a.past.typical(w.class.work); d > 0 {
+		if d := p.typical(w.class.work); d > 0 {
 			return d
 		}
 		return w.class.planned
 	}
 	if w.expected == 0 {
-		w.expected = a.past.typical(workOf(w.b))
+		w.expected = p.typical(workOf(w.b))
 	}
 	return w.expected
-}
-
-// planned is about how long the tests of a class take on a bed.
-func planned(c *class, bed *v1alpha1.TestBed) time.Duration {
-	p, err := plan.Build(c.sample, c.profile, bed)
-	if err != nil {
-		return 0
-	}
-	return p.Duration()
 }

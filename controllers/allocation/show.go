@@ -2,19 +2,20 @@ package allocation
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/human"
 )
 
 // Bounds of the writes that only inform people.
@@ -27,83 +28,72 @@ const (
 	showPause = 100 * time.Millisecond
 )
 
-// display keeps the status of those that wait, and the counts of beds, up to date at
-// a bounded rate.
+// display keeps the status of those that wait, the counts of beds and the standings of teams up
+// to date at a bounded rate.
 type display struct {
+	client client.StatusClient
+	status kit.StatusWriter
+	timers *kit.Timers
+	// now is the operator's clock, and refresh is the minimum interval between two writes of an
+	// object.
+	now     func() time.Time
+	refresh time.Duration
 	limiter *rate.Limiter
-	// news are benchmarks whose first message, or whose acceptance, is not written yet.
-	news []queue.Key
-	// pass and bedPass contain the rest of the current pass over all benchmarks and beds.
-	pass    []queue.Key
-	bedPass []string
-	// stale reports whether something changed since the current pass began.
-	stale bool
-	next  time.Time
-	// stalls is the time at which the next waiting benchmark counts as stalled; zero if none
-	// will.
-	stalls time.Time
-	places places
+	next    time.Time
+	places  places
 	// policy is the time of the last write of the LabPolicy's status.
 	policy shownAt
+
+	view      *view
+	explainer *explainer
+	estimates *estimates
+	requests  *requests
 }
 
-// shownAt is the time of the last write of an object's status, and whether a write is under
-// way.
-type shownAt struct {
-	time    time.Time
-	writing bool
+func newDisplay(b kit.Base, v *view, r *requests) *display {
+	return &display{
+		client: b.Client, status: b.StatusWriter(), timers: b.Timers, now: b.Now, refresh: b.Refresh,
+		limiter: rate.NewLimiter(showRate, 2*showRate), view: v, requests: r,
+		explainer: &explainer{view: v, deadlines: b.Deadlines},
+		estimates: &estimates{refresh: b.Refresh, deadlines: b.Deadlines, view: v, requests: r},
+	}
 }
-
-func newDisplay() display { return display{limiter: rate.NewLimiter(showRate, 2*showRate)} }
 
 // show writes what changed for people, as far as the rate allows, and returns when to
 // continue.
-func (a *Allocator) show(ctx context.Context, now time.Time) time.Duration {
-	d := &a.shown
-	if wait := d.next.Sub(now); wait > 0 && len(d.news) == 0 {
+func (d *display) show(ctx context.Context, now time.Time) time.Duration {
+	g, inv := d.view.agenda, d.view.inventory
+	if wait := d.next.Sub(now); wait > 0 && len(g.news) == 0 {
 		return wait
 	}
-	if !d.stalls.IsZero() && !now.Before(d.stalls) {
-		d.stalls, d.stale = time.Time{}, true
+	g.begin(inv, now)
+	s := d.view.snapshot(now)
+	if d.view.teams.policy != nil {
+		d.showPolicy(ctx, s, now)
 	}
-	if len(d.pass) == 0 && len(d.bedPass) == 0 && d.stale {
-		d.stale = false
-		for key, w := range a.benchmarks {
-			if w.class != nil {
-				d.pass = append(d.pass, key)
-			}
-		}
-		for name := range a.beds {
-			d.bedPass = append(d.bedPass, name)
-		}
-	}
-	s := a.snapshot(now)
-	if a.policy != nil {
-		a.showPolicy(ctx, s, now)
-	}
-	a.estimate(s, now)
+	d.estimates.update(s, now)
 	for range showAtOnce {
 		if d.limiter.TokensAt(now) < 1 {
 			return d.pause(now, showPause)
 		}
 		switch {
-		case len(d.news) > 0:
-			key := d.news[0]
-			d.news = d.news[1:]
-			a.showBenchmark(ctx, a.benchmarks[key], s, now, true)
-		case len(d.bedPass) > 0:
-			name := d.bedPass[0]
-			d.bedPass = d.bedPass[1:]
-			a.showBed(ctx, a.beds[name], now)
-		case len(d.pass) > 0:
-			key := d.pass[0]
-			d.pass = d.pass[1:]
-			a.showBenchmark(ctx, a.benchmarks[key], s, now, false)
-		case d.stale:
-			return d.pause(now, min(a.Refresh, time.Second))
+		case len(g.news) > 0:
+			key := g.news[0]
+			g.news = g.news[1:]
+			d.showBenchmark(ctx, inv.benchmarks[key], s, now, true)
+		case len(g.beds) > 0:
+			name := g.beds[0]
+			g.beds = g.beds[1:]
+			d.showBed(ctx, inv.beds[name], now)
+		case len(g.benchmarks) > 0:
+			key := g.benchmarks[0]
+			g.benchmarks = g.benchmarks[1:]
+			d.showBenchmark(ctx, inv.benchmarks[key], s, now, false)
+		case g.stale:
+			return d.pause(now, min(d.refresh, time.Second))
 		default:
-			d.news = nil
-			return a.showAgain(now)
+			g.news = nil
+			return d.showAgain(now)
 		}
 	}
 	return d.pause(now, showPause)
@@ -111,13 +101,13 @@ func (a *Allocator) show(ctx context.Context, now time.Time) time.Duration {
 
 // showAgain returns the time until the next update of the display even if nothing happens:
 // shares, aging and estimates change with time.
-func (a *Allocator) showAgain(now time.Time) time.Duration {
+func (d *display) showAgain(now time.Time) time.Duration {
 	wait := time.Hour
-	if !a.shown.stalls.IsZero() {
-		wait = min(wait, a.shown.stalls.Sub(now))
+	if stalls := d.view.agenda.stalls; !stalls.IsZero() {
+		wait = min(wait, stalls.Sub(now))
 	}
-	if a.queue.Len() > 0 || a.policy != nil {
-		wait = min(wait, max(a.Refresh, time.Second))
+	if d.view.line.queue.Len() > 0 || d.view.teams.policy != nil {
+		wait = min(wait, max(d.refresh, time.Second))
 	}
 	return wait
 }
@@ -128,170 +118,105 @@ func (d *display) pause(now time.Time, wait time.Duration) time.Duration {
 }
 
 // due reports whether an object may be written now; if not it is checked again later.
-func (d *display) due(at shownAt, now time.Time, refresh time.Duration, news bool) bool {
-	if at.writing || (!news && now.Sub(at.time) < refresh) {
-		d.stale = true
+func (d *display) due(at shownAt, now time.Time, news bool) bool {
+	if at.writing || (!news && now.Sub(at.time) < d.refresh) {
+		d.view.agenda.stale = true
 		return false
 	}
 	return true
 }
 
 // showBed writes how many wait for a bed.
-func (a *Allocator) showBed(ctx context.Context, view *bedView, now time.Time) {
-	if view == nil || view.granting != nil {
+func (d *display) showBed(ctx context.Context, seen *bedView, now time.Time) {
+	if seen == nil || seen.granting != nil {
 		return
 	}
-	bed, queued := view.bed, int32(a.queue.Waiting(view.bed.Name))
-	if bed.Status.Queued == queued || !a.shown.due(view.shown, now, a.Refresh, false) {
+	bed, queued := seen.bed, int32(d.view.line.queue.Waiting(seen.bed.Name))
+	if bed.Status.Queued == queued || !d.due(seen.shown, now, false) {
 		return
 	}
-	a.shown.limiter.AllowN(now, 1)
-	view.shown.writing = true
-	a.begin(func() written {
-		after, err := kit.PatchBed(ctx, a.Client, bed, map[string]any{"queued": queued}, "")
+	d.limiter.AllowN(now, 1)
+	seen.shown.writing = true
+	d.requests.begin(func() written {
+		after, err := kit.PatchBed(ctx, d.client, bed, map[string]any{"queued": queued}, "")
 		return func(now time.Time) {
-			view.shown = shownAt{time: now}
+			seen.shown = shownAt{time: now}
 			if err == nil {
-				a.applyWritten(after)
+				d.view.applyWritten(after)
 			}
 		}
 	})
 }
 
 // showBenchmark writes where a benchmark waits, and why.
-func (a *Allocator) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot, now time.Time, news bool) {
-	if w == nil || w.class == nil || w.granting {
+func (d *display) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot, now time.Time, news bool) {
+	if w == nil || w.class == nil || w.granting || d.view.inventory.holds(w.b) {
 		return
 	}
-	if _, holds := a.holders[string(w.b.UID)]; holds {
-		return
-	}
-	place, known := a.placeOf(queueKey(w.b), s, now)
+	place, known := d.places.placeOf(d.view.line.queue, queueKey(w.b), s, now)
 	if !known {
-		a.shown.stale = true // It came since the places were computed.
+		d.view.agenda.stale = true // It came since the places were computed.
 		return
 	}
-	want := a.explain(w, place, s)
+	want := d.explainer.explain(w, place, s)
 	if want.Accepted { // What is not accepted starts at no time.
-		want.Estimate, want.Change = a.estimateOf(w.b)
+		want.Estimate, want.Change = d.estimates.startOf(w.b)
 	}
-	if want.IsShownBy(w.b, a.Now()) {
-		left, waits := kit.StallsIn(w.b, a.Now())
-		if waits && left > 0 && (a.shown.stalls.IsZero() || now.Add(left).Before(a.shown.stalls)) {
-			a.shown.stalls = now.Add(left)
+	if want.IsShownBy(w.b, d.now()) {
+		left, waits := kit.StallsIn(w.b, d.now())
+		if waits && left > 0 {
+			d.view.agenda.stallAt(now.Add(left))
 		}
 		if !waits || left > 0 {
 			return
 		}
 	}
-	if !a.shown.due(w.shown, now, a.Refresh, news) {
+	if !d.due(w.shown, now, news) {
 		return
 	}
-	a.shown.limiter.AllowN(now, 1)
+	d.limiter.AllowN(now, 1)
 	w.shown.writing, w.promise = true, want.Estimate
 	key, b := queueKey(w.b), w.b.DeepCopy()
-	a.begin(func() written {
-		sc := kit.NewScope(b, a.Now(), a.Timers)
+	d.requests.begin(func() written {
+		sc := kit.NewScope(b, d.now(), d.timers)
 		want.Write(sc)
-		err := a.StatusWriter().Store(ctx, sc, nil)
+		err := d.status.Store(ctx, sc, nil)
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The place in the queue could not be stored", "benchmark", key.String())
 		}
 		return func(now time.Time) {
-			if w := a.benchmarks[key]; w != nil && w.b.UID == b.UID {
+			if w := d.view.inventory.benchmarks[key]; w != nil && w.b.UID == b.UID {
 				w.shown, w.promise = shownAt{time: now}, time.Time{}
 				if err == nil {
-					a.applyBenchmark(key, sc.Benchmark)
+					d.view.applyBenchmark(key, sc.Benchmark)
 				}
 			}
 		}
 	})
 }
 
-// explain describes where and why a benchmark waits.
-func (a *Allocator) explain(w *waiter, place queue.Place, s queue.Snapshot) kit.Explanation {
-	if len(w.class.beds) == 0 {
-		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(a.problemOf(w.class))}
+// showPolicy writes how teams stand, at a bounded rate.
+func (d *display) showPolicy(ctx context.Context, s queue.Snapshot, now time.Time) {
+	shown, policy := &d.policy, d.view.teams.policy
+	if policy == nil || shown.writing || now.Sub(shown.time) < d.refresh {
+		return
 	}
-	if len(kit.BedsFor(w.b, w.class.beds)) == 0 {
-		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(kit.CannotResume(w.b))}
+	status := v1alpha1.LabPolicyStatus{ObservedGeneration: policy.Generation, Teams: d.view.shares.standings(s)}
+	if equality.Semantic.DeepEqual(status, policy.Status) {
+		return
 	}
-	if !w.retry.IsZero() {
-		return kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued, Message: "its bed could not be leased; the operator tries again, see its log"}
-	}
-	if place.Spent {
-		t := a.teamOf(w.b.Namespace)
-		return kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonLimitReached, Message: fmt.Sprintf(
-			"its team %s has had beds for %s within the last week, and may have them for %d hours (maxBedHoursPerWeek of LabPolicy %s)",
-			t.Name, human.Duration(a.bedHours(s.Now)[t.Name].Truncate(time.Minute)), t.MaxBedHoursPerWeek, v1alpha1.LabPolicyName)}
-	}
-	if place.Obstacle != nil {
-		return a.explainGang(w, kit.ExplainResumption(w.b, a.explainObstacle(w.b, place, s.Now)))
-	}
-	return a.explainGang(w, kit.ExplainResumption(w.b, explainPlace(place, func(name string) *v1alpha1.TestBed {
-		if view := a.beds[name]; view != nil {
-			return view.bed
+	shown.writing = true
+	d.requests.begin(func() written {
+		after := kit.Named(&v1alpha1.LabPolicy{}, policy)
+		err := d.client.Status().Patch(ctx, after, kit.MergePatch(map[string]any{"status": status}))
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			log.FromContext(ctx).Error(fmt.Errorf("storing the status of LabPolicy %s: %w", policy.Name, err), "The standings of teams could not be stored")
 		}
-		return nil
-	}, s)))
-}
-
-// explainPlace describes what the benchmark at a place waits for.
-func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s queue.Snapshot) kit.Explanation {
-	e := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued}
-	bed := bedOf(place.WaitsFor)
-	what := "waits for bed " + place.WaitsFor
-	if place.Beds > 1 {
-		what = fmt.Sprintf("waits for one of %d beds", place.Beds)
-	}
-	switch {
-	case bed == nil:
-		what = "waits for a bed"
-	case place.Limit != nil:
-		e.Reason = v1alpha1.ReasonLimitReached
-		what += limitReached(place.Limit)
-	case !kit.IsOpen(bed):
-		e.Reason = v1alpha1.ReasonBedNotReady
-		why := "is not ready: " + notReady(bed)
-		if bed.Spec.Unschedulable {
-			e.Reason, why = v1alpha1.ReasonBedUnschedulable, "takes no new benchmarks (spec.unschedulable): kubectl nodrop uncordon "+bed.Name
+		return func(now time.Time) {
+			d.policy = shownAt{time: now}
+			if err == nil {
+				d.view.applyPolicy(after.Name, after)
+			}
 		}
-		if place.Beds > 1 {
-			what += ", none of which takes benchmarks now; bed " + bed.Name + " " + why
-		} else {
-			what += ", which " + why
-		}
-	case place.Beds == 1 && bed.Status.Lease != nil:
-		what += ", which " + bed.Status.Lease.Holder + " has"
-	case place.Beds == 1:
-		if other, shared := kit.Conflicting(bed, s.Beds[bed.Name].Conflicts, bedOf); other != nil {
-			what += fmt.Sprintf(", whose interface %s bed %s has too, which %s has", shared, other.Name, other.Status.Lease.Holder)
-		}
-	}
-	switch place.Ahead {
-	case 0:
-		what += "; comes next"
-	case 1:
-		what += "; 1 benchmark comes first"
-	default:
-		what += fmt.Sprintf("; %d benchmarks come first", place.Ahead)
-	}
-	e.Message = kit.Bounded(what)
-	return e
-}
-
-// limitReached describes which limit is reached.
-func limitReached(l *queue.Limit) string {
-	if name, of := strings.CutPrefix(l.Key, teamLimit); of {
-		return fmt.Sprintf("; its team %s may have %d beds at once (maxRunning of LabPolicy %s)", name, l.Max, v1alpha1.LabPolicyName)
-	}
-	return fmt.Sprintf(", of which its namespace may have %d at once (spec.access.maxRunning of the bed)", l.Max)
-}
-
-func notReady(bed *v1alpha1.TestBed) string {
-	c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.ObservedGeneration != bed.Generation {
-		return "the operator has not checked it yet"
-	}
-	return c.Message
+	})
 }

@@ -13,11 +13,11 @@ import (
 
 // The answer to a write may come after the bed was deleted, and made again.
 func TestADeletedBedStaysAway(t *testing.T) {
-	a := New(kit.Base{Options: kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()}}, nil)
+	v := newView(kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()})
 	bed := func(uid types.UID) *v1alpha1.TestBed {
 		return objects.TestBed("frr", objects.UID(uid))
 	}
-	see := func(ch changes) { a.apply(ch, time.Now()) }
+	see := func(ch changes) { v.apply(ch, time.Now()) }
 	of := func(change func(*changes)) changes {
 		ch := newChanges()
 		change(&ch)
@@ -26,16 +26,16 @@ func TestADeletedBedStaysAway(t *testing.T) {
 	see(of(func(c *changes) { c.beds["frr"] = bed("1") }))
 	see(of(func(c *changes) {
 		c.beds["frr"] = nil
-		c.written = append(c.written, func(time.Time) { a.applyWritten(bed("1")) })
+		c.written = append(c.written, func(time.Time) { v.applyWritten(bed("1")) })
 	}))
-	if len(a.beds) != 0 {
+	if len(v.inventory.beds) != 0 {
 		t.Error("a deleted bed came back")
 	}
 	see(of(func(c *changes) {
 		c.beds["frr"] = bed("2")
-		c.written = append(c.written, func(time.Time) { a.applyWritten(bed("1")) })
+		c.written = append(c.written, func(time.Time) { v.applyWritten(bed("1")) })
 	}))
-	if got := a.beds["frr"].bed.UID; got != "2" {
+	if got := v.inventory.beds["frr"].bed.UID; got != "2" {
 		t.Errorf("bed 2 was replaced by bed %s, which it replaced", got)
 	}
 }

@@ -1,0 +1,57 @@
+package allocation
+
+import (
+	"time"
+
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// agenda lists the objects whose status may have to be written again.
+type agenda struct {
+	// news are benchmarks whose first message, or whose acceptance, is not written yet.
+	news []queue.Key
+	// benchmarks and beds contain the rest of the current pass over all benchmarks and beds.
+	benchmarks []queue.Key
+	beds       []string
+	// stale reports whether something changed since the current pass began.
+	stale bool
+	// stalls is the time at which the next waiting benchmark counts as stalled; zero if none
+	// will.
+	stalls time.Time
+}
+
+// shownAt is the time of the last write of an object's status, and whether a write is under
+// way.
+type shownAt struct {
+	time    time.Time
+	writing bool
+}
+
+// add lists a benchmark whose message is news to people.
+func (g *agenda) add(key queue.Key) { g.news = append(g.news, key) }
+
+// stallAt notes a time at which a benchmark counts as stalled.
+func (g *agenda) stallAt(t time.Time) {
+	if g.stalls.IsZero() || t.Before(g.stalls) {
+		g.stalls = t
+	}
+}
+
+// begin begins a pass over everything, if something changed and the last pass is over.
+func (g *agenda) begin(inv *inventory, now time.Time) {
+	if !g.stalls.IsZero() && !now.Before(g.stalls) {
+		g.stalls, g.stale = time.Time{}, true
+	}
+	if !g.stale || len(g.benchmarks)+len(g.beds) > 0 {
+		return
+	}
+	g.stale = false
+	for key, w := range inv.benchmarks {
+		if w.class != nil {
+			g.benchmarks = append(g.benchmarks, key)
+		}
+	}
+	for name := range inv.beds {
+		g.beds = append(g.beds, name)
+	}
+}

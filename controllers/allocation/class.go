@@ -1,0 +1,69 @@
+package allocation
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/preflight"
+)
+
+// class is a set of benchmarks with the same judgment: of one namespace, with equal
+// specs and the same profile. It is judged once with each bed, and again only with a
+// bed that changes.
+type class struct {
+	key classKey
+	// sample is a benchmark of the class; profile is its traffic profile, or nil if it does
+	// not exist.
+	sample  *v1alpha1.Benchmark
+	profile *v1alpha1.TrafficProfile
+	// fits are the beds that the benchmarks can run on, with the limits that they
+	// have there.
+	fits map[string][]preflight.Limit
+	// beds are the names of fits, sorted, and limits all of the limits.
+	beds   []string
+	limits []queue.Limit
+	// pools are the pools of the beds, sorted.
+	pools []string
+	// planned is about how long the tests take by their plan; 0 where no bed fits.
+	planned time.Duration
+	work    work
+	// problem is the reason why no bed fits; empty if it was not requested yet.
+	problem string
+	members map[queue.Key]*waiter
+}
+
+// classKey is all that a judgment depends on, except beds and the labels of the
+// namespace.
+type classKey struct {
+	namespace string
+	spec      [sha256.Size]byte
+	profile   string
+}
+
+// digestOf identifies a spec; abort is not part of what is judged.
+func digestOf(spec *v1alpha1.BenchmarkSpec) [sha256.Size]byte {
+	judged := *spec
+	judged.Abort = false
+	text, err := json.Marshal(judged)
+	if err != nil {
+		panic(err) // The type has nothing that cannot be marshalled.
+	}
+	return sha256.Sum256(text)
+}
+
+func versionOf(p *v1alpha1.TrafficProfile) string {
+	return string(p.UID) + "/" + p.ResourceVersion
+}
+
+// planned is about how long the tests of a class take on a bed.
+func planned(c *class, bed *v1alpha1.TestBed) time.Duration {
+	p, err := plan.Build(c.sample, c.profile, bed)
+	if err != nil {
+		return 0
+	}
+	return p.Duration()
+}

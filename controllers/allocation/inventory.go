@@ -1,0 +1,139 @@
+package allocation
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/reservation"
+)
+
+// inventory contains the beds and the benchmarks that are not finished, and which benchmark has
+// which bed.
+type inventory struct {
+	beds       map[string]*bedView
+	benchmarks map[queue.Key]*waiter
+	// holders are the beds by the UID of the benchmark that has them.
+	holders map[string]string
+}
+
+func newInventory() *inventory {
+	return &inventory{beds: map[string]*bedView{}, benchmarks: map[queue.Key]*waiter{}, holders: map[string]string{}}
+}
+
+// waiter is the allocator's view of one benchmark that is not finished.
+type waiter struct {
+	// b is the latest version of the benchmark; it is only read.
+	b *v1alpha1.Benchmark
+
+	// Set by judge and past.
+
+	// class is the class with which the benchmark is judged; nil unless it waits.
+	class *class
+	// expected is the time for which a benchmark that has a bed is expected to have it.
+	expected time.Duration
+
+	// Set by grants.
+
+	// granting reports whether a lease is being written.
+	granting bool
+	// retry is the time after which a grant that failed other than by a conflict may be tried
+	// again.
+	retry    time.Time
+	failures int
+
+	// Set by display.
+
+	shown shownAt
+	// promise is the estimated start that is being written; zero if none is.
+	promise time.Time
+}
+
+// bedView is the allocator's view of one bed.
+type bedView struct {
+	// bed is the latest version: of the cache, or the answer to an own write. It is
+	// only read.
+	bed *v1alpha1.TestBed
+	// conflicts are the names of beds that share an interface.
+	conflicts []string
+
+	// Set by calendar: the times in which the bed is kept for reservations.
+	reserved []queue.Slice
+
+	// Set by grants.
+
+	// granting is the benchmark whose lease is being written; nil when none is.
+	granting *queue.Key
+	// retry is the time after which the bed may be leased after a failed write.
+	retry time.Time
+
+	// Set by preemption: whether the bed is about to be taken from its holder.
+	preempting bool
+
+	// Set by display.
+	shown shownAt
+
+	// Set by meter: used is the time for which benchmarks had the bed, up to usedSince. UsedSince
+	// is the time since which a benchmark has it again; zero while none has it.
+	used      time.Duration
+	usedSince time.Time
+}
+
+// holder returns the key of the benchmark that has a bed or is about to have it; zero without
+// one.
+func (v *bedView) holder() queue.Key {
+	switch l := v.bed.Status.Lease; {
+	case v.granting != nil:
+		return *v.granting
+	case l != nil:
+		return keyOf(l.Holder)
+	}
+	return queue.Key{}
+}
+
+// keyOf returns the key that a text of the form namespace/name has.
+func keyOf(text string) queue.Key {
+	namespace, name, _ := strings.Cut(text, "/")
+	return queue.Key{Namespace: namespace, Name: name}
+}
+
+// bed returns the bed of a name; nil if it does not exist.
+func (inv *inventory) bed(name string) *v1alpha1.TestBed {
+	if seen := inv.beds[name]; seen != nil {
+		return seen.bed
+	}
+	return nil
+}
+
+// allBeds returns all beds by name.
+func (inv *inventory) allBeds() map[string]*v1alpha1.TestBed {
+	beds := make(map[string]*v1alpha1.TestBed, len(inv.beds))
+	for name, seen := range inv.beds {
+		beds[name] = seen.bed
+	}
+	return beds
+}
+
+// holds reports whether a benchmark has a bed.
+func (inv *inventory) holds(b *v1alpha1.Benchmark) bool {
+	_, holds := inv.holders[string(b.UID)]
+	return holds
+}
+
+// findConflicts finds the beds that share an interface.
+func (inv *inventory) findConflicts() {
+	shared := reservation.Sharing(inv.allBeds())
+	for name, seen := range inv.beds {
+		seen.conflicts = shared[name]
+	}
+}
+
+// older reports whether a version of an object is older than another one.
+func older(a, b client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
+}

@@ -1,0 +1,176 @@
+package allocation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/controllers/queue"
+)
+
+// errLate means that what was decided may not hold any more: a reservation may have come
+// too near.
+var errLate = errors.New("the lease could not be written in time, and is decided again")
+
+// errNotWaiting means that a benchmark ended or got a bed that the cache does not
+// show yet.
+var errNotWaiting = errors.New("the benchmark does not wait any more")
+
+// errOtherOperator means that another operator leases a bed for a benchmark, or that the cache
+// does not show yet what this one did.
+var errOtherOperator = errors.New("another operator leases a bed for it")
+
+// leaseWriter writes leases of beds and attempts of benchmarks. It runs concurrently with the
+// allocator, and knows only what it is given and what the API server returns.
+type leaseWriter struct {
+	client client.Client
+	// live reads from the API server.
+	live client.Reader
+	// now is the operator's clock.
+	now func() time.Time
+	// archive keeps finished results; nil without one.
+	archive kit.Archive
+}
+
+func newLeaseWriter(b kit.Base) *leaseWriter {
+	return &leaseWriter{client: b.Client, live: b.Live, now: b.Now, archive: b.Archive}
+}
+
+// lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
+// cannot vanish while it has a bed. After the latest time no lease is written.
+func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
+	attempt, err := w.claim(ctx, b, bed)
+	if err != nil {
+		return nil, err
+	}
+	if w.now().After(latest) {
+		return nil, errLate
+	}
+	return kit.PatchBed(ctx, w.client, bed, map[string]any{
+		"lease": v1alpha1.BedLease{
+			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(w.now()), Attempt: attempt,
+		},
+		"queued": queued,
+	}, bed.ResourceVersion)
+}
+
+// claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
+// Where the finalizer is left over from an earlier attempt, a new one begins. Each is written
+// under the optimistic lock, which makes sure that the benchmark still waits, and that of two
+// operators that lease beds for it only one writes the lease that counts: the other gets a
+// conflict. A new attempt would make a lease void that another operator has just written, so
+// that it begins only if the bed is as the cache knows it.
+func (w *leaseWriter) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) (attempt int32, _ error) {
+	known, leftOver := b.Status.Attempt, controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
+	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, errOtherOperator)
+	for range 2 {
+		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
+			body := map[string]any{"metadata": map[string]any{
+				"resourceVersion": b.ResourceVersion,
+				"finalizers":      kit.FinalizersOfHolder(b, w.archive),
+			}}
+			err := w.client.Patch(ctx, kit.Named(&v1alpha1.Benchmark{}, b), kit.MergePatch(body))
+			if err == nil {
+				return b.Status.Attempt, nil
+			}
+			if !apierrors.IsConflict(err) {
+				return 0, fmt.Errorf("adding the finalizer: %w", err)
+			}
+		}
+		live := &v1alpha1.Benchmark{}
+		if err := w.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+			return 0, fmt.Errorf("reading the benchmark: %w", err)
+		}
+		if live.UID != b.UID || !kit.Waits(live) || kit.IsHeld(live) {
+			return 0, errNotWaiting
+		}
+		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
+			if !leftOver || live.Status.Attempt != known {
+				return 0, conflict
+			}
+			now := &v1alpha1.TestBed{}
+			if err := w.live.Get(ctx, client.ObjectKeyFromObject(bed), now); err != nil {
+				return 0, fmt.Errorf("reading the bed: %w", err)
+			}
+			if now.ResourceVersion != bed.ResourceVersion {
+				return 0, conflict
+			}
+			return w.nextAttempt(ctx, live)
+		}
+		b = live
+	}
+	return 0, conflict
+}
+
+// nextAttempt ends the attempt of a benchmark, unless it was written since it was read, and
+// returns the number of the next one.
+func (w *leaseWriter) nextAttempt(ctx context.Context, b *v1alpha1.Benchmark) (int32, error) {
+	next := b.Status.Attempt + 1
+	body := map[string]any{
+		"metadata": map[string]any{"resourceVersion": b.ResourceVersion},
+		"status":   map[string]any{"attempt": next},
+	}
+	if err := w.client.Status().Patch(ctx, kit.Named(&v1alpha1.Benchmark{}, b), kit.MergePatch(body)); err != nil {
+		return 0, fmt.Errorf("beginning another attempt of benchmark %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	return next, nil
+}
+
+// releasePart releases the beds of members unless all have one by now, or one has begun. No
+// lease of the gang is being written meanwhile, so that what is missing stays so. The attempts
+// of all are ended before the first bed is released, so that none begins.
+func (w *leaseWriter) releasePart(ctx context.Context, members []*v1alpha1.Benchmark, size int) error {
+	var beds v1alpha1.TestBedList
+	if err := w.live.List(ctx, &beds); err != nil {
+		return fmt.Errorf("listing test beds: %w", err)
+	}
+	held := map[string]*v1alpha1.Benchmark{}
+	for _, b := range members {
+		live := &v1alpha1.Benchmark{}
+		err := w.live.Get(ctx, client.ObjectKeyFromObject(b), live)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("reading benchmark %s/%s: %w", b.Namespace, b.Name, err)
+		}
+		if err != nil || live.UID != b.UID {
+			continue
+		}
+		if kit.Begun(live) {
+			return nil
+		}
+		for i := range beds.Items {
+			if kit.HasLease(&beds.Items[i], lab.RunOf(live)) {
+				held[beds.Items[i].Name] = live
+			}
+		}
+	}
+	if len(held) >= size {
+		return nil
+	}
+	for _, b := range held {
+		if _, err := w.nextAttempt(ctx, b); err != nil {
+			return err
+		}
+	}
+	for bed, b := range held {
+		if err := kit.ReleaseBed(ctx, w.client, w.live, bed, lab.RunOf(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// preempt writes into the lease of a bed for which benchmark it is taken from its holder.
+func (w *leaseWriter) preempt(ctx context.Context, bed *v1alpha1.TestBed, by queue.Key) (*v1alpha1.TestBed, error) {
+	return kit.PatchBed(ctx, w.client, bed, map[string]any{
+		"lease": map[string]any{"preemption": v1alpha1.Preemption{By: by.String(), Time: metav1.NewTime(w.now())}},
+	}, bed.ResourceVersion)
+}
