@@ -242,3 +242,34 @@ const (
 	// cannot be handed out. The message says of which bed, and why.
 	ReasonConnectionUnreadable = "ConnectionUnreadable"
 )
+
+// Condition type and reasons of a finished Benchmark with rows, in a lab with a recorder of
+// metrics. Without a recorder the condition is absent.
+const (
+	// ConditionMetricsRecorded reports whether the recorder has all rows of the result.
+	ConditionMetricsRecorded = "MetricsRecorded"
+	// ReasonRecorded means that the recorder has them: it keeps them until the database has.
+	ReasonRecorded = "Recorded"
+	// ReasonRecorderUnavailable means that the recorder could not be reached, or has no
+	// room. It is tried again.
+	ReasonRecorderUnavailable = "RecorderUnavailable"
+	// ReasonPointsRefused means that no points can be made of the rows, or that the recorder
+	// does not take them. It is tried again when the operator starts.
+	ReasonPointsRefused = "PointsRefused"
+)
+
+// Condition type and reasons of a Benchmark that was measured, in a lab with an archive.
+const (
+	// ConditionRegression reports whether the level of a figure became worse in the history of
+	// the benchmark: the results of benchmarks with the same name and the same inputs.
+	ConditionRegression = "Regression"
+	// ReasonLevelWorse means that the last change of a figure's level was for the worse. The
+	// message names the figure, the size of the change with its bounds, and the first run.
+	ReasonLevelWorse = "LevelBecameWorse"
+	// ReasonNoRegression means that no level became worse, or that there are too few runs to
+	// say so.
+	ReasonNoRegression = "NoRegression"
+	// ReasonHistoryUnreadable means that the results could not be read from the archive. It
+	// is tried again.
+	ReasonHistoryUnreadable = "HistoryUnreadable"
+)

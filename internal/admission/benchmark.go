@@ -223,3 +223,71 @@ func (v *Benchmarks) ValidateUpdate(_ context.Context, before, after *v1alpha1.B
 func (v *Benchmarks) ValidateDelete(context.Context, *v1alpha1.Benchmark) (admission.Warnings, error) {
 	return nil, nil
 }
+
+// gangProblems compares a member of a gang with the others that are not finished, by the
+// cache: of members that are created at once some can pass. What cannot be read refuses
+// nothing.
+func (v *Benchmarks) gangProblems(ctx context.Context, b *v1alpha1.Benchmark) field.ErrorList {
+	gang, path := b.Spec.Gang, field.NewPath("spec", "gang")
+	var all v1alpha1.BenchmarkList
+	if gang == nil || v.Cache.List(ctx, &all, client.InNamespace(b.Namespace), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	var problems field.ErrorList
+	members := 1
+	for i := range all.Items {
+		other := &all.Items[i]
+		theirs := other.Spec.Gang
+		if theirs == nil || theirs.Name != gang.Name || other.Name == b.Name || other.Status.Phase.Finished() {
+			continue
+		}
+		members++
+		if theirs.Role == gang.Role {
+			problems = append(problems, field.Invalid(path.Child("role"), gang.Role, fmt.Sprintf(
+				"benchmark %s of gang %s has this role and is not finished: choose another role, wait until that one has ended, or choose another name of the gang", other.Name, gang.Name)))
+		}
+		if theirs.Members != gang.Members {
+			problems = append(problems, field.Invalid(path.Child("members"), gang.Members, fmt.Sprintf(
+				"benchmark %s of gang %s says %d: give the same number in all members", other.Name, gang.Name, theirs.Members)))
+		}
+		if b.Spec.TestBedName != "" && other.Spec.TestBedName == b.Spec.TestBedName {
+			problems = append(problems, field.Invalid(field.NewPath("spec", "testBedName"), b.Spec.TestBedName, fmt.Sprintf(
+				"benchmark %s of gang %s names this bed too, and a bed has one benchmark at a time: name another bed", other.Name, gang.Name)))
+		}
+	}
+	if len(problems) == 0 && members > int(gang.Members) {
+		problems = append(problems, field.Invalid(path.Child("name"), gang.Name, fmt.Sprintf(
+			"gang %s has its %d members already: choose another name, or wait until they have ended", gang.Name, gang.Members)))
+	}
+	return problems
+}
+
+// queuePath is the path of the label that names a queue of Kueue.
+var queuePath = field.NewPath("metadata", "labels").Key(v1alpha1.LabelQueueName)
+
+// queueProblems refuses a benchmark that names no queue of Kueue in a namespace where all have to.
+func (v *Benchmarks) queueProblems(ctx context.Context, b *v1alpha1.Benchmark) (field.ErrorList, error) {
+	if !v.Kueue || v.KueueRequired == nil || b.Labels[v1alpha1.LabelQueueName] != "" {
+		return nil, nil
+	}
+	// The cache may still contain a removed label, so that the API server is asked.
+	ns := &corev1.Namespace{}
+	if err := v.Live.Get(ctx, client.ObjectKey{Name: b.Namespace}, ns); err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", b.Namespace, err)
+	}
+	if !v.KueueRequired.Matches(labels.Set(ns.Labels)) {
+		return nil, nil
+	}
+	return field.ErrorList{field.Required(queuePath, fmt.Sprintf(
+		"benchmarks of namespace %s are admitted by Kueue: name a LocalQueue of the namespace (kubectl get localqueues -n %s)", b.Namespace, b.Namespace))}, nil
+}
+
+// queueChange refuses another name of the queue while Kueue counts the benchmark.
+func (v *Benchmarks) queueChange(before, after *v1alpha1.Benchmark) error {
+	was, is := before.Labels[v1alpha1.LabelQueueName], after.Labels[v1alpha1.LabelQueueName]
+	if !v.Kueue || was == is || after.Status.Phase.Finished() || !after.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), after.Name, field.ErrorList{field.Forbidden(queuePath, fmt.Sprintf(
+		"the queue of a benchmark cannot be changed from %q to %q before it has ended: abort it, and apply it again under another name", was, is))})
+}

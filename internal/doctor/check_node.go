@@ -150,3 +150,105 @@ func orNone(policy string) string {
 	}
 	return policy
 }
+
+// kernelBPF checks for BPF: the XDP engine consists of BPF programs.
+func kernelBPF(_ Facts, n Node, _ Engine) verdict {
+	if !n.Probe.IsKnown() {
+		return unknown(n.Probe.Unknown)
+	}
+	p := n.Probe.Value
+	switch {
+	case !p.BPF:
+		return missing("no BPF (there is no /sys/fs/bpf)", "use a kernel with CONFIG_BPF_SYSCALL: those of distributions have it")
+	case p.NoBTF:
+		return missing("BPF without BTF (there is no /sys/kernel/btf/vmlinux)", "use a kernel with CONFIG_DEBUG_INFO_BTF: those of distributions have it")
+	case p.Config != nil && p.Config["CONFIG_BPF_JIT"] == "":
+		return warning("BPF without its compiler", "use a kernel with CONFIG_BPF_JIT: programs run several times as fast")
+	case p.Config == nil:
+		return good("BPF; the kernel does not show its configuration")
+	}
+	return good("BPF and its compiler")
+}
+
+func packetSockets(_ Facts, n Node, _ Engine) verdict {
+	switch {
+	case !n.Probe.IsKnown():
+		return unknown(n.Probe.Unknown)
+	case !n.Probe.Value.PacketSockets:
+		return missing("the kernel has no packet sockets", "use a kernel with CONFIG_PACKET: those of distributions have it")
+	}
+	return good("the kernel has them")
+}
+
+// processorFeatures checks for SSE4.2, which DPDK needs on x86, and for a stable time
+// stamp counter, which is TRex's clock.
+func processorFeatures(_ Facts, n Node, _ Engine) verdict {
+	if !n.Probe.IsKnown() {
+		return unknown(n.Probe.Unknown)
+	}
+	var lacking []string
+	for _, flag := range []string{"constant_tsc", "nonstop_tsc"} {
+		if !n.Probe.Value.HasFlag(flag) {
+			lacking = append(lacking, flag)
+		}
+	}
+	switch {
+	case !n.Probe.Value.HasFlag("sse4_2"):
+		return missing("no sse4_2", "use a node whose processor has SSE4.2; in a virtual machine, use the host's processor model")
+	case len(lacking) > 0:
+		return warning("no "+strings.Join(lacking, ", "), "this counter is TRex's clock: do not trust its latency, or use another node")
+	}
+	return good(strings.Join(n.Probe.Value.CPUFlags, ", "))
+}
+
+// pageSizes are the sizes that TRexHugePages can name.
+var pageSizes = []string{"1Gi", "2Mi"}
+
+func resourceOf(pageSize string) corev1.ResourceName {
+	return corev1.ResourceName(corev1.ResourceHugePagesPrefix + pageSize)
+}
+
+// hugePages checks for as many as the bed needs, or for some of any size.
+func hugePages(f Facts, n Node, e Engine) verdict {
+	wanted := needs(f, n, e)
+	names := of(wanted, isHugePages)
+	if len(names) == 0 {
+		return anyHugePages(n)
+	}
+	// The definition of a bed has one size of pages.
+	name := names[0]
+	has, want := n.Allocatable[name], wanted[name]
+	seen := fmt.Sprintf("%s: %s allocatable, %s for TRex", name, &has, &want)
+	if has.Cmp(want) < 0 {
+		return missing(seen, hugePagesAdvice(n, strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix), want))
+	}
+	return good(seen)
+}
+
+func anyHugePages(n Node) verdict {
+	var seen []string
+	for _, size := range pageSizes {
+		if has := n.Allocatable[resourceOf(size)]; !has.IsZero() {
+			seen = append(seen, fmt.Sprintf("%s: %s allocatable", resourceOf(size), &has))
+		}
+	}
+	if len(seen) > 0 {
+		return good(strings.Join(seen, ", "))
+	}
+	return missing("none allocatable", hugePagesAdvice(n, pageSizes[0], resource.MustParse("4Gi")))
+}
+
+// hugePagesAdvice distinguishes pages that the kubelet has not counted yet from pages
+// that were never allocated.
+func hugePagesAdvice(n Node, size string, total resource.Quantity) string {
+	page := resource.MustParse(size)
+	for _, p := range n.Probe.Value.HugePages {
+		if p.SizeBytes == page.Value() && p.Total*p.SizeBytes >= total.Value() {
+			return fmt.Sprintf("the kernel has %d pages of %s: restart the kubelet, which counts them when it starts", p.Total, size)
+		}
+	}
+	pages := (total.Value() + page.Value() - 1) / page.Value()
+	// The kernel's parameters have 1G and 2M where Kubernetes has 1Gi and 2Mi.
+	kernelSize := strings.TrimSuffix(size, "i")
+	return fmt.Sprintf("boot the node with hugepagesz=%s hugepages=%d, which is %s", kernelSize, pages, &total)
+}

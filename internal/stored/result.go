@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/canonical"
+	"nodrop.dev/nodrop/internal/report"
 )
 
 // Result contains the stored result of a benchmark.
@@ -117,4 +120,42 @@ func sortRows(b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow) {
 			cmp.Compare(slices.Index(b.Spec.Variants, x.Variant), slices.Index(b.Spec.Variants, y.Variant)),
 			cmp.Compare(tests[x.Test], tests[y.Test]))
 	})
+}
+
+// Content reads everything that the document of a benchmark's result is made of: its
+// rows and environment, and the inputs as they were. What was not kept, since the
+// benchmark did not get so far, is absent.
+func Content(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (report.Content, error) {
+	result, err := Read(ctx, reader, b)
+	if err != nil {
+		return report.Content{}, err
+	}
+	in, err := ReadInputs(ctx, reader, b)
+	if err != nil {
+		return report.Content{}, err
+	}
+	return report.Content{
+		Benchmark: b, Rows: result.Rows, Environment: result.Environment,
+		Profile: in.Profile, Bed: in.Bed, ConfigMaps: in.ConfigMaps, Baselines: in.Baselines,
+	}, nil
+}
+
+// PartDigest is the digest of a part: of its rows, or of its environment, as
+// canonical JSON.
+func PartDigest(spec *v1alpha1.BenchmarkResultSpec) (string, error) {
+	var content any = spec.Rows
+	if spec.Environment != nil {
+		content = spec.Environment
+	}
+	return canonical.Digest(content)
+}
+
+// Digest is the digest of a whole result: of the digests of its parts in their
+// order, each followed by a newline.
+func Digest(parts []string) string {
+	var all bytes.Buffer
+	for _, digest := range parts {
+		all.WriteString(digest + "\n")
+	}
+	return canonical.Sum(all.Bytes())
 }
