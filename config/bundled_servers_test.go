@@ -193,8 +193,8 @@ func TestFluxOfTheBundle(t *testing.T) {
 // database is at a URL, until it has the dashboards.
 func startGrafana(t *testing.T, objects []object, database string) (address, authorization string) {
 	t.Helper()
-	binary := testserver.Binary(t, "grafana-server", "Grafana", "hack/grafana/build")
 	dir, listen := t.TempDir(), testserver.FreeAddress(t)
+	server := testserver.NewGrafana(t, listen)
 	host, port, _ := strings.Cut(listen, ":")
 	env := environment(t, objects, "nodrop-grafana")
 	// Grafana 6.1 does not put its environment into provisioning files, as later ones do.
@@ -242,18 +242,14 @@ func startGrafana(t *testing.T, objects []object, database string) (address, aut
 		env[i] = moved.Replace(e)
 	}
 	env = append(env, "GF_PATHS_DATA="+dir+"/data", "GF_PATHS_LOGS="+dir+"/logs", "GF_PATHS_PLUGINS="+dir+"/plugins", "GF_SERVER_HTTP_ADDR="+host, "GF_SERVER_HTTP_PORT="+port)
-	server := testserver.Process{
-		What: "Grafana server", Command: []string{binary, "-homepath", filepath.Join(filepath.Dir(binary), "grafana")}, Env: env,
-		Health: "http://" + listen + "/api/health", Status: http.StatusOK,
-	}
-	server.Start(t)
+	server.Run(t, env)
 	authorization = basic(value(env, "GF_SECURITY_ADMIN_USER"), value(env, "GF_SECURITY_ADMIN_PASSWORD"))
 	want := files - 2 // less the data sources and the provider
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		var found []struct{ UID, FolderTitle string }
-		_, said := asks(t, http.MethodGet, "http://"+listen+"/api/search?type=dash-db", authorization, "")
+		_, said := asks(t, http.MethodGet, server.URL+"/api/search?type=dash-db", authorization, "")
 		if json.Unmarshal([]byte(said), &found) == nil && len(found) == want && found[0].FolderTitle == "NoDrop" {
-			return "http://" + listen, authorization
+			return server.URL, authorization
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("Grafana has not all %d dashboards: %s", want, said)

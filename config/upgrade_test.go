@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/webhookcert"
 )
 
@@ -45,7 +45,7 @@ func TestOnAServer(t *testing.T) {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	program := tool(t, "helm")
-	cfg, env := kubetest.Start(t, func(env *envtest.Environment) { env.CRDDirectoryPaths = nil })
+	cfg, env := testserver.StartAPIServer(t, func(env *envtest.Environment) { env.CRDDirectoryPaths = nil })
 	user, err := env.AddUser(envtest.User{Name: "lab-owner", Groups: []string{"system:masters"}}, cfg)
 	if err != nil {
 		t.Fatal(err)

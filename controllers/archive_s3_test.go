@@ -12,14 +12,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/miniotest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestArchiveOutage kills the S3 server of the archive while benchmarks end and are
 // deleted, and the operator meanwhile. Once the server is back every result is
 // there, and every object was written once.
 func TestArchiveOutage(t *testing.T) {
-	s3 := miniotest.Start(t)
+	s3 := testserver.StartMinIO(t)
 	w := newWorld(t, takeServer(t))
 	w.with(func(o *kit.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
 	w.modelledBed()

@@ -10,14 +10,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/miniotest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestMadeAnewFromGit deletes everything that people write, and makes it anew as from Git:
 // results and history stay, nothing is measured again, and the next night is compared with the
 // one before.
 func TestMadeAnewFromGit(t *testing.T) {
-	s3 := miniotest.Start(t)
+	s3 := testserver.StartMinIO(t)
 	w := newWorld(t, takeServer(t), func(w *world) { w.setClock("2027-01-01T01:59:00Z") })
 	w.with(func(o *kit.Options) { o.Archive = w.openArchive(s3.URL("lab")) })
 	git := func() []client.Object {

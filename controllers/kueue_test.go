@@ -21,14 +21,14 @@ import (
 	"nodrop.dev/nodrop/controllers/quotas"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/kueuetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestKueue has the real Kueue admit benchmarks, with the quota of config/kueue.
 func TestKueue(t *testing.T) {
 	t.Parallel()
-	kueue := kueuetest.New(t)
+	kueue := testserver.NewKueue(t)
 	server := launchServer(t, func(env *envtest.Environment) { kueue.Install(t, env) })
 	t.Cleanup(func() {
 		if err := server.stop(); err != nil {
@@ -356,7 +356,7 @@ func withoutKueue(w *world) {
 	w.finishes("first")
 }
 
-func kueueAway(w *world, kueue *kueuetest.Kueue) {
+func kueueAway(w *world, kueue *testserver.Kueue) {
 	w.modelledBed()
 	kueue.Stop()
 	create(w.t, w.c, benchmark("first", "sim", byQueue))

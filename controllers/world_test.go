@@ -30,6 +30,7 @@ import (
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/opmetrics"
 	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 const (
@@ -117,15 +118,12 @@ func freeServer() (server, bool) {
 // before it starts.
 func launchServer(t *testing.T, changes ...func(*envtest.Environment)) server {
 	t.Helper()
-	cfg, env, err := kubetest.Launch(kubetest.Assets(t), func(env *envtest.Environment) {
+	cfg, env := testserver.LaunchAPIServer(t, func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("testdata", "crds"))
 		for _, change := range changes {
 			change(env)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := server{admin: cfg, stop: env.Stop}
 	c := newClient(t, cfg)
 	// The levels that the chart's README requires apply to all tests.

@@ -15,7 +15,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/kueuetest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestKueue has the real Kueue admit benchmarks that run in pods, with the rights of the chart
@@ -70,7 +70,7 @@ spec:
 // it away at the end.
 func (l *lab) runKueue(t *testing.T) {
 	t.Helper()
-	kueue := kueuetest.New(t)
+	kueue := testserver.NewKueue(t)
 	env := &envtest.Environment{UseExistingCluster: ptr.To(true)}
 	kueue.Install(t, env)
 	env.CRDInstallOptions.CleanUpAfterUse = true

@@ -37,7 +37,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/testserver"
 )
 
@@ -52,9 +51,9 @@ func TestNightly(t *testing.T) {
 	togetherAfterUpgrade(t)
 	l, g := newLab(t), NewWithT(t)
 	host := l.nodeAddress(t)
-	db := metricstest.StartInfluxAt(t, metricstest.Influx113, testserver.FreeAddressOf(t, host))
+	db := testserver.StartInfluxAt(t, testserver.Influx113, testserver.FreeAddressOf(t, host))
 	hook, values := l.startHook(t, host)
-	l.installRecorder(t, db.URL, metricstest.User+":"+metricstest.Password, values+",labPage.enabled=true",
+	l.installRecorder(t, db.URL, testserver.InfluxUser+":"+testserver.InfluxPassword, values+",labPage.enabled=true",
 		"notifications.allowedHosts=null,notifications.allowedNetworks=null,notifications.caConfigMap=,networkPolicy.operatorEgress=null,labPage.enabled=false")
 	l.installSink(t, hook)
 	routing, others := l.visitor(t, "nightly-routing", teamNamespace), l.visitor(t, "nightly-others", "default")
@@ -130,7 +129,7 @@ func TestNightly(t *testing.T) {
 		}, runTimeout, poll).Should(Succeed())
 		rows := l.archived(t, of).Rows
 		g.Expect(rows).NotTo(BeEmpty())
-		g.Eventually(func() []metricstest.Row {
+		g.Eventually(func() []testserver.Row {
 			return db.InfluxQL(fmt.Sprintf("SELECT digest FROM nodrop_row WHERE run = '%s'", of.UID))
 		}, runTimeout, poll).Should(HaveLen(len(rows)))
 	}

@@ -25,7 +25,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
 	"nodrop.dev/nodrop/internal/testserver"
@@ -42,8 +41,8 @@ func TestRecorder(t *testing.T) {
 	var node corev1.Node
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: "node1"}, &node)).To(Succeed())
 	host := node.Status.Addresses[slices.IndexFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })].Address
-	db := metricstest.StartInfluxAt(t, metricstest.Influx113, testserver.FreeAddressOf(t, host))
-	token := metricstest.User + ":" + metricstest.Password
+	db := testserver.StartInfluxAt(t, testserver.Influx113, testserver.FreeAddressOf(t, host))
+	token := testserver.InfluxUser + ":" + testserver.InfluxPassword
 	dir := l.installRecorder(t, db.URL, token, "", "")
 
 	key := l.create(t, "recorded", append([]string{"trafficProfileName: ipv4-pairs", "trafficProfileName: " + l.oneSize(t)}, shortTrials...)...)
@@ -64,11 +63,11 @@ func TestRecorder(t *testing.T) {
 	document := l.archived(t, b)
 	of := fmt.Sprintf(` WHERE run = '%s'`, b.UID)
 	g.Expect(document.Rows).NotTo(BeEmpty())
-	g.Eventually(func() []metricstest.Row { return db.InfluxQL("SELECT digest FROM nodrop_row" + of) }, runTimeout, poll).Should(HaveLen(len(document.Rows)))
+	g.Eventually(func() []testserver.Row { return db.InfluxQL("SELECT digest FROM nodrop_row" + of) }, runTimeout, poll).Should(HaveLen(len(document.Rows)))
 	l.expectRows(t, b, document.Rows, db)
 	expectSeries(t, document.Rows, db, of)
 	g.Expect(runner()).To(ContainSubstring("points of the run"))
-	l.expectNowhere(t, dir, before+runner(), metricstest.Password)
+	l.expectNowhere(t, dir, before+runner(), testserver.InfluxPassword)
 }
 
 // installRecorder upgrades the chart with a recorder whose spool is in a directory of the
@@ -97,7 +96,7 @@ func (l *lab) installRecorder(t *testing.T, url, token, on, off string) (dir str
 		}
 		g.Expect(os.RemoveAll(dir)).To(Succeed())
 	})
-	l.helm(t, strings.Trim("recorder.enabled=true,recorder.interval=100ms,recorder.url="+url+",recorder.bucket="+metricstest.Database+",recorder.tokenSecret.name=influxdb,recorder.ports={"+port+"},"+on, ","))
+	l.helm(t, strings.Trim("recorder.enabled=true,recorder.interval=100ms,recorder.url="+url+",recorder.bucket="+testserver.InfluxDatabase+",recorder.tokenSecret.name=influxdb,recorder.ports={"+port+"},"+on, ","))
 	return dir
 }
 
@@ -170,7 +169,7 @@ func (l *lab) archived(t *testing.T, b *v1alpha1.Benchmark) *report.Document {
 
 // expectRows checks that the database has the rows of an archived result, each once, with all
 // tags and fields.
-func (l *lab) expectRows(t *testing.T, b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow, db *metricstest.Influx) {
+func (l *lab) expectRows(t *testing.T, b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow, db *testserver.Influx) {
 	t.Helper()
 	g := NewWithT(t)
 	in, err := stored.ReadInputs(t.Context(), l, b)
@@ -200,7 +199,7 @@ func (l *lab) expectRows(t *testing.T, b *v1alpha1.Benchmark, rows []v1alpha1.Re
 		g.Expect(got).To(Equal(want))
 	}
 	var read []string
-	for _, row := range db.Flux(fmt.Sprintf(`from(bucket: %q) |> range(start: 0) |> filter(fn: (r) => r._measurement == "nodrop_row" and r._field == "digest")`, metricstest.Database)) {
+	for _, row := range db.Flux(fmt.Sprintf(`from(bucket: %q) |> range(start: 0) |> filter(fn: (r) => r._measurement == "nodrop_row" and r._field == "digest")`, testserver.InfluxDatabase)) {
 		read = append(read, fmt.Sprint(row["_value"]))
 	}
 	g.Expect(read).To(ConsistOf(digests))
@@ -208,7 +207,7 @@ func (l *lab) expectRows(t *testing.T, b *v1alpha1.Benchmark, rows []v1alpha1.Re
 
 // expectSeries checks that the samples of the trial of a row follow one another without a gap,
 // and add up to what it sent. The last interval ends with the trial, and may be missing.
-func expectSeries(t *testing.T, rows []v1alpha1.ResultRow, db *metricstest.Influx, of string) {
+func expectSeries(t *testing.T, rows []v1alpha1.ResultRow, db *testserver.Influx, of string) {
 	t.Helper()
 	g := NewWithT(t)
 	row := rows[slices.IndexFunc(rows, func(r v1alpha1.ResultRow) bool { return r.Method == v1alpha1.MethodLatency })]
@@ -246,7 +245,7 @@ func (l *lab) expectNowhere(t *testing.T, spool, logs, secret string) {
 	g := NewWithT(t)
 	look := func(where, text string) {
 		t.Helper()
-		for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(metricstest.User + ":" + secret))} {
+		for _, form := range []string{secret, base64.StdEncoding.EncodeToString([]byte(testserver.InfluxUser + ":" + secret))} {
 			if strings.Contains(text, form) {
 				t.Errorf("the token is in %s", where)
 			}

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/miniotest"
 	"nodrop.dev/nodrop/internal/testserver"
 )
 
@@ -94,9 +93,9 @@ func TestRestore(t *testing.T) {
 func (l *lab) archiveInBucket(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	s3 := miniotest.StartAt(t, testserver.FreeAddressOf(t, l.nodeAddress(t)))
+	s3 := testserver.StartMinIOAt(t, testserver.FreeAddressOf(t, l.nodeAddress(t)))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "nodrop-archive"}, StringData: map[string]string{
-		"AWS_ACCESS_KEY_ID": miniotest.User, "AWS_SECRET_ACCESS_KEY": miniotest.Password,
+		"AWS_ACCESS_KEY_ID": testserver.MinIOUser, "AWS_SECRET_ACCESS_KEY": testserver.MinIOPassword,
 	}}
 	g.Expect(l.Create(t.Context(), secret)).To(Succeed())
 	_, port, err := net.SplitHostPort(s3.Address)

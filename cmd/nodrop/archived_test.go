@@ -11,8 +11,8 @@ import (
 
 	"nodrop.dev/nodrop/internal/archive"
 	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/miniotest"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // archived writes a file with a result to an archive under a UID, and returns the URL
@@ -48,7 +48,7 @@ func TestArchivedResults(t *testing.T) {
 	off, on := results(t)
 	for name, where := range map[string]func(*testing.T) string{
 		"directory": func(t *testing.T) string { return "file://" + t.TempDir() },
-		"S3":        func(t *testing.T) string { return miniotest.Start(t).URL("lab") },
+		"S3":        func(t *testing.T) string { return testserver.StartMinIO(t).URL("lab") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := where(t)

@@ -22,12 +22,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/result"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/device"
 	"nodrop.dev/nodrop/internal/standalone"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // needsRouter skips a test where a router is not installed.
@@ -118,9 +118,9 @@ func TestRunOverLearntRoutes(t *testing.T) {
 			needsRouter(t, kind)
 			// On a busy machine a router sends nothing for three intervals.
 			rest = strings.Replace(rest, "asn: 65001,", "asn: 65001, bfd: {interval: 150ms, multiplier: 20},", 1)
-			db := metricstest.StartInflux(t, metricstest.Influx16)
-			t.Setenv(metricsTokenEnv, metricstest.User+":"+metricstest.Password)
-			document := runPeers(t, peersBenchmark(overLearnt...), rest, "--router", kind, "--metrics", db.URL, "--metrics-database", metricstest.Database, "--metrics-interval", "100ms")
+			db := testserver.StartInflux(t, testserver.Influx16)
+			t.Setenv(metricsTokenEnv, testserver.InfluxUser+":"+testserver.InfluxPassword)
+			document := runPeers(t, peersBenchmark(overLearnt...), rest, "--router", kind, "--metrics", db.URL, "--metrics-database", testserver.InfluxDatabase, "--metrics-interval", "100ms")
 			measured(t, document, 2)
 			seesRouter(t, db)
 			if !strings.Contains(document.Environment.Device, strings.ToUpper(kind)+" ") {
@@ -136,7 +136,7 @@ func TestRunOverLearntRoutes(t *testing.T) {
 }
 
 // seesRouter looks at what the samples say of a router that learnt 16 routes.
-func seesRouter(t *testing.T, db *metricstest.Influx) {
+func seesRouter(t *testing.T, db *testserver.Influx) {
 	t.Helper()
 	counted := 0
 	for _, p := range db.InfluxQL(`SELECT memory_bytes, routes FROM nodrop_device WHERE port = ''`) {

@@ -34,6 +34,7 @@ import (
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/metrics/recorder"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 var updateGolden = flag.Bool("update", false, "write testdata/doctor anew")
@@ -51,7 +52,7 @@ type patients struct {
 // TestDoctor looks at one cluster while more and more is there.
 func TestDoctor(t *testing.T) {
 	sendsNoFrames(t)
-	config, env := kubetest.Start(t, nil)
+	config, env := testserver.StartAPIServer(t, nil)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/metrics/sink"
 	"nodrop.dev/nodrop/internal/metrics/spool"
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -50,16 +51,16 @@ func TestMeasureSink(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct {
-		version metricstest.Version
+		version testserver.InfluxVersion
 		config  sink.Config
 	}{
-		"1.6, API v1":  {metricstest.Influx16, sink.Config{API: sink.V1, Database: metricstest.Database}},
-		"1.13, API v1": {metricstest.Influx113, sink.Config{API: sink.V1, Database: metricstest.Database}},
-		"1.13, API v2": {metricstest.Influx113, sink.Config{API: sink.V2, Bucket: metricstest.Database}},
+		"1.6, API v1":  {testserver.Influx16, sink.Config{API: sink.V1, Database: testserver.InfluxDatabase}},
+		"1.13, API v1": {testserver.Influx113, sink.Config{API: sink.V1, Database: testserver.InfluxDatabase}},
+		"1.13, API v2": {testserver.Influx113, sink.Config{API: sink.V2, Bucket: testserver.InfluxDatabase}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := metricstest.StartInflux(t, c.version)
-			c.config.URL, c.config.Token = db.URL, metricstest.User+":"+metricstest.Password
+			db := testserver.StartInflux(t, c.version)
+			c.config.URL, c.config.Token = db.URL, testserver.InfluxUser+":"+testserver.InfluxPassword
 			to, err := sink.NewHTTP(c.config, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +111,7 @@ func TestMeasureSink(t *testing.T) {
 func TestMeasureMetricsCost(t *testing.T) {
 	n := measuredRuns(t)
 	needsRoot(t)
-	db := metricstest.StartInflux(t, metricstest.Influx113, "nice", "-n", "19")
+	db := testserver.StartInflux(t, testserver.Influx113, "nice", "-n", "19")
 	const tests = "  - name: mrr\n    soak: {load: 100%, duration: 3s}\n"
 	before, rest, _ := strings.Cut(bridgedBed, "  - {name: p3")
 	_, rest, _ = strings.Cut(rest, "  policy:")
@@ -124,9 +125,9 @@ func TestMeasureMetricsCost(t *testing.T) {
 		for _, on := range []bool{first, !first} {
 			args := []string{"run", "-f", file, "-o", "json"}
 			if on {
-				args = append(args, "--metrics", db.URL, "--metrics-bucket", metricstest.Database, "--metrics-interval", "100ms")
+				args = append(args, "--metrics", db.URL, "--metrics-bucket", testserver.InfluxDatabase, "--metrics-interval", "100ms")
 			}
-			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
+			p := startWithToken(t, testserver.InfluxUser+":"+testserver.InfluxPassword, t.TempDir(), args...)
 			p.exit()
 			offered[on] = append(offered[on], float64(resultOf(t, p).Rows[0].Frames.OfferedFramesPerSecond))
 		}
@@ -144,7 +145,7 @@ func median(all []float64) float64 { return slices.Sorted(slices.Values(all))[le
 // TestMeasureMetricsCostOfPorts prints what samples of 256 simulated ports each second cost.
 func TestMeasureMetricsCostOfPorts(t *testing.T) {
 	n := measuredRuns(t)
-	db := metricstest.StartInflux(t, metricstest.Influx113)
+	db := testserver.StartInflux(t, testserver.Influx113)
 	file := manifests(t, strings.Replace(simBenchmark, "resolution: 0.0001%", "resolution: 10%, trialDuration: 10s, searchTrialDuration: 1s", 1), simManifests)
 	took := map[bool][]time.Duration{}
 	offered := map[bool][]int64{}
@@ -152,9 +153,9 @@ func TestMeasureMetricsCostOfPorts(t *testing.T) {
 		for _, on := range []bool{false, true} {
 			args := []string{"run", "-f", file, "-o", "json", "--sim-pace", "10"}
 			if on {
-				args = append(args, "--metrics", db.URL, "--metrics-bucket", metricstest.Database, "--metrics-interval", "100ms")
+				args = append(args, "--metrics", db.URL, "--metrics-bucket", testserver.InfluxDatabase, "--metrics-interval", "100ms")
 			}
-			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
+			p := startWithToken(t, testserver.InfluxUser+":"+testserver.InfluxPassword, t.TempDir(), args...)
 			p.exitWithin(5 * time.Minute)
 			took[on] = append(took[on], p.cmd.ProcessState.UserTime()+p.cmd.ProcessState.SystemTime())
 			offered[on] = append(offered[on], resultOf(t, p).Rows[0].Frames.OfferedFramesPerSecond)

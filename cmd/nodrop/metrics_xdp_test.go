@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // A run whose process is in a network namespace of its own writes to a database outside,
 // which it finds by name, every interval of its trial.
 func TestRunXDPWritesToInfluxDB(t *testing.T) {
 	needsRoot(t)
-	db := metricstest.StartInflux(t, metricstest.Influx16)
+	db := testserver.StartInflux(t, testserver.Influx16)
 	const tests = `  - name: soak
     soak: {load: 1%, duration: 2s}
 `
 	head, _, _ := strings.Cut(xdpBenchmark, "  - name:")
 	file := manifests(t, head+tests, strings.Replace(xdpManifests, "[128, 9216]", "[128]", 1))
-	p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), "run", "-f", file, "-o", "json",
-		"--metrics", strings.Replace(db.URL, "127.0.0.1", "localhost", 1), "--metrics-database", metricstest.Database, "--metrics-interval", "100ms")
+	p := startWithToken(t, testserver.InfluxUser+":"+testserver.InfluxPassword, t.TempDir(), "run", "-f", file, "-o", "json",
+		"--metrics", strings.Replace(db.URL, "127.0.0.1", "localhost", 1), "--metrics-database", testserver.InfluxDatabase, "--metrics-interval", "100ms")
 	p.measures("")
 	document := resultOf(t, p)
 	row := document.Rows[0]
@@ -49,7 +49,7 @@ func TestRunXDPWritesToInfluxDB(t *testing.T) {
 
 // seesDevice looks at what the samples say of the Linux router between the ports: it received
 // what they sent, with a few frames of its kernel's own.
-func seesDevice(t *testing.T, db *metricstest.Influx, sent map[any]int64) {
+func seesDevice(t *testing.T, db *testserver.Influx, sent map[any]int64) {
 	t.Helper()
 	received, busy := map[any]int64{}, 0
 	for _, p := range db.InfluxQL(`SELECT * FROM nodrop_device`) {

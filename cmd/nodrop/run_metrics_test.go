@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/exit"
 	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // smallManifests are two ports with one frame size, and trials that are short.
@@ -76,18 +77,18 @@ func resultOf(t *testing.T, p *process) report.Document {
 func TestRunWritesToInfluxDB(t *testing.T) {
 	sendsNoFrames(t)
 	for name, c := range map[string]struct {
-		version metricstest.Version
+		version testserver.InfluxVersion
 		flags   []string
 	}{
-		"v1 of 1.6":  {metricstest.Influx16, []string{"--metrics-database", metricstest.Database}},
-		"v1 of 1.13": {metricstest.Influx113, []string{"--metrics-database", metricstest.Database}},
-		"v2 of 1.13": {metricstest.Influx113, []string{"--metrics-bucket", metricstest.Database}},
+		"v1 of 1.6":  {testserver.Influx16, []string{"--metrics-database", testserver.InfluxDatabase}},
+		"v1 of 1.13": {testserver.Influx113, []string{"--metrics-database", testserver.InfluxDatabase}},
+		"v2 of 1.13": {testserver.Influx113, []string{"--metrics-bucket", testserver.InfluxDatabase}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := metricstest.StartInflux(t, c.version)
+			db := testserver.StartInflux(t, c.version)
 			args := append([]string{"run", "-f", manifests(t, smallBenchmark, smallManifests), "-o", "json", "--metrics", db.URL, "--metrics-interval", "500ms"}, c.flags...)
-			p := startWithToken(t, metricstest.User+":"+metricstest.Password, t.TempDir(), args...)
+			p := startWithToken(t, testserver.InfluxUser+":"+testserver.InfluxPassword, t.TempDir(), args...)
 			p.wants(exit.Passed, "", " points written to "+db.URL)
 			document := resultOf(t, p)
 			checkRows(t, document, db.InfluxQL(`SELECT * FROM nodrop_row`))
@@ -104,10 +105,10 @@ func TestRunWritesToInfluxDB(t *testing.T) {
 			if runs := db.InfluxQL(`SELECT * FROM nodrop_run WHERE bed = 'two'`); len(runs) != 1 || runs[0]["team"] != "team-a" || runs[0]["inputs"] != inputsOf(t, &document) {
 				t.Errorf("runs: %v, want the inputs %s", runs, inputsOf(t, &document))
 			}
-			if c.version == metricstest.Influx113 {
+			if c.version == testserver.Influx113 {
 				// Simulated time passes faster: the end of the run is still to come.
 				checkRows(t, document, db.Flux(fmt.Sprintf(`from(bucket: %q) |> range(start: 0, stop: 2100-01-01T00:00:00Z) |> filter(fn: (r) => r._measurement == "nodrop_row")
-					|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")`, metricstest.Database+"/autogen")))
+					|> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")`, testserver.InfluxDatabase+"/autogen")))
 			}
 		})
 	}
@@ -137,12 +138,12 @@ func number(t *testing.T, of any) int64 {
 }
 
 // checkRows compares rows of a database with those of the result.
-func checkRows(t *testing.T, document report.Document, rows []metricstest.Row) {
+func checkRows(t *testing.T, document report.Document, rows []testserver.Row) {
 	t.Helper()
 	if len(rows) != len(document.Rows) {
 		t.Fatalf("%d rows in the database, and %d in the result", len(rows), len(document.Rows))
 	}
-	by := map[any]metricstest.Row{}
+	by := map[any]testserver.Row{}
 	for _, row := range rows {
 		by[row["digest"]] = row
 	}

@@ -24,10 +24,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
 	"nodrop.dev/nodrop/internal/report"
 	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // apiServer is an API server behind a line that can be cut.
@@ -40,7 +40,7 @@ type apiServer struct {
 
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	rest, env := kubetest.Start(t, nil)
+	rest, env := testserver.StartAPIServer(t, nil)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)

@@ -15,13 +15,14 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestDefinitions holds the definitions to what only a real API server does with
 // them. Webhooks are not installed.
 func TestDefinitions(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	config, _ := kubetest.Start(t, nil)
+	config, _ := testserver.StartAPIServer(t, nil)
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

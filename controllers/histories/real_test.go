@@ -21,8 +21,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
-	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // realUnit is the duration of a second of a history on a real API server.
@@ -50,7 +50,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // TestRealHistories runs histories on a real API server, in real time.
 func TestRealHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_REAL", 9)
-	cfg, _ := kubetest.Start(t, func(env *envtest.Environment) {
+	cfg, _ := testserver.StartAPIServer(t, func(env *envtest.Environment) {
 		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join("..", "testdata", "crds"))
 	})
 	scheme, err := operator.Scheme()

@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
 	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // server is an API server with the webhooks running.
@@ -45,7 +46,7 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts =
 func startServer(t *testing.T) *server {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	cfg, env := kubetest.Start(t, func(env *envtest.Environment) {
+	cfg, env := testserver.StartAPIServer(t, func(env *envtest.Environment) {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			Paths: []string{filepath.Join(kubetest.Root(t), "config", "webhook", "manifests.yaml")},
 		}

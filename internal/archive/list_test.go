@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/miniotest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 func TestList(t *testing.T) {
 	for name, place := range map[string]func(*testing.T) string{
 		"directory":        places["directory"],
 		"S3 with a prefix": places["S3"],
-		"S3 without one":   func(t *testing.T) string { return miniotest.Start(t).URL("lab") },
+		"S3 without one":   func(t *testing.T) string { return testserver.StartMinIO(t).URL("lab") },
 		"a path with spaces": func(t *testing.T) string {
 			return "file://" + strings.ReplaceAll(filepath.Join(t.TempDir(), "my archive"), " ", "%20")
 		},

@@ -18,8 +18,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/miniotest"
 	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 const key = "team-routing/router/2f1c.json.zst"
@@ -42,7 +42,7 @@ func document(rows int) *report.Document {
 // places are archives of all kinds, by a function that makes one.
 var places = map[string]func(t *testing.T) string{
 	"directory": func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "new", "archive") },
-	"S3":        func(t *testing.T) string { return miniotest.Start(t).URL("lab/results") },
+	"S3":        func(t *testing.T) string { return testserver.StartMinIO(t).URL("lab/results") },
 }
 
 func open(t *testing.T, where string) *archive.Store {
@@ -141,7 +141,7 @@ func TestRelabelledAfterTheEnd(t *testing.T) {
 // TestOnce counts what the server was sent: every object has one version, however
 // often a result is written.
 func TestOnce(t *testing.T) {
-	server := miniotest.Start(t)
+	server := testserver.StartMinIO(t)
 	store := open(t, server.URL("lab/results"))
 	for range 3 {
 		put(t, store, document(3))
@@ -237,7 +237,7 @@ func TestPutRefused(t *testing.T) {
 // TestInterrupted breaks the connection in the middle of a document: nothing can
 // be read, and the next attempt succeeds.
 func TestInterrupted(t *testing.T) {
-	server := miniotest.Start(t)
+	server := testserver.StartMinIO(t)
 	proxy := startProxy(t, server.Address)
 	store := open(t, server.URLThrough(proxy.address, "lab"))
 	d := document(20000)
@@ -247,7 +247,7 @@ func TestInterrupted(t *testing.T) {
 	if err == nil {
 		t.Fatal("the document was written over a broken connection")
 	}
-	if strings.Contains(err.Error(), miniotest.Password) {
+	if strings.Contains(err.Error(), testserver.MinIOPassword) {
 		t.Errorf("the error shows the secret: %v", err)
 	}
 	if got := server.Versions(); len(got) != 0 {

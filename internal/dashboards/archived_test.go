@@ -9,11 +9,11 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // checks compare answers with the rows and trials that the runs had.
-var checks = map[string]func(t *testing.T, f *filled, rows []metricstest.Row){
+var checks = map[string]func(t *testing.T, f *filled, rows []testserver.Row){
 	"live/trials":        liveTrials,
 	"live/offered":       liveOffered,
 	"live/latency":       liveLatency,
@@ -38,7 +38,7 @@ var checks = map[string]func(t *testing.T, f *filled, rows []metricstest.Row){
 }
 
 // number is the first of the columns that a row has.
-func number(t *testing.T, row metricstest.Row, columns ...string) float64 {
+func number(t *testing.T, row testserver.Row, columns ...string) float64 {
 	t.Helper()
 	for _, c := range columns {
 		if v, there := row[c]; there {
@@ -54,7 +54,7 @@ func number(t *testing.T, row metricstest.Row, columns ...string) float64 {
 }
 
 // numbers of a column, sorted.
-func numbers(t *testing.T, rows []metricstest.Row, columns ...string) []float64 {
+func numbers(t *testing.T, rows []testserver.Row, columns ...string) []float64 {
 	t.Helper()
 	var all []float64
 	for _, row := range rows {
@@ -88,7 +88,7 @@ func of(rows []v1alpha1.ResultRow, m v1alpha1.Method, size int32, figure func(v1
 
 func offered(r v1alpha1.ResultRow) int64 { return r.Frames.OfferedFramesPerSecond }
 
-func liveTrials(t *testing.T, f *filled, rows []metricstest.Row) {
+func liveTrials(t *testing.T, f *filled, rows []testserver.Row) {
 	var sent, lost []float64
 	for _, trial := range f.last().trials {
 		sent, lost = append(sent, float64(trial.Sent)), append(lost, float64(trial.Lost))
@@ -98,11 +98,11 @@ func liveTrials(t *testing.T, f *filled, rows []metricstest.Row) {
 }
 
 // The rate and the latency of each throughput are in the series: its trial was one of them.
-func liveOffered(t *testing.T, f *filled, rows []metricstest.Row) {
+func liveOffered(t *testing.T, f *filled, rows []testserver.Row) {
 	contains(t, numbers(t, rows, "offered"), of(f.last().rows, v1alpha1.MethodThroughput, 0, offered), 1e-6)
 }
 
-func liveLatency(t *testing.T, f *filled, rows []metricstest.Row) {
+func liveLatency(t *testing.T, f *filled, rows []testserver.Row) {
 	contains(t, numbers(t, rows, "p99"), of(f.last().rows, v1alpha1.MethodThroughput, 0, func(r v1alpha1.ResultRow) int64 { return r.Latency.P99Ns }), 0.02)
 }
 
@@ -115,14 +115,14 @@ func contains(t *testing.T, all, wanted []float64, share float64) {
 	}
 }
 
-func resultsThroughput(t *testing.T, f *filled, rows []metricstest.Row) {
+func resultsThroughput(t *testing.T, f *filled, rows []testserver.Row) {
 	for _, size := range []int32{64, 512} {
-		here := slices.DeleteFunc(slices.Clone(rows), func(r metricstest.Row) bool { return r["frame_size"] != fmt.Sprint(size) })
+		here := slices.DeleteFunc(slices.Clone(rows), func(r testserver.Row) bool { return r["frame_size"] != fmt.Sprint(size) })
 		same(t, fmt.Sprint(size), numbers(t, here, "throughput"), of(f.last().rows, v1alpha1.MethodThroughput, size, offered))
 	}
 }
 
-func resultsLatency(t *testing.T, f *filled, rows []metricstest.Row) {
+func resultsLatency(t *testing.T, f *filled, rows []testserver.Row) {
 	last := f.last().rows
 	var loads []float64
 	for _, ppm := range of(last, v1alpha1.MethodLatency, 64, func(r v1alpha1.ResultRow) int64 { return r.Frames.LineRatePPM }) {
@@ -137,7 +137,7 @@ func resultsLatency(t *testing.T, f *filled, rows []metricstest.Row) {
 	}
 }
 
-func resultsRows(t *testing.T, f *filled, rows []metricstest.Row) {
+func resultsRows(t *testing.T, f *filled, rows []testserver.Row) {
 	var lost []float64
 	for _, row := range f.last().rows {
 		ppm := int64(0)
@@ -157,7 +157,7 @@ func resultsRows(t *testing.T, f *filled, rows []metricstest.Row) {
 	same(t, "loss", got, lost)
 }
 
-func trendThroughput(t *testing.T, f *filled, rows []metricstest.Row) {
+func trendThroughput(t *testing.T, f *filled, rows []testserver.Row) {
 	var want []float64
 	for _, m := range f.runs[:nights] {
 		want = append(want, of(m.rows, v1alpha1.MethodThroughput, 0, offered)...)
@@ -166,18 +166,18 @@ func trendThroughput(t *testing.T, f *filled, rows []metricstest.Row) {
 }
 
 // Most nights were before the upgrade: their throughput is the median.
-func trendShift(t *testing.T, f *filled, rows []metricstest.Row) {
+func trendShift(t *testing.T, f *filled, rows []testserver.Row) {
 	same(t, "newest", numbers(t, rows, "newest"), of(f.last().rows, v1alpha1.MethodThroughput, 0, offered))
 	same(t, "median", numbers(t, rows, "median"), of(f.runs[0].rows, v1alpha1.MethodThroughput, 0, offered))
 }
 
-func trendRegressions(t *testing.T, f *filled, rows []metricstest.Row) {
+func trendRegressions(t *testing.T, f *filled, rows []testserver.Row) {
 	if len(rows) != len(f.regressions) {
 		t.Errorf("%d regressions, want %d", len(rows), len(f.regressions))
 	}
 }
 
-func labHours(t *testing.T, f *filled, rows []metricstest.Row) {
+func labHours(t *testing.T, f *filled, rows []testserver.Row) {
 	hours := map[string]float64{}
 	for _, m := range f.runs {
 		for _, row := range m.rows {
@@ -192,11 +192,11 @@ func labHours(t *testing.T, f *filled, rows []metricstest.Row) {
 	}
 }
 
-func labTeams(t *testing.T, f *filled, rows []metricstest.Row) {
+func labTeams(t *testing.T, f *filled, rows []testserver.Row) {
 	same(t, "runs", numbers(t, rows, "runs"), []float64{nights, float64(len(f.runs) - nights)})
 }
 
-func labValidity(t *testing.T, f *filled, rows []metricstest.Row) {
+func labValidity(t *testing.T, f *filled, rows []testserver.Row) {
 	count := 0
 	for _, m := range f.runs {
 		count += len(m.rows)
@@ -212,9 +212,9 @@ func labValidity(t *testing.T, f *filled, rows []metricstest.Row) {
 }
 
 // What each port sent in a throughput trial is among what the device received at it.
-func liveDeviceReceived(t *testing.T, f *filled, rows []metricstest.Row) {
+func liveDeviceReceived(t *testing.T, f *filled, rows []testserver.Row) {
 	for _, port := range []string{"p1", "p2"} {
-		here := slices.DeleteFunc(slices.Clone(rows), func(r metricstest.Row) bool { return r["port"] != port })
+		here := slices.DeleteFunc(slices.Clone(rows), func(r testserver.Row) bool { return r["port"] != port })
 		want := of(f.last().rows, v1alpha1.MethodThroughput, 0, offered)
 		for i := range want {
 			want[i] /= 2
@@ -223,7 +223,7 @@ func liveDeviceReceived(t *testing.T, f *filled, rows []metricstest.Row) {
 	}
 }
 
-func liveDeviceDropped(t *testing.T, f *filled, rows []metricstest.Row) {
+func liveDeviceDropped(t *testing.T, f *filled, rows []testserver.Row) {
 	want := of(f.last().rows, v1alpha1.MethodThroughput, 0, offered)
 	for i := range want {
 		want[i] /= 200
@@ -232,7 +232,7 @@ func liveDeviceDropped(t *testing.T, f *filled, rows []metricstest.Row) {
 }
 
 // all checks that a column has the wanted number in every row, and that there are rows.
-func all(t *testing.T, rows []metricstest.Row, column string, want float64) {
+func all(t *testing.T, rows []testserver.Row, column string, want float64) {
 	t.Helper()
 	for _, got := range numbers(t, rows, column) {
 		if got != want {
@@ -241,21 +241,21 @@ func all(t *testing.T, rows []metricstest.Row, column string, want float64) {
 	}
 }
 
-func liveDeviceCPU(t *testing.T, _ *filled, rows []metricstest.Row) {
+func liveDeviceCPU(t *testing.T, _ *filled, rows []testserver.Row) {
 	all(t, rows, "busy", deviceBusy/10_000)
 	all(t, rows, "soft interrupts", deviceBusy/20_000)
 }
 
-func liveDeviceMemory(t *testing.T, _ *filled, rows []metricstest.Row) {
+func liveDeviceMemory(t *testing.T, _ *filled, rows []testserver.Row) {
 	all(t, rows, "memory", deviceMemory)
 }
 
-func liveDeviceRoutes(t *testing.T, _ *filled, rows []metricstest.Row) {
+func liveDeviceRoutes(t *testing.T, _ *filled, rows []testserver.Row) {
 	all(t, rows, "routes", deviceRoutes)
 }
 
 // Bed one is in use at the end, and bed two is free.
-func labBeds(t *testing.T, f *filled, rows []metricstest.Row) {
+func labBeds(t *testing.T, f *filled, rows []testserver.Row) {
 	if len(rows) != len(f.beds) {
 		t.Fatalf("%d beds, want %d: %v", len(rows), len(f.beds), rows)
 	}
@@ -287,11 +287,11 @@ func ofBeds(f *filled, figure func(metrics.Bed) float64) []float64 {
 	return all
 }
 
-func labWaiting(t *testing.T, f *filled, rows []metricstest.Row) {
+func labWaiting(t *testing.T, f *filled, rows []testserver.Row) {
 	same(t, "waiting", numbers(t, rows, "_value", "max"), ofBeds(f, func(b metrics.Bed) float64 { return float64(b.Waiting) }))
 }
 
-func labUtilisation(t *testing.T, f *filled, rows []metricstest.Row) {
+func labUtilisation(t *testing.T, f *filled, rows []testserver.Row) {
 	same(t, "utilisation", numbers(t, rows, "_value", "mean"), ofBeds(f, func(b metrics.Bed) float64 {
 		return math.Floor(float64(b.Used)/float64(b.Interval)*1e6) / 1e4
 	}))

@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/spool"
 	"nodrop.dev/nodrop/internal/metrics/stream"
 	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -37,7 +38,7 @@ type measurement struct {
 
 // filled is a lab of some months in a real InfluxDB.
 type filled struct {
-	db   *metricstest.Influx
+	db   *testserver.Influx
 	runs []measurement
 	// regressions are the regressions of the history on bed one.
 	regressions []metrics.Point
@@ -64,8 +65,8 @@ func model(percent int) string {
 // two. One row of those is not Valid.
 func fill(t *testing.T) *filled {
 	t.Helper()
-	f := &filled{db: metricstest.StartInflux(t, metricstest.Influx113)}
-	to, err := sink.NewHTTP(sink.Config{API: sink.V2, URL: f.db.URL, Bucket: metricstest.Database, Token: metricstest.User + ":" + metricstest.Password}, nil)
+	f := &filled{db: testserver.StartInflux(t, testserver.Influx113)}
+	to, err := sink.NewHTTP(sink.Config{API: sink.V2, URL: f.db.URL, Bucket: testserver.InfluxDatabase, Token: testserver.InfluxUser + ":" + testserver.InfluxPassword}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,11 +252,11 @@ func (f *filled) settingsOf(name string) settings {
 }
 
 // ask asks a query as Grafana would, with the variables of a dashboard.
-func (f *filled) ask(t *testing.T, d Dashboard, text string, l Language, s settings) []metricstest.Row {
+func (f *filled) ask(t *testing.T, d Dashboard, text string, l Language, s settings) []testserver.Row {
 	t.Helper()
 	text = interpolate(t, text, l, d, s)
 	if l == Flux {
-		return slices.DeleteFunc(f.db.Flux(text), func(r metricstest.Row) bool { return len(r) == 0 })
+		return slices.DeleteFunc(f.db.Flux(text), func(r testserver.Row) bool { return len(r) == 0 })
 	}
 	return f.db.InfluxQL(text)
 }

@@ -6,18 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
 	"nodrop.dev/nodrop/internal/testserver"
 )
 
@@ -33,15 +29,11 @@ const patience = 60 * time.Second
 
 // startGrafana runs it until the test ends, with a data source for each language. It skips
 // the test where the server was not built.
-func startGrafana(t *testing.T, db *metricstest.Influx) *grafana {
+func startGrafana(t *testing.T, db *testserver.Influx) *grafana {
 	t.Helper()
-	binary := testserver.Binary(t, "grafana-server", "Grafana", "hack/grafana/build")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, _ := strings.Cut(listener.Addr().String(), ":")
-	_ = listener.Close()
+	address := testserver.FreeAddress(t)
+	server := testserver.NewGrafana(t, address)
+	host, port, _ := strings.Cut(address, ":")
 	dir := t.TempDir()
 	files := map[string]string{
 		"grafana.ini": fmt.Sprintf(`[paths]
@@ -66,7 +58,7 @@ mode = console
 datasources:
 - {name: influxql, type: influxdb, access: proxy, url: %[1]q, database: %[2]q, user: %[3]q, password: %[4]q}
 - {name: flux, type: influxdb, access: proxy, url: %[1]q, jsonData: {version: Flux, httpHeaderName1: Authorization}, secureJsonData: {httpHeaderValue1: %[5]q}}
-`, db.URL, metricstest.Database, metricstest.User, metricstest.Password, "Token "+metricstest.User+":"+metricstest.Password),
+`, db.URL, testserver.InfluxDatabase, testserver.InfluxUser, testserver.InfluxPassword, "Token "+testserver.InfluxUser+":"+testserver.InfluxPassword),
 	}
 	// Each language has a folder: titles are unique in one.
 	providers := "apiVersion: 1\nproviders:\n"
@@ -92,24 +84,13 @@ datasources:
 			t.Fatal(err)
 		}
 	}
-	log, err := os.Create(filepath.Join(dir, "output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(binary, "-homepath", filepath.Join(filepath.Dir(binary), "grafana"), "-config", filepath.Join(dir, "grafana.ini"))
-	cmd.Stdout, cmd.Stderr = log, log
-	// A test that is killed leaves no server.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("starting Grafana: %v", err)
-	}
 	t.Cleanup(func() {
-		_, _, _ = cmd.Process.Kill(), cmd.Wait(), log.Close()
-		if said, _ := os.ReadFile(log.Name()); t.Failed() {
-			t.Logf("Grafana said:\n%s", said)
+		if t.Failed() {
+			t.Logf("Grafana said:\n%s", server.Output())
 		}
 	})
-	g := &grafana{t: t, url: fmt.Sprintf("http://%s:%s", host, port)}
+	server.Run(t, nil, "-config", filepath.Join(dir, "grafana.ini"))
+	g := &grafana{t: t, url: server.URL}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
@@ -119,8 +100,7 @@ datasources:
 		}
 		select {
 		case <-ctx.Done():
-			said, _ := os.ReadFile(log.Name())
-			t.Fatalf("Grafana has %d of %d dashboards:\n%s", len(found), len(made), said)
+			t.Fatalf("Grafana has %d of %d dashboards", len(found), len(made))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -148,7 +128,7 @@ func (g *grafana) read(ctx context.Context, path string, into any) error {
 }
 
 // through is the database behind the data source of a language.
-func (g *grafana) through(db *metricstest.Influx, l Language) *metricstest.Influx {
+func (g *grafana) through(db *testserver.Influx, l Language) *testserver.Influx {
 	g.t.Helper()
 	var source struct{ ID int }
 	if err := g.read(g.t.Context(), "/api/datasources/name/"+string(l), &source); err != nil {
@@ -224,7 +204,7 @@ func (f *filled) throughGrafana(t *testing.T) {
 					// What is asked is what Grafana answered.
 					rows := behind.ask(t, d, got.Panels[i].Targets[j].Query, l, s)
 					direct := f.ask(t, d, query(d.Name, name, l), l, s)
-					if len(rows) == 0 || !slices.EqualFunc(rows, direct, func(a, b metricstest.Row) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+					if len(rows) == 0 || !slices.EqualFunc(rows, direct, func(a, b testserver.Row) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
 						t.Errorf("%s: %s/%s has %d rows through Grafana, and %d without it", l, d.Name, name, len(rows), len(direct))
 					}
 				}

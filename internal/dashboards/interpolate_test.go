@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // finest is the width of a window in the tests: no answer is without a point that was written.
@@ -66,7 +66,7 @@ func interpolate(t *testing.T, text string, l Language, d Dashboard, s settings)
 	if l == Flux {
 		text = strings.NewReplacer(
 			"v.timeRangeStart", s.from.UTC().Format(time.RFC3339Nano), "v.timeRangeStop", s.to.UTC().Format(time.RFC3339Nano),
-			"v.windowPeriod", fmt.Sprintf("%dms", step.Milliseconds()), "v.defaultBucket", fmt.Sprintf("%q", metricstest.Database+"/autogen"),
+			"v.windowPeriod", fmt.Sprintf("%dms", step.Milliseconds()), "v.defaultBucket", fmt.Sprintf("%q", testserver.InfluxDatabase+"/autogen"),
 		).Replace(text)
 	}
 	return text

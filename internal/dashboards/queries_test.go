@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // Every query of every panel, annotation and variable has an answer in both languages, from
@@ -69,7 +69,7 @@ func spoiled(t *testing.T, f *filled, l Language) {
 }
 
 // checkColumns finds what the annotations are made of.
-func checkColumns(t *testing.T, m Mark, l Language, rows []metricstest.Row) {
+func checkColumns(t *testing.T, m Mark, l Language, rows []testserver.Row) {
 	t.Helper()
 	columns := []string{"_time", "title", "text", "tags"}
 	if l == InfluxQL {
@@ -84,7 +84,7 @@ func checkColumns(t *testing.T, m Mark, l Language, rows []metricstest.Row) {
 
 // checkNames finds what Grafana would show under a name that is not for a reader: columns of
 // tables that the panel does not name, and series without the labels of their name.
-func checkNames(t *testing.T, p Panel, l Language, rows []metricstest.Row) {
+func checkNames(t *testing.T, p Panel, l Language, rows []testserver.Row) {
 	t.Helper()
 	for _, row := range rows {
 		if _, series := row["_value"]; !series && len(p.legend) > 0 && l == Flux {

@@ -26,8 +26,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
-	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestMeasurePage prints how long pages of a lab of 1,000 beds and 15,000 benchmarks that
@@ -37,7 +37,7 @@ func TestMeasurePage(t *testing.T) {
 	if os.Getenv("NODROP_PAGE_LOAD") == "" {
 		t.Skip("NODROP_PAGE_LOAD=1 measures pages of a large lab")
 	}
-	rc, _ := kubetest.Start(t, nil)
+	rc, _ := testserver.StartAPIServer(t, nil)
 	rc = rest.CopyConfig(rc)
 	rc.QPS = -1
 	scheme := runtime.NewScheme()

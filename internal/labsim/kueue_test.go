@@ -20,8 +20,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/queue"
 	"nodrop.dev/nodrop/controllers/quotas"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kueuetest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // TestMeasureKueue has the real Kueue, with its fair sharing, and our model of it decide on the
@@ -79,9 +78,9 @@ type realKueue struct {
 // borrows from it by its weight.
 func startKueue(t *testing.T, c Config, trace *trace) *realKueue {
 	t.Helper()
-	kueue := kueuetest.New(t)
+	kueue := testserver.NewKueue(t)
 	kueue.Policy = "fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}\nclientConnection: {qps: 1000, burst: 2000}"
-	config, _ := kubetest.Start(t, func(env *envtest.Environment) { kueue.Install(t, env) })
+	config, _ := testserver.StartAPIServer(t, func(env *envtest.Environment) { kueue.Install(t, env) })
 	kueue.Run(t)
 	config.QPS = -1
 	api, err := client.NewWithWatch(config, client.Options{})

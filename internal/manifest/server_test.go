@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // What this package says of a manifest is compared with what a real API server
 // says of it: message by message, and default by default.
 func TestAgreesWithTheServer(t *testing.T) {
-	config, _ := kubetest.Start(t, nil)
+	config, _ := testserver.StartAPIServer(t, nil)
 	server, err := client.New(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ import (
 	"nodrop.dev/nodrop/internal/admission"
 	"nodrop.dev/nodrop/internal/kubetest"
 	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 const patience = 2 * time.Minute
@@ -48,7 +49,7 @@ type rotation struct {
 func newRotation(t *testing.T) *rotation {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	cfg, env := kubetest.Start(t, nil)
+	cfg, env := testserver.StartAPIServer(t, nil)
 	scheme, err := operator.Scheme()
 	if err != nil {
 		t.Fatal(err)

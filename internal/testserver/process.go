@@ -1,4 +1,3 @@
-// Package testserver runs real servers for tests: programs that the scripts in hack build.
 package testserver
 
 import (
@@ -17,7 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/kubetest"
 )
 
-// patience bounds the wait for a server's start.
+// patience bounds the wait for a server's start, and for an answer of it.
 const patience = 60 * time.Second
 
 // Binary is the path of a program in the cache. Without it, it skips the test, and fails it
@@ -140,6 +139,9 @@ func (p *Process) isReady(ctx context.Context) bool {
 	_ = answer.Body.Close()
 	return answer.StatusCode == p.Status
 }
+
+// Output is what a server that was stopped has written to its standard output and error.
+func (p *Process) Output() string { return p.output.String() }
 
 // Stop kills the server, as when its machine fails. What it stored is kept.
 func (p *Process) Stop() {

@@ -1,3 +1,3 @@
-// Package metricstest has servers that metrics are written to in tests: Fake, which can
-// fail in every way, and real ones of InfluxDB, which hack/influxdb/build makes.
+// Package metricstest has a server that metrics are written to in tests, which can fail in
+// every way. Package testserver runs real ones of InfluxDB.
 package metricstest

@@ -27,6 +27,7 @@ import (
 	"nodrop.dev/nodrop/internal/metrics/sink"
 	"nodrop.dev/nodrop/internal/metrics/spool"
 	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/testserver"
 )
 
 const uid = "0af3-1"
@@ -167,8 +168,8 @@ func TestRestartsInAllOrders(t *testing.T) {
 	} {
 		t.Run(strings.Join(order, ", "), func(t *testing.T) {
 			t.Parallel()
-			db := metricstest.StartInflux(t, metricstest.Influx16)
-			to, err := sink.NewHTTP(sink.Config{URL: db.URL, API: sink.V1, Database: metricstest.Database, Token: metricstest.User + ":" + metricstest.Password}, nil)
+			db := testserver.StartInflux(t, testserver.Influx16)
+			to, err := sink.NewHTTP(sink.Config{URL: db.URL, API: sink.V1, Database: testserver.InfluxDatabase, Token: testserver.InfluxUser + ":" + testserver.InfluxPassword}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +224,7 @@ func TestRestartsInAllOrders(t *testing.T) {
 					t.Errorf("%s has %v, want %d points", measurement, rows, want)
 				}
 			}
-			l.search(metricstest.Password)
+			l.search(testserver.InfluxPassword)
 		})
 	}
 }

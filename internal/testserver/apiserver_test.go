@@ -1,4 +1,4 @@
-package kubetest
+package testserver
 
 import (
 	"path/filepath"
@@ -7,12 +7,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/internal/kubetest"
 )
 
 // The API server computes the cost of every CEL rule and refuses schemas that
 // are too dear, so that only it can say whether the definitions can be installed.
 func TestDefinitionsAreAccepted(t *testing.T) {
-	cfg, _ := Start(t, nil)
+	cfg, _ := StartAPIServer(t, nil)
 	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 	if err := c.List(t.Context(), &definitions); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(Root(t), "config", "crd", "nodrop.dev_*.yaml"))
+	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "config", "crd", "nodrop.dev_*.yaml"))
 	if err != nil || len(files) == 0 || len(definitions.Items) != len(files) {
 		t.Errorf("%d definitions were installed of %d files (%v)", len(definitions.Items), len(files), err)
 	}

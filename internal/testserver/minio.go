@@ -1,4 +1,4 @@
-package miniotest
+package testserver
 
 import (
 	"context"
@@ -12,50 +12,48 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
-	"nodrop.dev/nodrop/internal/testserver"
 )
 
-// Credentials of the server.
+// Credentials of MinIO.
 const (
-	User     = "nodrop-test"
-	Password = "a-secret-of-the-tests"
+	MinIOUser     = "nodrop-test"
+	MinIOPassword = "a-secret-of-the-tests"
 )
 
-// Server is an S3 server with one bucket, which keeps all versions of its objects.
+// MinIO is an S3 server with one bucket, which keeps all versions of its objects.
 // Stop kills it, and Resume starts it with the objects that it had.
-type Server struct {
+type MinIO struct {
 	// Bucket is the name of the bucket.
 	Bucket string
 	// Address is HOST:PORT of the server.
 	Address string
 
 	t testing.TB
-	testserver.Process
+	Process
 }
 
-// Start runs a server until the test ends, and sets the environment to its
+// StartMinIO runs MinIO, a real S3 server, until the test ends, and sets the environment to its
 // credentials. It skips the test where the server was not built.
-func Start(t testing.TB) *Server {
+func StartMinIO(t testing.TB) *MinIO {
 	t.Helper()
-	return StartAt(t, testserver.FreeAddress(t))
+	return StartMinIOAt(t, FreeAddress(t))
 }
 
-// StartAt is Start for a server at an address.
-func StartAt(t testing.TB, address string) *Server {
+// StartMinIOAt is StartMinIO for a server at an address.
+func StartMinIOAt(t testing.TB, address string) *MinIO {
 	t.Helper()
-	binary, dir := testserver.Binary(t, "minio", "S3 server", "hack/minio/build"), t.TempDir()
-	s := &Server{Bucket: "results", t: t, Address: address}
-	s.Process = testserver.Process{
+	binary, dir := Binary(t, "minio", "S3 server", "hack/minio/build"), t.TempDir()
+	s := &MinIO{Bucket: "results", t: t, Address: address}
+	s.Process = Process{
 		What: "S3 server",
 		Command: []string{binary, "server", "--quiet", "--address", s.Address, "--console-address", "127.0.0.1:0",
 			"--certs-dir", filepath.Join(dir, "certs"), filepath.Join(dir, "data")},
-		Env: []string{"HOME=" + dir, "MINIO_ROOT_USER=" + User, "MINIO_ROOT_PASSWORD=" + Password,
+		Env: []string{"HOME=" + dir, "MINIO_ROOT_USER=" + MinIOUser, "MINIO_ROOT_PASSWORD=" + MinIOPassword,
 			"MINIO_CI_CD=1", "MINIO_BROWSER=off", "MINIO_UPDATE=off"},
 		Health: "http://" + s.Address + "/minio/health/cluster", Status: http.StatusOK,
 	}
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": User, "AWS_SECRET_ACCESS_KEY": Password,
+		"AWS_ACCESS_KEY_ID": MinIOUser, "AWS_SECRET_ACCESS_KEY": MinIOPassword,
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 	} {
 		t.Setenv(name, value)
@@ -66,21 +64,21 @@ func StartAt(t testing.TB, address string) *Server {
 }
 
 // URL is the archive under a prefix of the bucket.
-func (s *Server) URL(prefix string) string { return s.URLThrough(s.Address, prefix) }
+func (s *MinIO) URL(prefix string) string { return s.URLThrough(s.Address, prefix) }
 
 // URLThrough is the archive under a prefix of the bucket, seen through a proxy.
-func (s *Server) URLThrough(address, prefix string) string {
+func (s *MinIO) URLThrough(address, prefix string) string {
 	return fmt.Sprintf("s3://%s/%s?endpoint=http://%s", s.Bucket, prefix, address)
 }
 
-func (s *Server) client() *s3.Client {
+func (s *MinIO) client() *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: aws.String("http://" + s.Address), Region: "us-east-1", UsePathStyle: true,
-		Credentials: credentials.NewStaticCredentialsProvider(User, Password, ""),
+		Credentials: credentials.NewStaticCredentialsProvider(MinIOUser, MinIOPassword, ""),
 	})
 }
 
-func (s *Server) makeBucket() {
+func (s *MinIO) makeBucket() {
 	s.t.Helper()
 	ctx := context.Background()
 	if _, err := s.client().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &s.Bucket}); err != nil {
@@ -95,7 +93,7 @@ func (s *Server) makeBucket() {
 }
 
 // Versions returns how many versions each object of the bucket has, by its key.
-func (s *Server) Versions() map[string]int {
+func (s *MinIO) Versions() map[string]int {
 	s.t.Helper()
 	versions := map[string]int{}
 	pages := s3.NewListObjectVersionsPaginator(s.client(), &s3.ListObjectVersionsInput{Bucket: &s.Bucket})
@@ -112,7 +110,7 @@ func (s *Server) Versions() map[string]int {
 }
 
 // Remove removes an object with all its versions.
-func (s *Server) Remove(key string) {
+func (s *MinIO) Remove(key string) {
 	s.t.Helper()
 	if _, err := s.client().DeleteObject(context.Background(), &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: &key}); err != nil {
 		s.t.Fatalf("removing %s: %v", key, err)

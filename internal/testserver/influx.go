@@ -1,4 +1,4 @@
-package metricstest
+package testserver
 
 import (
 	"bytes"
@@ -14,34 +14,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"nodrop.dev/nodrop/internal/testserver"
 )
 
-// Version is a server that hack/influxdb/build makes.
-type Version string
+// InfluxVersion is a version of the server that hack/influxdb/build makes.
+type InfluxVersion string
 
 // The servers.
 const (
 	// Influx16 is Debian's InfluxDB 1.6: API v1.
-	Influx16 Version = "influxd-1.6"
+	Influx16 InfluxVersion = "influxd-1.6"
 	// Influx113 is InfluxDB 1.13: APIs v1 and v2, InfluxQL and Flux.
-	Influx113 Version = "influxd"
+	Influx113 InfluxVersion = "influxd"
 )
 
-// Names that an Influx has.
+// Names in an Influx.
 const (
-	// Database of the tests; it is a bucket of API v2, too, with the default retention
+	// InfluxDatabase is the database of the tests. It is a bucket of API v2, too, with the default retention
 	// policy.
-	Database = "lab"
-	// User and Password of one who may write and read.
-	User     = "nodrop"
-	Password = "a-password-of-the-tests"
+	InfluxDatabase = "lab"
+	// InfluxUser may write and read, with InfluxPassword.
+	InfluxUser     = "nodrop"
+	InfluxPassword = "a-password-of-the-tests"
 )
-
-// patience bounds the wait for an answer.
-const patience = 60 * time.Second
 
 // Influx is a real server of InfluxDB with a database, which demands a password.
 // Stop kills it, and Resume starts it with the points that it had.
@@ -50,7 +44,7 @@ type Influx struct {
 	URL string
 
 	t testing.TB
-	testserver.Process
+	Process
 	// client sends the requests.
 	client http.Client
 	// anonymous sends no password, which whatever is in between knows.
@@ -65,15 +59,15 @@ func (s *Influx) Through(t testing.TB, url string, transport http.RoundTripper) 
 
 // StartInflux runs a server until the test ends, by a command that runs commands, such as
 // nice, if there is one. It skips the test where the server was not built.
-func StartInflux(t testing.TB, version Version, by ...string) *Influx {
+func StartInflux(t testing.TB, version InfluxVersion, by ...string) *Influx {
 	t.Helper()
-	return StartInfluxAt(t, version, testserver.FreeAddress(t), by...)
+	return StartInfluxAt(t, version, FreeAddress(t), by...)
 }
 
 // StartInfluxAt is StartInflux for a server at an address.
-func StartInfluxAt(t testing.TB, version Version, address string, by ...string) *Influx {
+func StartInfluxAt(t testing.TB, version InfluxVersion, address string, by ...string) *Influx {
 	t.Helper()
-	binary, dir := testserver.Binary(t, string(version), "InfluxDB", "hack/influxdb/build"), t.TempDir()
+	binary, dir := Binary(t, string(version), "InfluxDB", "hack/influxdb/build"), t.TempDir()
 	config := fmt.Sprintf(`reporting-disabled = true
 bind-address = %q
 [meta]
@@ -88,19 +82,19 @@ bind-address = %q
   log-enabled = false
 [monitor]
   store-enabled = false
-`, testserver.FreeAddress(t), filepath.Join(dir, "meta"), filepath.Join(dir, "data"), filepath.Join(dir, "wal"), address)
+`, FreeAddress(t), filepath.Join(dir, "meta"), filepath.Join(dir, "data"), filepath.Join(dir, "wal"), address)
 	file := filepath.Join(dir, "influxdb.conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &Influx{URL: "http://" + address, t: t}
-	s.Process = testserver.Process{
+	s.Process = Process{
 		What: "InfluxDB server", Command: append(slices.Clone(by), binary, "run", "-config", file), Env: []string{"HOME=" + dir},
 		Health: s.URL + "/ping", Status: http.StatusNoContent,
 	}
 	s.Start(t)
-	s.InfluxQL(fmt.Sprintf("CREATE USER %s WITH PASSWORD '%s' WITH ALL PRIVILEGES", User, Password))
-	s.InfluxQL("CREATE DATABASE " + Database)
+	s.InfluxQL(fmt.Sprintf("CREATE USER %s WITH PASSWORD '%s' WITH ALL PRIVILEGES", InfluxUser, InfluxPassword))
+	s.InfluxQL("CREATE DATABASE " + InfluxDatabase)
 	return s
 }
 
@@ -134,10 +128,10 @@ type Row map[string]any
 // InfluxQL asks a query and returns the rows of all series, with their tags.
 func (s *Influx) InfluxQL(query string) []Row {
 	s.t.Helper()
-	values := url.Values{"db": {Database}, "epoch": {"ns"}, "q": {query}}
+	values := url.Values{"db": {InfluxDatabase}, "epoch": {"ns"}, "q": {query}}
 	if !s.anonymous {
-		values.Set("u", User)
-		values.Set("p", Password)
+		values.Set("u", InfluxUser)
+		values.Set("p", InfluxPassword)
 	}
 	content := s.post("/query?"+values.Encode(), nil, "")
 	var answer struct {
@@ -185,7 +179,7 @@ func (s *Influx) FluxTables(query string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	header := map[string]string{"Content-Type": "application/json", "Accept": "application/csv", "Authorization": "Token " + User + ":" + Password}
+	header := map[string]string{"Content-Type": "application/json", "Accept": "application/csv", "Authorization": "Token " + InfluxUser + ":" + InfluxPassword}
 	return string(s.post("/api/v2/query", header, string(body)))
 }
 
@@ -195,7 +189,7 @@ func (s *Influx) Flux(query string) []Row {
 	// Grafana 6 compresses answers that are compressed.
 	header := map[string]string{"Content-Type": "application/vnd.flux", "Accept": "application/csv", "Accept-Encoding": "identity"}
 	if !s.anonymous {
-		header["Authorization"] = "Token " + User + ":" + Password
+		header["Authorization"] = "Token " + InfluxUser + ":" + InfluxPassword
 	}
 	content := s.post("/api/v2/query", header, query)
 	var rows []Row

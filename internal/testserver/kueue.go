@@ -1,4 +1,4 @@
-package kueuetest
+package testserver
 
 import (
 	"fmt"
@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/testserver"
 )
 
 // Kueue is Kueue for one API server. Stop kills its manager, and Resume starts it again.
@@ -26,13 +25,13 @@ type Kueue struct {
 
 	binary, manifests string
 	env               *envtest.Environment
-	testserver.Process
+	Process
 }
 
-// New skips the test where Kueue was not built.
-func New(t testing.TB) *Kueue {
+// NewKueue skips the test where Kueue was not built.
+func NewKueue(t testing.TB) *Kueue {
 	t.Helper()
-	binary := testserver.Binary(t, "kueue", "Kueue", "hack/kueue/build")
+	binary := Binary(t, "kueue", "Kueue", "hack/kueue/build")
 	return &Kueue{Policy: "waitForPodsReady: {timeout: 10m, blockAdmission: true}", binary: binary, manifests: filepath.Join(filepath.Dir(binary), "kueue-config")}
 }
 
@@ -74,7 +73,7 @@ func convert(t testing.TB, o *unstructured.Unstructured, into any) {
 // server must be started.
 func (k *Kueue) Run(t testing.TB) {
 	t.Helper()
-	dir, health := t.TempDir(), testserver.FreeAddress(t)
+	dir, health := t.TempDir(), FreeAddress(t)
 	kubeconfig, config := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "config.yaml")
 	webhooks := k.env.WebhookInstallOptions
 	text := fmt.Sprintf(`apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -105,7 +104,7 @@ integrations: {frameworks: [batch/job]}
 	}
 	command = append(command, "sh", "-c", `mount --bind "$0" /etc && exec "$@"`, etc, k.binary,
 		"--config="+config, "--kubeconfig="+kubeconfig, "--feature-gates=VisibilityOnDemand=false", "--zap-log-level=error")
-	k.Process = testserver.Process{
+	k.Process = Process{
 		What: "Kueue", Command: command, Env: []string{"HOME=" + dir}, Health: "http://" + health + "/readyz", Status: http.StatusOK,
 	}
 	k.Start(t)

@@ -1,0 +1,24 @@
+package kubetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Root is the directory of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	// A test's working directory is that of its package.
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatalf("finding the repository: %v", err)
+	}
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+	}
+	t.Fatalf("finding the repository: no go.mod in or above %s", dir)
+	return ""
+}

@@ -1,0 +1,33 @@
+package testserver
+
+import (
+	"net/http"
+	"path/filepath"
+	"testing"
+)
+
+// Grafana is the backend of Grafana 6.1.6, which hack/grafana/build makes.
+type Grafana struct {
+	// URL of the server.
+	URL string
+
+	program string
+	Process
+}
+
+// NewGrafana skips the test where Grafana was not built. Its configuration, which a test
+// writes, lets it listen at the address.
+func NewGrafana(t testing.TB, address string) *Grafana {
+	t.Helper()
+	return &Grafana{URL: "http://" + address, program: Binary(t, "grafana-server", "Grafana", "hack/grafana/build")}
+}
+
+// Run runs the server until the test ends, with further environment and arguments.
+func (g *Grafana) Run(t testing.TB, env []string, args ...string) {
+	t.Helper()
+	g.Process = Process{
+		What: "Grafana server", Command: append([]string{g.program, "-homepath", filepath.Join(filepath.Dir(g.program), "grafana")}, args...), Env: env,
+		Health: g.URL + "/api/health", Status: http.StatusOK,
+	}
+	g.Start(t)
+}
