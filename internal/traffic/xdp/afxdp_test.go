@@ -55,10 +55,10 @@ func TestStopAFXDPWithFullRing(t *testing.T) {
 		if got := d.faults().Frames - before.Frames; got != m.Tx[1].Sent {
 			t.Errorf("run %d: sent %d, the device got %d", run, m.Tx[1].Sent, got)
 		}
-		for begin := time.Now(); !l.port.sockets[0].Idle() && time.Since(begin) < patience; runtime.Gosched() {
+		for begin := time.Now(); !l.port.send.sockets[0].Idle() && time.Since(begin) < patience; runtime.Gosched() {
 		}
-		if !l.port.sockets[0].Idle() {
-			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.sockets[0].Free), xsk.Frames)
+		if !l.port.send.sockets[0].Idle() {
+			t.Errorf("run %d: the socket has %d free chunks of %d", run, len(l.port.send.sockets[0].Free), xsk.Frames)
 		}
 		refused += l.tx.Refused
 	}
@@ -148,7 +148,7 @@ func TestAFXDPTrials(t *testing.T) {
 	if err := e.Configure(t.Context(), []traffic.Stream{s}); err != nil {
 		t.Fatal(err)
 	}
-	socket := e.port("p1").sockets[0]
+	socket := e.ports.named("p1").send.sockets[0]
 	for run, load := range []traffic.Load{
 		{Max: true, Frames: 10_000},
 		{Rate: traffic.Rate{Frames: 20, PerNanos: 1e6}, Frames: 5000},
@@ -160,7 +160,7 @@ func TestAFXDPTrials(t *testing.T) {
 			t.Errorf("trial %d: sent %d, received %d, duplicate %d, reordered %d, damaged %v, stale %v: want %d", run, m.Tx[1].Sent, rx.Received, rx.Duplicate, rx.Reordered, m.Damaged, m.Stale, load.Frames)
 		}
 		checkLatency(t, rx)
-		if e.port("p1").sockets[0] != socket {
+		if e.ports.named("p1").send.sockets[0] != socket {
 			t.Errorf("trial %d opened another socket", run)
 		}
 	}

@@ -118,7 +118,7 @@ func TestCustomFrames(t *testing.T) {
 		if got := b.receive(test.change(data)); got != test.action {
 			t.Errorf("%s: action %d, want %d", test.name, got, test.action)
 		}
-		after, err := b.port.strays()
+		after, err := b.port.receive.strays()
 		if err != nil || after.since(before) != test.want {
 			t.Errorf("%s: %+v %v, want %+v", test.name, after.since(before), err, test.want)
 		}

@@ -145,7 +145,7 @@ func TestBridgeLearnsTheRange(t *testing.T) {
 		for n := range uint32(count) {
 			want = append(want, first.Nth(n))
 		}
-		got := d.learned(behind, e.port(map[netlink.Link]string{d.d1: "p1", d.d2: "p2"}[behind]))
+		got := d.learned(behind, e.ports.named(map[netlink.Link]string{d.d1: "p1", d.d2: "p2"}[behind]))
 		compare := func(a, b traffic.MAC) int { return slices.Compare(a[:], b[:]) }
 		slices.SortFunc(got, compare)
 		slices.SortFunc(want, compare)
@@ -153,7 +153,7 @@ func TestBridgeLearnsTheRange(t *testing.T) {
 			t.Errorf("behind %s the bridge learnt %d addresses, want %d", behind.Attrs().Name, len(got), len(want))
 		}
 	}
-	if got := d.learned(d3, e.port("p3")); len(got) != 0 {
+	if got := d.learned(d3, e.ports.named("p3")); len(got) != 0 {
 		t.Errorf("behind d3 the bridge learnt %v", got)
 	}
 	// Now all are known.

@@ -118,7 +118,7 @@ func sendWithFewCapabilities(t *testing.T) {
 	if !arrived(m) || sent(m) != 2000 {
 		t.Errorf("sent %d, received %d", sent(m), received(m))
 	}
-	if *e.port("p1").fallback.Load() == "" || *e.port("p2").fallback.Load() != "" {
+	if *e.ports.named("p1").send.fallback.Load() == "" || *e.ports.named("p2").send.fallback.Load() != "" {
 		t.Error("p1 should have sent through a packet socket, p2 by XDP")
 	}
 	if err := e.Close(); err != nil {

@@ -41,8 +41,8 @@ func forgetCaptured(p *kernel.Programs) {
 
 // readCaptured adds the frames that the port kept, by the time at which they came. One
 // that was kept for several reasons is there once.
-func (p *port) readCaptured(m *traffic.Measurement) {
-	most := p.engine.options.Capture.Frames
+func (r *receiver) readCaptured(m *traffic.Measurement) {
+	most := r.attached.capture.Frames
 	if most == 0 {
 		return
 	}
@@ -54,16 +54,16 @@ func (p *port) readCaptured(m *traffic.Measurement) {
 	known := map[identity]int{}
 	var all []traffic.CapturedFrame
 	for kind, name := range kernel.CaptureKinds {
-		n := min(int(atomic.LoadUint32(&p.programs.Captures.Seen[kind])), most)
-		for _, c := range p.programs.Captured[kind*most:][:n] {
+		n := min(int(atomic.LoadUint32(&r.attached.programs.Captures.Seen[kind])), most)
+		for _, c := range r.attached.programs.Captured[kind*most:][:n] {
 			f := traffic.CapturedFrame{
-				Port: p.Name, Time: begin.Add(time.Duration(c.Time)), Kinds: []traffic.CaptureKind{name},
+				Port: r.Name, Time: begin.Add(time.Duration(c.Time)), Kinds: []traffic.CaptureKind{name},
 				Stream: c.Stream, Sequence: c.Sequence, Damage: damageOf[c.Verdict],
 				Length: int(c.Length), Data: slices.Clone(c.Data[:min(c.Kept, MaxCaptureBytes)]),
 			}
 			if name == traffic.CaptureAfterGap {
 				f.Missing = c.Sequence - c.Expected
-				f.Missing -= p.engine.holes.Below(c.Stream, c.Sequence) - p.engine.holes.Below(c.Stream, c.Expected)
+				f.Missing -= r.holes.Below(c.Stream, c.Sequence) - r.holes.Below(c.Stream, c.Expected)
 			}
 			// The program reads the clock for each reason anew.
 			id := identity{sequence: c.Sequence, stream: c.Stream}

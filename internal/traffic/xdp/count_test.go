@@ -101,7 +101,7 @@ func TestStale(t *testing.T) {
 	if m.Tx[1].Sent != 5000 || received(m) != 4500 {
 		t.Errorf("sent %d, received %d, want 5000 and 4500", m.Tx[1].Sent, received(m))
 	}
-	if got, err := e.port("p2").strays(); err != nil || got != (strays{stale: 500}) {
+	if got, err := e.ports.named("p2").receive.strays(); err != nil || got != (strays{stale: 500}) {
 		t.Errorf("strays %+v %v, want 500 stale", got, err)
 	}
 	if m.Stale["p2"] != 500 || len(m.Stale) != 1 {
@@ -234,15 +234,15 @@ func TestFallbackInTheMiddle(t *testing.T) {
 	if err := e.Start(t.Context(), traffic.Trial{Loads: map[uint16]traffic.Load{1: load}}); err != nil {
 		t.Fatal(err)
 	}
-	p1, p2 := e.port("p1"), e.port("p2")
+	p1, p2 := e.ports.named("p1"), e.ports.named("p2")
 	var m traffic.Measurement
 	for begin := time.Now(); received(m) < 100 && time.Since(begin) < patience; runtime.Gosched() {
 		m = traffic.Measurement{Rx: map[traffic.RxKey]traffic.RxCount{}}
-		if err := p2.read(&m); err != nil {
+		if err := p2.receive.read(&m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if received(m) >= frames || *p1.fallback.Load() != "" {
+	if received(m) >= frames || *p1.send.fallback.Load() != "" {
 		t.Fatalf("%d frames were received by XDP, want some", received(m))
 	}
 	d.gro("d1", false)
@@ -258,7 +258,7 @@ func TestFallbackInTheMiddle(t *testing.T) {
 			break
 		}
 	}
-	if *p1.fallback.Load() == "" {
+	if *p1.send.fallback.Load() == "" {
 		t.Error("p1 did not fall back")
 	}
 	rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
@@ -291,7 +291,7 @@ func TestJumbo(t *testing.T) {
 			if m.Tx[1].Sent != 20_000 || !arrived(m) {
 				t.Errorf("sent %d, received %d, want 20000", m.Tx[1].Sent, received(m))
 			}
-			if got := *e.port("p1").fallback.Load() == ""; got != byXDP {
+			if got := *e.ports.named("p1").send.fallback.Load() == ""; got != byXDP {
 				t.Errorf("sent by XDP: %v, want %v", got, byXDP)
 			}
 			notes := notesOf(m, traffic.NoteFallback)

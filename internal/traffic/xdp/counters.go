@@ -34,6 +34,12 @@ type cardReader interface {
 	Close()
 }
 
+// cardCounters reads the counters of a port's card and link, and of the other end of a veth.
+type cardCounters struct {
+	*netdev
+	reader cardReader
+}
+
 // counterValues are the values of a card's counters, by the names of the driver's table.
 type counterValues map[string]uint64
 
@@ -118,16 +124,16 @@ func changeOfCounts(t cardcount.CounterTable, before, now counterValues, refused
 	return c
 }
 
-// cardCounts reads the counters of the port's card and link.
-func (p *port) cardCounts(card cardReader, l netlink.Link) (counterValues, error) {
+// read reads the counters of the port's card and link.
+func (k *cardCounters) read(l netlink.Link) (counterValues, error) {
 	var all map[string]uint64
-	if _, known := cardcount.TableOf(p.driver); known {
+	if _, known := cardcount.TableOf(k.driver); known {
 		var err error
-		if all, err = card.Stats(p.Interface); err != nil {
-			return nil, fmt.Errorf("reading the card's counters of %s (ethtool -S): %w", p.Interface, err)
+		if all, err = k.reader.Stats(k.Interface); err != nil {
+			return nil, fmt.Errorf("reading the card's counters of %s (ethtool -S): %w", k.Interface, err)
 		}
 	}
-	table, _ := cardcount.TableOf(p.driver)
+	table, _ := cardcount.TableOf(k.driver)
 	return cardCountsOf(table, all, linkCounts(l.Attrs().Statistics)), nil
 }
 
@@ -147,10 +153,10 @@ func linkCounts(s *netlink.LinkStatistics) map[string]uint64 {
 // settled reads the counters of all ports until the cards have updated theirs: the slowest
 // driver has had the time to refresh them since a moment, two readings are equal, and each
 // port is complete. It returns the last readings when that takes longer than counterWait.
-func (e *Engine) settled(ctx context.Context, since int64, complete func(port int, now losses) bool) ([]losses, error) {
+func (all ports) settled(ctx context.Context, nl *netlink.Handle, since int64, complete func(port int, now losses) bool) ([]losses, error) {
 	late, cards := time.Duration(0), false
-	for _, p := range e.ports {
-		if t, known := cardcount.TableOf(p.driver); known && len(p.tx)+len(p.rx) > 0 {
+	for _, p := range all {
+		if t, known := cardcount.TableOf(p.driver); known && len(p.send.streams)+len(p.receive.streams) > 0 {
 			late, cards = max(late, t.Late), true
 		}
 	}
@@ -158,8 +164,8 @@ func (e *Engine) settled(ctx context.Context, since int64, complete func(port in
 	var before []losses
 	for {
 		var now []losses
-		for _, p := range e.ports {
-			l, err := p.losses(e.netlink)
+		for _, p := range all {
+			l, err := p.counters.losses(nl)
 			if err != nil {
 				return nil, err
 			}
@@ -185,47 +191,47 @@ func (e *Engine) settled(ctx context.Context, since int64, complete func(port in
 
 // countsAll reports whether a port's card counts at least the frames that the engine sent
 // since an earlier reading, or does not count what it sends.
-func (p *port) countsAll(m *traffic.Measurement, before, now counterValues) bool {
-	table, _ := cardcount.TableOf(p.driver)
+func (k *cardCounters) countsAll(sent uint64, before, now counterValues) bool {
+	table, _ := cardcount.TableOf(k.driver)
 	c := changeOfCounts(table, before, now, 0)
-	return !c.reports || c.sent >= p.sentIn(m)
+	return !c.reports || c.sent >= sent
 }
 
 // sentIn returns the number of frames that the engine sent on the port.
-func (p *port) sentIn(m *traffic.Measurement) (sent uint64) {
-	for _, s := range p.tx {
+func (t *transmitter) sentIn(m *traffic.Measurement) (sent uint64) {
+	for _, s := range t.streams {
 		sent += m.Tx[s.ID].Sent
 	}
 	return sent
 }
 
-// addCard adds what the port's card counted in the trial to a measurement.
-func (p *port) addCard(m *traffic.Measurement, before, now counterValues, refused uint64) {
-	table, known := cardcount.TableOf(p.driver)
+// addCard adds what the port's card counted in the trial to a measurement. The engine sent that
+// many frames, and the driver refused some of them.
+func (k *cardCounters) addCard(m *traffic.Measurement, sent uint64, before, now counterValues, refused uint64) {
+	table, known := cardcount.TableOf(k.driver)
 	c := changeOfCounts(table, before, now, refused)
 	note := func(kind traffic.NoteKind, format string, args ...any) {
-		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf("%s (%s): ", p.Name, p.Interface) + fmt.Sprintf(format, args...)})
+		m.Notes = append(m.Notes, traffic.Note{Kind: kind, Text: fmt.Sprintf("%s (%s): ", k.Name, k.Interface) + fmt.Sprintf(format, args...)})
 	}
 	if c.missed.frames > 0 {
-		traffic.Put(&m.Dropped, p.Name, c.missed.frames)
-		note(traffic.NoteDropped, "the driver %s counted received frames that it dropped: %s", p.driver, c.missed.text)
+		traffic.Put(&m.Dropped, k.Name, c.missed.frames)
+		note(traffic.NoteDropped, "the driver %s counted received frames that it dropped: %s", k.driver, c.missed.text)
 	}
 	if c.damaged.frames > 0 {
-		traffic.Put(&m.WireErrors, p.Name, c.damaged.frames)
+		traffic.Put(&m.WireErrors, k.Name, c.damaged.frames)
 		note(traffic.NoteWire, "the card dropped frames that arrived damaged (%s): check the cable, the transceivers, the device's port and the MTU of both ends", c.damaged.text)
 	}
 	if len(c.backward) > 0 {
 		note(traffic.NoteCounter, "the counter %s ran backwards during the trial: its driver or card was reset", c.backward[0])
 		return
 	}
-	sent := p.sentIn(m)
 	unsent, text := c.unsent.frames, c.unsent.text
 	if known && c.reports && sent > c.sent && sent-c.sent > unsent {
 		unsent = sent - c.sent
 		text = fmt.Sprintf("it counted %s sent frames of the %s that it accepted", traffic.Grouped(c.sent), traffic.Grouped(sent))
 	}
 	if unsent = min(unsent, sent); unsent > 0 {
-		traffic.Put(&m.Unsent, p.Name, unsent)
+		traffic.Put(&m.Unsent, k.Name, unsent)
 		note(traffic.NoteCardUnsent, "the card did not send %s frames that it had accepted: %s", traffic.Grouped(unsent), text)
 	}
 	if others := c.sent - min(c.sent, sent); c.reports && others > othersMost+sent/unsentShare {

@@ -69,7 +69,7 @@ func cardTrial(t *testing.T, e *Engine, size int, load traffic.Load) (traffic.Me
 	})
 	var changes [2]cardChange
 	if err := e.netns.Do(func() error {
-		now, err := e.settled(t.Context(), e.trial.end(), func(int, losses) bool { return true })
+		now, err := e.ports.settled(t.Context(), e.netlink, e.trial.end(), func(int, losses) bool { return true })
 		for i, p := range e.ports {
 			if err == nil {
 				table, _ := cardcount.TableOf(p.driver)
@@ -117,7 +117,7 @@ func TestCardsCountWhatTheEngineSends(t *testing.T) {
 // skipIfNotCounted skips tests of losses that an emulated card does not count.
 func skipIfNotCounted(t *testing.T, e *Engine) {
 	t.Helper()
-	if p := e.port("p2"); p.emulated == "QEMU" && (p.driver == "igb" || p.driver == "virtio_net") {
+	if p := e.ports.named("p2"); p.emulated == "QEMU" && (p.driver == "igb" || p.driver == "virtio_net") {
 		t.Skipf("skipped: QEMU drops frames of an emulated card with the driver %s and counts none (hw/net/igb_core.c)", p.driver)
 	}
 }

@@ -116,9 +116,9 @@ func TestCardCounters(t *testing.T) {
 					t.Errorf("the recorded counters of %s have no %s", tc.driver, pattern)
 				}
 			}
-			p := &port{Port: Port{Name: "p1", Interface: "eth1"}, driver: tc.driver, tx: []traffic.Stream{{ID: 1}}}
+			k := &cardCounters{netdev: &netdev{Port: Port{Name: "p1", Interface: "eth1"}, driver: tc.driver}}
 			m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Sent: sent}}}
-			p.addCard(&m, cardCountsOf(table, card, link), cardCountsOf(table, with(card, tc.card), with(link, tc.link)), 0)
+			k.addCard(&m, sent, cardCountsOf(table, card, link), cardCountsOf(table, with(card, tc.card), with(link, tc.link)), 0)
 			var kinds []traffic.NoteKind
 			text := ""
 			for _, n := range m.Notes {
@@ -145,9 +145,9 @@ func TestRejectedFramesAreNotUnsent(t *testing.T) {
 
 // A counter that runs backwards is noted, and proves nothing else.
 func TestCounterOfTheCardRunsBackwards(t *testing.T) {
-	p := &port{Port: Port{Name: "p1", Interface: "eth1"}, driver: "igb", tx: []traffic.Stream{{ID: 1}}}
+	k := &cardCounters{netdev: &netdev{Port: Port{Name: "p1", Interface: "eth1"}, driver: "igb"}}
 	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Sent: 1000}}}
-	p.addCard(&m, counterValues{"tx_packets": 5000}, counterValues{"tx_packets": 20}, 0)
+	k.addCard(&m, 1000, counterValues{"tx_packets": 5000}, counterValues{"tx_packets": 20}, 0)
 	if len(m.Notes) != 1 || m.Notes[0].Kind != traffic.NoteCounter || !strings.Contains(m.Notes[0].Text, "tx_packets ran backwards") || len(m.Unsent) > 0 {
 		t.Errorf("%+v, unsent %v", m.Notes, m.Unsent)
 	}
@@ -158,9 +158,9 @@ func TestCounterOfTheCardRunsBackwards(t *testing.T) {
 func TestCountersAreReadUntilTheySettle(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()
-	p := e.port("p1")
-	driver, card := p.driver, e.card
-	defer func() { p.driver, p.tx, e.card = driver, nil, card }()
+	p := e.ports.named("p1")
+	driver, card := p.driver, p.counters.reader
+	defer func() { p.driver, p.send.streams, p.counters.reader = driver, nil, card }()
 	m := traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Sent: 100}}}
 	for driver, tc := range map[string]struct {
 		early, late map[string]uint64
@@ -170,12 +170,12 @@ func TestCountersAreReadUntilTheySettle(t *testing.T) {
 		"ixgbe":     {map[string]uint64{"rx_missed_errors": 0, "tx_pkts_nic": 90}, map[string]uint64{"rx_missed_errors": 0, "tx_pkts_nic": 100}, 5},
 	} {
 		t.Run(driver, func(t *testing.T) {
-			p.driver, p.tx = driver, []traffic.Stream{{ID: 1}}
-			e.card = &fakeCard{counters: tc.early, late: tc.late, after: tc.after}
+			p.driver, p.send.streams = driver, []traffic.Stream{{ID: 1}}
+			p.counters.reader = &fakeCard{counters: tc.early, late: tc.late, after: tc.after}
 			var now []losses
 			err := e.netns.Do(func() (err error) {
-				now, err = e.settled(t.Context(), monotonic(), func(i int, l losses) bool {
-					return e.ports[i] != p || p.countsAll(&m, counterValues{}, l.card)
+				now, err = e.ports.settled(t.Context(), e.netlink, monotonic(), func(i int, l losses) bool {
+					return e.ports[i] != p || p.counters.countsAll(p.send.sentIn(&m), counterValues{}, l.card)
 				})
 				return err
 			})

@@ -21,7 +21,7 @@ func (b *bench) packet(p frame.Packet, n uint64) []byte {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+	b.port.receive.attached.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 	if p.Filling() != frame.Zeros || p.Custom != nil {
 		b.expectPayload(p)
 	}
@@ -39,10 +39,10 @@ func packetOf(src, dst string, size int) frame.Packet {
 // expectPayload expects the payload of a frame that is no zeros.
 func (b *bench) expectPayload(p frame.Packet) {
 	b.Helper()
-	if err := b.port.programs.Use(kernel.Bodies{{}, {Custom: string(p.Custom), Payload: p.Payload}}); err != nil {
+	if err := b.port.receive.attached.programs.Use(kernel.Bodies{{}, {Custom: string(p.Custom), Payload: p.Payload}}); err != nil {
 		b.Fatal(err)
 	}
-	expected := &b.port.programs.Expected[0].Payload
+	expected := &b.port.receive.attached.programs.Expected[0].Payload
 	expected.Body, expected.Custom = 1, uint16(len(p.Custom))
 	if p.Custom != nil {
 		expected.Length = uint16(p.SignatureOffset() - p.PayloadOffset())
@@ -120,7 +120,7 @@ func corruptLarge(t *testing.T, payload frame.Payload) {
 	check := func(what string, data []byte) {
 		t.Helper()
 		b.receive(data)
-		if got, err := b.port.strays(); err != nil || got.damaged != want || b.flow().Received > 0 {
+		if got, err := b.port.receive.strays(); err != nil || got.damaged != want || b.flow().Received > 0 {
 			t.Fatalf("%s: %+v %v, received %d: want %+v", what, got, err, b.flow().Received, want)
 		}
 	}
@@ -219,7 +219,7 @@ func TestNumbersEndAtWhatWasIntended(t *testing.T) {
 	b.begin(1000, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1000, PerNanos: 1e9}, Frames: 100}}})
 	b.sequence(0, 1, 1<<40, 2, 3, 100, 99)
 	f := b.flow()
-	got, err := b.port.strays()
+	got, err := b.port.receive.strays()
 	if err != nil || f.Received != 5 || f.Late != 0 || f.Next != 100 || got.damaged.Corrupted != 2 {
 		t.Errorf("received %d, late %d, up to %d, %+v %v: want 5, none, 100 and 2 corrupted", f.Received, f.Late, f.Next, got, err)
 	}
@@ -260,11 +260,11 @@ func TestStragglersAreStale(t *testing.T) {
 	if m := bed.run(e, []traffic.Stream{stream(1, e)}, trial, arrived); !arrived(m) || len(m.Stale) > 0 {
 		t.Fatalf("sent %d, received %d, stale %v", sent(m), received(m), m.Stale)
 	}
-	b := &bench{T: t, port: e.port("p2")}
+	b := &bench{T: t, port: e.ports.named("p2")}
 	straggler := frame.Signature{Epoch: e.epoch, Stream: 1, Sequence: 5}
 	// The trial was exact in its frames, so that one of them comes anew only if it is
 	// forgotten.
-	clear(b.port.programs.Window)
+	clear(b.port.receive.attached.programs.Window)
 	b.receive(b.frame(straggler))
 	if err := e.Start(t.Context(), trial); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestLateFramesAreNoted(t *testing.T) {
 	b := newBench(t)
 	b.sequence(1<<20, 0, 1, 2)
 	m := traffic.Measurement{Rx: map[traffic.RxKey]traffic.RxCount{}}
-	if err := b.port.read(&m); err != nil {
+	if err := b.port.receive.read(&m); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]; got.Late != 3 || got.Received != 1 {

@@ -98,7 +98,7 @@ func TestNoDeviceIsSampled(t *testing.T) {
 	bed := newBed(t)
 	for name, e := range map[string]*Engine{"back to back": joined, "on no machine of the tester": bed.open(bed.device().ports(nil, nil)...)} {
 		var s seen
-		if err := e.netns.Do(func() error { s = e.seeDevice(); return nil }); err != nil {
+		if err := e.netns.Do(func() error { s = e.ports.seeDevice(e.netlink, e.options); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.since(); got != nil {

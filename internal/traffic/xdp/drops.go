@@ -24,27 +24,27 @@ type losses struct {
 }
 
 // losses reads the counters of both ends.
-func (p *port) losses(handle *netlink.Handle) (losses, error) {
-	l, err := handle.LinkByIndex(p.index)
+func (k *cardCounters) losses(handle *netlink.Handle) (losses, error) {
+	l, err := handle.LinkByIndex(k.index)
 	if err != nil {
-		return losses{}, fmt.Errorf("reading the counters of %s: %w", p.Interface, err)
+		return losses{}, fmt.Errorf("reading the counters of %s: %w", k.Interface, err)
 	}
 	attrs := l.Attrs()
-	if p.driver == "veth" {
+	if k.driver == "veth" {
 		// A frame that finds the ring full is not sent by the other end, which may be
 		// in the namespace of a device. At the veth itself the kernel counts only those
 		// that the other end redirected by XDP.
 		s, err := statistics(attrs.ParentIndex, attrs.NetNsID)
 		if slices.Contains(hidden, err) {
-			p.noteHidden(err)
+			k.noteHidden(err)
 			return losses{}, nil
 		}
 		if err != nil {
-			return losses{}, fmt.Errorf("reading the counters of the other end of %s: %w", p.Interface, err)
+			return losses{}, fmt.Errorf("reading the counters of the other end of %s: %w", k.Interface, err)
 		}
 		return losses{tester: s.TxDropped, device: s.RxDropped}, nil
 	}
-	card, err := p.cardCounts(p.engine.card, l)
+	card, err := k.read(l)
 	return losses{card: card}, err
 }
 
@@ -53,15 +53,12 @@ func (p *port) losses(handle *netlink.Handle) (losses, error) {
 var hidden = []error{unix.EPERM, unix.EACCES, unix.EINVAL, unix.EOPNOTSUPP}
 
 // noteHidden notes once that the engine cannot see when the port's ring is full.
-func (p *port) noteHidden(err error) {
-	note := fmt.Sprintf("frames that find the ring of %s full count as lost by the device: the counters of its other end cannot be read (%v)", p.Interface, err)
-	if !slices.Contains(p.notes, note) {
-		p.notes = append(p.notes, note)
-	}
+func (k *cardCounters) noteHidden(err error) {
+	k.note(fmt.Sprintf("frames that find the ring of %s full count as lost by the device: the counters of its other end cannot be read (%v)", k.Interface, err))
 }
 
-// cabledTo is the engine's port at the other end of a veth, or nil.
-func (p *port) cabledTo(handle *netlink.Handle) (*port, error) {
+// cabledTo is the engine's port at the other end of a port's veth, or nil.
+func (all ports) cabledTo(handle *netlink.Handle, p *port) (*port, error) {
 	l, err := handle.LinkByIndex(p.index)
 	if err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", p.Interface, err)
@@ -69,27 +66,27 @@ func (p *port) cabledTo(handle *netlink.Handle) (*port, error) {
 	if p.driver != "veth" || l.Attrs().NetNsID >= 0 { // in another namespace
 		return nil, nil
 	}
-	i := slices.IndexFunc(p.engine.ports, func(o *port) bool { return o.index == l.Attrs().ParentIndex })
+	i := slices.IndexFunc(all, func(o *port) bool { return o.index == l.Attrs().ParentIndex })
 	if i < 0 {
 		return nil, nil
 	}
-	return p.engine.ports[i], nil
+	return all[i], nil
 }
 
-// addLosses adds the frames that were lost at the two ends between two readings to a
+// addLosses adds the frames that were lost at the two ends of a port between two readings to a
 // measurement. What a port of the engine was refused, it sent again.
-func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before, now losses) error {
+func (t *trial) addLosses(m *traffic.Measurement, all ports, handle *netlink.Handle, p *port, before, now losses) error {
 	if now.card != nil {
-		p.addCard(m, before.card, now.card, p.engine.trial.rejected(p))
+		p.counters.addCard(m, p.send.sentIn(m), before.card, now.card, t.rejected(p))
 		return nil
 	}
-	sender, err := p.cabledTo(handle)
+	sender, err := all.cabledTo(handle, p)
 	if err != nil {
 		return err
 	}
 	lost := now.tester - before.tester
 	if sender != nil {
-		lost -= min(lost, p.engine.trial.refused(sender))
+		lost -= min(lost, t.refused(sender))
 	}
 	if lost > 0 {
 		traffic.Put(&m.Dropped, p.Name, lost)
@@ -98,7 +95,7 @@ func (p *port) addLosses(m *traffic.Measurement, handle *netlink.Handle, before,
 		return nil // there is no device
 	}
 	dropped := now.device - before.device
-	if dropped -= min(dropped, p.engine.trial.refused(p)); dropped > 0 {
+	if dropped -= min(dropped, t.refused(p)); dropped > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteDeviceDropped, Text: fmt.Sprintf(
 			"the device's interface at %s counted %s frames that it received and dropped", p.Name, traffic.Grouped(dropped))})
 	}

@@ -68,10 +68,8 @@ type Engine struct {
 	netlink *netlink.Handle
 	// card reads the counters of the ports' cards.
 	card  cardReader
-	ports []*port
-	// bodies of the configured streams.
-	bodies kernel.Bodies
-	epoch  uint16
+	ports ports
+	epoch uint16
 	// number counts the trials, and is never 0 in one.
 	number uint64
 	armed  bool
@@ -125,6 +123,11 @@ func New(o Options) (_ *Engine, err error) {
 			return fmt.Errorf("opening ethtool: %w", err)
 		}
 		e.card = card
+		var names []string
+		for _, c := range o.Ports {
+			names = append(names, c.Name)
+		}
+		attached := attachment{namespace: uint32(e.netns.Inode), capture: o.Capture, holes: e.holes, lanes: lanesOf(o.Ports)}
 		for i, c := range o.Ports {
 			for _, other := range o.Ports[:i] {
 				if c.Name == other.Name || c.Interface == other.Interface {
@@ -137,9 +140,9 @@ func New(o Options) (_ *Engine, err error) {
 			if c.Senders < 0 || c.Senders > MaxSenders {
 				return fmt.Errorf("port %s (%s): %d senders: allowed are 1 to %d", c.Name, c.Interface, c.Senders, MaxSenders)
 			}
-			p := &port{Port: c, engine: e}
+			p := newPort(c, names, attached, card)
 			e.ports = append(e.ports, p)
-			if err := p.open(e.netlink); err != nil {
+			if err := p.open(e.netlink, len(o.Ports)+i); err != nil {
 				return fmt.Errorf("opening port %s (%s): %w", c.Name, c.Interface, err)
 			}
 		}
@@ -149,16 +152,6 @@ func New(o Options) (_ *Engine, err error) {
 
 // Clock implements traffic.Generator.
 func (e *Engine) Clock() traffic.Clock { return traffic.RealClock{} }
-
-func (e *Engine) port(name string) *port {
-	i := slices.IndexFunc(e.ports, func(p *port) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return e.ports[i]
-}
-
-func (e *Engine) owns(name string) bool { return e.port(name) != nil }
 
 // Configure implements traffic.Generator.
 func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error {
@@ -179,7 +172,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 		seen[s.ID] = true
 		for i, p := range e.ports {
 			if s.TxPort == p.Name {
-				if err := p.checkTx(s); err != nil {
+				if err := p.send.checkTx(s); err != nil {
 					return err
 				}
 				tx[i] = append(tx[i], s)
@@ -190,8 +183,8 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 			}
 		}
 	}
-	var err error
-	if e.bodies, err = kernel.BodiesOf(streams); err != nil {
+	bodies, err := kernel.BodiesOf(streams)
+	if err != nil {
 		return err
 	}
 	return e.netns.Do(func() error {
@@ -199,15 +192,25 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 			return err
 		}
 		for i, p := range e.ports {
-			if err := p.configure(tx[i], rx[i], sending); err != nil {
+			if err := p.configure(tx[i], rx[i], sending, bodies, e.number); err != nil {
 				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
 			}
-			if err := p.openSockets(); err != nil {
+			if err := p.send.openSockets(); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// place chooses the CPUs of the senders.
+func (e *Engine) place() error {
+	cpus, err := e.options.processors()
+	if err != nil {
+		return err
+	}
+	e.ports.place(cpus)
+	return nil
 }
 
 // Close implements traffic.Generator.

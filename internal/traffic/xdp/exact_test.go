@@ -71,7 +71,7 @@ func stream(id uint16, e *Engine) traffic.Stream {
 	return traffic.Stream{
 		ID: id, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: 64,
 		Headers: traffic.Headers{
-			SrcMAC: e.port("p1").mac, DstMAC: e.port("p2").mac,
+			SrcMAC: e.ports.named("p1").mac, DstMAC: e.ports.named("p2").mac,
 			SrcIP: netip.MustParseAddr("198.18.0.1"), DstIP: netip.MustParseAddr("198.18.0.2"),
 			SrcIPCount: 1, DstIPCount: 1, SrcPort: 20001, DstPort: 30001, SrcPortCount: 1, DstPortCount: 1,
 		},

@@ -26,14 +26,14 @@ func (t *trial) fallbacks(ports []*port) []traffic.Note {
 		for _, s := range t.senders {
 			for _, l := range s.lanes {
 				if _, zeroCopy := l.user.(*zeroCopySender); l.port == p && l.user != nil && !zeroCopy {
-					way, _ := p.userPath()
+					way, _ := p.send.userPath()
 					f := addFallback(&sent, way, p.Name)
 					f.clump, f.lag = max(f.clump, l.tx.Clump), max(f.lag, time.Duration(l.tx.Lag))
 				}
 			}
 		}
-		if p.generic != "" && len(p.rx) > 0 {
-			addFallback(&received, p.generic, p.Name)
+		if p.receive.attached.generic != "" && len(p.receive.streams) > 0 {
+			addFallback(&received, p.receive.attached.generic, p.Name)
 		}
 	}
 	var notes []traffic.Note

@@ -12,10 +12,12 @@ import (
 func TestFallbacksOfManyPortsShareANote(t *testing.T) {
 	var ports []*port
 	for i := range 20 {
-		ports = append(ports, &port{Port: Port{Name: fmt.Sprintf("p%d", i+1)}, generic: "by generic XDP", rx: []traffic.Stream{{}}})
+		p := newPort(Port{Name: fmt.Sprintf("p%d", i+1)}, nil, attachment{generic: "by generic XDP"}, nil)
+		p.receive.streams = []traffic.Stream{{}}
+		ports = append(ports, p)
 	}
-	ports[3].generic = "by generic XDP for another reason"
-	ports[4].rx = nil
+	ports[3].receive.attached.generic = "by generic XDP for another reason"
+	ports[4].receive.streams = nil
 	notes := (&trial{}).fallbacks(ports)
 	want := []string{
 		"frames of p1, p2, p3, p6, p7, p8, p9, p10 and 10 more ports were received by generic XDP",

@@ -47,7 +47,7 @@ func TestGroupsInHardware(t *testing.T) {
 	check(false, false) // a veth receives all
 	tell(leaves, groups("225.1.1.1", 2))
 
-	e.port("p2").driver = "igbvf"
+	e.ports.named("p2").driver = "igbvf"
 	tell(joins, groups("225.1.1.1", 2))
 	tell(joins, groups("225.1.1.1", 2)) // again
 	check(true, true)

@@ -21,13 +21,13 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
 		t.Fatal(err)
 	}
-	p1 := e.port("p1")
+	p1 := e.ports.named("p1")
 	// A frame per second: the program's own speed does not matter.
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 1e9}, Frames: 100}}}
-	if err := p1.choose(); err != nil {
+	if err := p1.send.choose(); err != nil {
 		t.Fatal(err)
 	}
-	processor := p1.cpus[0]
+	processor := p1.send.cpus[0]
 	var usable unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &usable); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestALateSenderCatchesUpStepByStep(t *testing.T) {
 	if err := machine.Pin(processor); err != nil { // the program looks for the sender of its processor
 		t.Fatal(err)
 	}
-	s, err := newSender([]share{{port: p1, streams: deal(p1.tx, trial.Loads, 1)[0]}}, trial, 1, processor)
+	s, err := newSender(surroundings{namespace: e.netns, ports: e.ports}, []share{{port: p1, streams: deal(p1.send.streams, trial.Loads, 1)[0]}}, trial, 1, processor)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"nodrop.dev/nodrop/internal/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
-	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
@@ -27,7 +26,7 @@ const detail = "frames are written in the kernel by BPF_PROG_RUN with live frame
 // Info implements traffic.Generator.
 func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if e.trial == nil { // else it says how the trial was sent
-		if err := e.netns.Do(e.choose); err != nil {
+		if err := e.netns.Do(e.ports.choose); err != nil {
 			return traffic.Info{}, err
 		}
 	}
@@ -36,7 +35,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		return traffic.Info{}, err
 	}
 	if len(e.options.DeviceProcessors) > 0 || e.options.Together != "" {
-		if host.TesterCPUs, err = e.processors(); err != nil {
+		if host.TesterCPUs, err = e.options.processors(); err != nil {
 			return traffic.Info{}, err
 		}
 		host.DeviceCPUs, host.Together = e.options.DeviceProcessors, e.options.Together
@@ -54,21 +53,21 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if err != nil {
 		return traffic.Info{}, err
 	}
-	cards, err := e.cards()
-	if err != nil {
+	var cards []*traffic.Card
+	if err := e.netns.Do(func() (err error) { cards, err = e.ports.cards(); return err }); err != nil {
 		return traffic.Info{}, err
 	}
 	for i, p := range e.ports {
 		caps.MaxFrameSize = min(caps.MaxFrameSize, p.mtu+18)
 		notes := slices.Clone(p.notes)
-		where, note := p.describeSenders()
+		where, note := p.send.describeSenders()
 		if where != "" {
 			info.Detail += "; " + where
 		}
 		if note != "" {
 			notes = append(notes, note)
 		}
-		if way, short := p.userPath(); way != "" {
+		if way, short := p.send.userPath(); way != "" {
 			notes = append(notes, "frames are sent "+way)
 			info.Detail += fmt.Sprintf("; %s sends through %s", p.Name, short)
 		}
@@ -78,29 +77,6 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	}
 	info.Capabilities = caps
 	return info, nil
-}
-
-// cards describes the card of every port.
-func (e *Engine) cards() ([]*traffic.Card, error) {
-	all := make([]*traffic.Card, len(e.ports))
-	return all, e.netns.Do(func() (err error) {
-		for i, p := range e.ports {
-			if all[i], err = cardcount.DescribeCard(p.Interface); err != nil {
-				return fmt.Errorf("port %s: %w", p.Name, err)
-			}
-		}
-		return nil
-	})
-}
-
-// choose decides for every port how it sends.
-func (e *Engine) choose() error {
-	for _, p := range e.ports {
-		if err := p.choose(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // describeHost describes this machine.

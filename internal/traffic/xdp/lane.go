@@ -224,23 +224,3 @@ func (l *lane) pacing() traffic.Pacing {
 	}
 	return pacing
 }
-
-// batchMost returns the largest number of turns of the program in one batch for the streams of
-// some ports. If a batch is longer than the bulk queue of a device, refused frames may leave a
-// hole. The receivers of the streams have to know it at once, so they must be ports of the
-// same engine.
-func (e *Engine) batchMost(lanes []*lane) uint32 {
-	for _, l := range lanes {
-		for i, s := range l.port.tx {
-			if l.slots[i] < 0 {
-				continue
-			}
-			for _, p := range s.RxPorts {
-				if !e.owns(p) {
-					return batch
-				}
-			}
-		}
-	}
-	return longBatch
-}

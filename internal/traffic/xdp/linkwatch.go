@@ -26,16 +26,16 @@ type watch struct {
 
 // watch looks at clocks, links and stray frames. It runs in the namespace of the
 // ports.
-func (e *Engine) watch() (w watch, err error) {
+func (all ports) watch() (w watch, err error) {
 	if w.clocks, err = machine.ReadClocks(); err != nil {
 		return w, err
 	}
-	for _, p := range e.ports {
+	for _, p := range all {
 		l, err := linkNow(p.index)
 		if err != nil {
 			return w, fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
 		}
-		s, err := p.strays()
+		s, err := p.receive.strays()
 		if err != nil {
 			return w, err
 		}
@@ -45,19 +45,19 @@ func (e *Engine) watch() (w watch, err error) {
 }
 
 // changes adds to a measurement what changed since the trial began.
-func (e *Engine) changes(m *traffic.Measurement) error {
-	before := e.trial.watch
-	now, err := e.watch()
+func (t *trial) changes(all ports, host string, m *traffic.Measurement) error {
+	before := t.watch
+	now, err := all.watch()
 	if err != nil {
 		return err
 	}
-	m.Notes = append(m.Notes, before.clocks.Notes(now.clocks, e.options.Host)...)
-	for i, p := range e.ports {
-		if len(p.tx)+len(p.rx) > 0 {
+	m.Notes = append(m.Notes, before.clocks.Notes(now.clocks, host)...)
+	for i, p := range all {
+		if len(p.send.streams)+len(p.receive.streams) > 0 {
 			m.Notes = append(m.Notes, before.links[i].notes(now.links[i], fmt.Sprintf("%s (%s)", p.Name, p.Interface))...)
 		}
 		strays := now.strays[i].since(before.strays[i])
-		strays.stale += p.stragglers
+		strays.stale += p.receive.stragglers
 		strays.addTo(m, p.Name)
 	}
 	return nil
@@ -137,11 +137,11 @@ func (s linkState) notes(end linkState, port string) []traffic.Note {
 const linkWait = 15 * time.Second
 
 // waitLink waits until the port has a link.
-func (p *port) waitLink(ctx context.Context, nl *netlink.Handle) error {
+func (d *netdev) waitLink(ctx context.Context, nl *netlink.Handle) error {
 	up := func() (bool, error) {
-		l, err := nl.LinkByIndex(p.index)
+		l, err := nl.LinkByIndex(d.index)
 		if err != nil {
-			return false, fmt.Errorf("port %s: looking up the interface %s: %w", p.Name, p.Interface, err)
+			return false, fmt.Errorf("port %s: looking up the interface %s: %w", d.Name, d.Interface, err)
 		}
 		return l.Attrs().Flags&net.FlagRunning != 0, nil
 	}
@@ -161,7 +161,7 @@ func (p *port) waitLink(ctx context.Context, nl *netlink.Handle) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("port %s (%s) has no link: check the cable, or that the other end is up: %w", p.Name, p.Interface, ctx.Err())
+			return fmt.Errorf("port %s (%s) has no link: check the cable, or that the other end is up: %w", d.Name, d.Interface, ctx.Err())
 		case _, ok := <-events:
 			if !ok {
 				return errors.New("watching the links: the kernel ended it")

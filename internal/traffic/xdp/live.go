@@ -139,7 +139,7 @@ func newPacketSender(l *lane) (*packetSender, error) {
 	s.vectors = make([]unix.Iovec, userBatch)
 	s.headers = make([]mmsghdr, userBatch)
 	for i := range s.buffers {
-		s.buffers[i] = make([]byte, l.port.longest())
+		s.buffers[i] = make([]byte, l.port.send.longest())
 		s.vectors[i].Base = &s.buffers[i][0]
 		s.headers[i].msg.Iov = &s.vectors[i]
 		s.headers[i].msg.Iovlen = 1

@@ -61,13 +61,12 @@ func (p *port) beMember(ctx context.Context, nl *netlink.Handle) error {
 	return nil
 }
 
-// leaveAll leaves all groups, and closes the membership socket.
-func (p *port) leaveAll() error {
-	m := p.member
+// leaveAll leaves all groups, and closes the membership socket. A port that never was a
+// member has none.
+func (m *member) leaveAll() error {
 	if m == nil {
 		return nil
 	}
-	p.member = nil
 	m.mu.Lock()
 	reports := m.host.Reports(m.groups.LeaveAll())
 	m.mu.Unlock()

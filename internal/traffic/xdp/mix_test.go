@@ -23,7 +23,7 @@ func TestMixOverARouter(t *testing.T) {
 	e := bed.open(d.ports(prefixes("198.18.1.2/24"), prefixes("198.18.2.2/24"))...)
 	p := mixPlan(t)
 	nextHops := map[uint16]traffic.MAC{}
-	macs := map[string]traffic.MAC{"p1": e.port("p1").mac, "p2": e.port("p2").mac}
+	macs := map[string]traffic.MAC{"p1": e.ports.named("p1").mac, "p2": e.ports.named("p2").mac}
 	for _, s := range p.Streams {
 		mac, err := e.Resolve(t.Context(), p.Ports[s.Tx].Name, s.NextHop())
 		if err != nil {

@@ -34,7 +34,7 @@ func (e *Engine) tell(ctx context.Context, joining bool, memberships []traffic.M
 		doing = "joining"
 	}
 	for _, m := range memberships {
-		if err := e.checkMembership(m); err != nil {
+		if err := e.ports.checkMembership(m); err != nil {
 			return nil, fmt.Errorf("%s: %w", doing, err)
 		}
 	}
@@ -52,7 +52,7 @@ func (e *Engine) tell(ctx context.Context, joining bool, memberships []traffic.M
 		if err := e.netns.Do(func() error { return p.beMember(ctx, e.netlink) }); err != nil {
 			return nil, err
 		}
-		if err := p.listen(own, joining); err != nil {
+		if err := p.member.listen(&p.netdev, own, joining); err != nil {
 			return nil, fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
 		}
 		reports[i] = p.member.change(own, change)
@@ -71,33 +71,18 @@ func (e *Engine) tell(ctx context.Context, joining bool, memberships []traffic.M
 	return at, nil
 }
 
-func (e *Engine) checkMembership(m traffic.Membership) error {
-	switch {
-	case !e.owns(m.Port):
-		return fmt.Errorf("port %s is not one of this engine", m.Port)
-	case m.Count < 1 || m.Count > maxGroups:
-		return fmt.Errorf("%d groups from %v on %s: want 1 to %d", m.Count, m.Group, m.Port, maxGroups)
-	case !m.Group.IsMulticast() || !traffic.Above(m.Group, m.Count-1).IsMulticast():
-		return fmt.Errorf("%d groups from %v on %s: not all are multicast addresses", m.Count, m.Group, m.Port)
-	case m.Source.IsValid() && (m.Source.Is4() != m.Group.Is4() || m.Source.IsMulticast() || m.Source.IsUnspecified()):
-		return fmt.Errorf("source %v of %v on %s: want a sender's address of the same family", m.Source, m.Group, m.Port)
-	}
-	return nil
-}
-
 // groupsInHardware are drivers whose NIC receives frames to groups only after it has their
 // addresses, also while it is to receive all, and the number of groups that fit: igbvf
 // passes on at most 30 addresses, some of which are the kernel's.
 var groupsInHardware = map[string]int{"igbvf": 24}
 
 // listen adds the addresses of groups to those that the NIC receives, or removes them, for
-// drivers that need it. The kernel removes them with the socket.
-func (p *port) listen(memberships []traffic.Membership, joining bool) error {
-	most, needed := groupsInHardware[p.driver]
+// drivers of the interface that need it. The kernel removes them with the socket.
+func (m *member) listen(d *netdev, memberships []traffic.Membership, joining bool) error {
+	most, needed := groupsInHardware[d.driver]
 	if !needed {
 		return nil
 	}
-	m := p.member
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	raw, err := m.socket.SyscallConn()
@@ -115,9 +100,9 @@ func (p *port) listen(memberships []traffic.Membership, joining bool) error {
 				continue
 			}
 			if joining && len(m.heard) == most {
-				return fmt.Errorf("a NIC with the driver %s receives frames to at most %d groups: join fewer, or use another NIC", p.driver, most)
+				return fmt.Errorf("a NIC with the driver %s receives frames to at most %d groups: join fewer, or use another NIC", d.driver, most)
 			}
-			address := unix.PacketMreq{Ifindex: int32(p.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(mac))}
+			address := unix.PacketMreq{Ifindex: int32(d.index), Type: unix.PACKET_MR_MULTICAST, Alen: uint16(len(mac))}
 			copy(address.Address[:], mac[:])
 			if control := raw.Control(func(fd uintptr) { err = unix.SetsockoptPacketMreq(int(fd), unix.SOL_PACKET, option, &address) }); control != nil {
 				err = control

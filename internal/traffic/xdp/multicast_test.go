@@ -125,7 +125,7 @@ func (b *bed) sendAll(e *Engine, streams []traffic.Stream, n uint64) (traffic.Me
 	}
 	last := toGroup(marker, e, "198.18.0.255", 1)
 	last.Headers.DstMAC = broadcast
-	last.FrameSize, last.Headers.VLANs = 128, e.port("p1").VLANs
+	last.FrameSize, last.Headers.VLANs = 128, e.ports.named("p1").VLANs
 	arrived := func(m traffic.Measurement) bool { return counts(m, marker) == [2]uint64{1, 1} }
 	m := b.run(e, append(slices.Clone(streams), last), trial, func(m traffic.Measurement) bool {
 		return arrived(m) || b.dropped() > before

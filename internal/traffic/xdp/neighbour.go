@@ -22,11 +22,11 @@ const (
 // Resolve implements traffic.Generator. The kernel asks, and is asked again
 // whenever it gives up, until ctx ends.
 func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) (traffic.MAC, error) {
-	p := e.port(portName)
+	p := e.ports.named(portName)
 	if p == nil {
 		return traffic.MAC{}, fmt.Errorf("port %s is not one of this engine", portName)
 	}
-	if other := e.holder(addr); other != nil {
+	if other := e.ports.holder(addr); other != nil {
 		// Both ends are ours, back to back or through a bridge; the kernel would
 		// not ask itself.
 		return other.mac, nil
@@ -39,20 +39,8 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	return mac, err
 }
 
-// holder is the port that has an address, or nil.
-func (e *Engine) holder(addr netip.Addr) *port {
-	for _, p := range e.ports {
-		for _, prefix := range p.Addresses {
-			if prefix.Addr() == addr {
-				return p
-			}
-		}
-	}
-	return nil
-}
-
-func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr) (traffic.MAC, error) {
-	if err := p.waitLink(ctx, nl); err != nil {
+func (d *netdev) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr) (traffic.MAC, error) {
+	if err := d.waitLink(ctx, nl); err != nil {
 		return traffic.MAC{}, err
 	}
 	done, events := make(chan struct{}), make(chan netlink.NeighUpdate, 64)
@@ -60,26 +48,26 @@ func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr)
 	if err := netlink.NeighSubscribeWithOptions(events, done, netlink.NeighSubscribeOptions{ListExisting: true}); err != nil {
 		return traffic.MAC{}, fmt.Errorf("watching the neighbor table: %w", err)
 	}
-	if err := p.solicit(nl, addr); err != nil {
-		return traffic.MAC{}, fmt.Errorf("asking for %v on %s (%s): %w", addr, p.Name, p.Interface, err)
+	if err := d.solicit(nl, addr); err != nil {
+		return traffic.MAC{}, fmt.Errorf("asking for %v on %s (%s): %w", addr, d.Name, d.Interface, err)
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return traffic.MAC{}, &traffic.UnresolvedError{Port: p.Name, Addr: addr}
+			return traffic.MAC{}, &traffic.UnresolvedError{Port: d.Name, Addr: addr}
 		case u, ok := <-events:
 			if !ok {
 				return traffic.MAC{}, fmt.Errorf("watching the neighbor table: the kernel ended it")
 			}
-			if got, _ := netip.AddrFromSlice(u.IP); u.LinkIndex != p.index || got.Unmap() != addr {
+			if got, _ := netip.AddrFromSlice(u.IP); u.LinkIndex != d.index || got.Unmap() != addr {
 				continue
 			}
 			switch {
 			case u.Type == unix.RTM_NEWNEIGH && u.State&answered != 0 && len(u.HardwareAddr) == 6:
 				return traffic.MAC(u.HardwareAddr), nil
 			case u.Type == unix.RTM_DELNEIGH || u.State&netlink.NUD_FAILED != 0:
-				if err := p.solicit(nl, addr); err != nil {
-					return traffic.MAC{}, fmt.Errorf("asking again for %v on %s (%s): %w", addr, p.Name, p.Interface, err)
+				if err := d.solicit(nl, addr); err != nil {
+					return traffic.MAC{}, fmt.Errorf("asking again for %v on %s (%s): %w", addr, d.Name, d.Interface, err)
 				}
 			}
 		}
@@ -87,29 +75,29 @@ func (p *port) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Addr)
 }
 
 // solicit makes the kernel ask for a neighbor, unless it knows it.
-func (p *port) solicit(nl *netlink.Handle, addr netip.Addr) error {
+func (d *netdev) solicit(nl *netlink.Handle, addr netip.Addr) error {
 	if addr.Is6() {
 		// A neighbor entry alone would be asked for from a link-local address,
 		// which is not there yet on an interface that has just come up; a datagram
 		// is asked for from the address that it is sent from.
-		return p.sendDatagram(addr)
+		return d.sendDatagram(addr)
 	}
 	return nl.NeighSet(&netlink.Neigh{
-		LinkIndex: p.index, IP: net.IP(addr.AsSlice()), State: netlink.NUD_NONE, Flags: netlink.NTF_USE,
+		LinkIndex: d.index, IP: net.IP(addr.AsSlice()), State: netlink.NUD_NONE, Flags: netlink.NTF_USE,
 	})
 }
 
 // sendDatagram sends one byte out of the port.
-func (p *port) sendDatagram(addr netip.Addr) error {
+func (d *netdev) sendDatagram(addr netip.Addr) error {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("opening a socket: %w", err)
 	}
 	defer unix.Close(fd)
-	if err := unix.BindToDevice(fd, p.Interface); err != nil {
+	if err := unix.BindToDevice(fd, d.Interface); err != nil {
 		return fmt.Errorf("binding a socket to the interface: %w", err)
 	}
-	if err := unix.Sendto(fd, []byte{0}, 0, &unix.SockaddrInet6{Port: discard, Addr: addr.As16(), ZoneId: uint32(p.index)}); err != nil {
+	if err := unix.Sendto(fd, []byte{0}, 0, &unix.SockaddrInet6{Port: discard, Addr: addr.As16(), ZoneId: uint32(d.index)}); err != nil {
 		return fmt.Errorf("sending a datagram (is there an address of its prefix on the port?): %w", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ func TestTrialBeginsWhileFramesArrive(t *testing.T) {
 	from := bed.open(Port{Name: "p1", Interface: "v1", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.1/24")}})
 	to := bed.open(Port{Name: "p2", Interface: "v2", Addresses: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/24")}})
 	s := traffic.Stream{ID: 1, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: 64, Headers: traffic.Headers{
-		SrcMAC: from.port("p1").mac, DstMAC: to.port("p2").mac,
+		SrcMAC: from.ports.named("p1").mac, DstMAC: to.ports.named("p2").mac,
 		SrcIP: netip.MustParseAddr("198.18.0.1"), DstIP: netip.MustParseAddr("198.18.0.2"),
 		SrcIPCount: 1, DstIPCount: 1, SrcPort: 20001, DstPort: 30001, SrcPortCount: 1, DstPortCount: 1,
 	}}
@@ -33,7 +33,7 @@ func TestTrialBeginsWhileFramesArrive(t *testing.T) {
 	}
 	counted := func() (flow kernel.PortRxFlow) {
 		t.Helper()
-		if err := to.port("p2").programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
+		if err := to.ports.named("p2").receive.attached.programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
 			t.Fatal(err)
 		}
 		return flow

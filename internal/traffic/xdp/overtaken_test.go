@@ -46,7 +46,7 @@ func TestFramesOfTwoProcessorsMayOvertakeEachOther(t *testing.T) {
 			t.Errorf("%s: %d frames were overtaken, want %d", name, got, c.overtaken)
 		}
 		m := traffic.Measurement{Rx: map[traffic.RxKey]traffic.RxCount{}}
-		if err := b.port.read(&m); err != nil {
+		if err := b.port.receive.read(&m); err != nil {
 			t.Fatal(err)
 		}
 		if noted := len(m.Notes) == 1 && m.Notes[0].Kind == traffic.NoteOvertaken; noted != (c.overtaken > 0) {

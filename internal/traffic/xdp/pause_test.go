@@ -55,7 +55,7 @@ func TestReplyWithPauseCounters(t *testing.T) {
 }
 
 func TestHeldBack(t *testing.T) {
-	p := &port{Port: Port{Name: "p1", Interface: "eth1", SpeedBitsPerSecond: 10_000_000_000}, tx: []traffic.Stream{{ID: 1}, {ID: 2}}}
+	p := &transmitter{netdev: &netdev{Port: Port{Name: "p1", Interface: "eth1", SpeedBitsPerSecond: 10_000_000_000}}, streams: []traffic.Stream{{ID: 1}, {ID: 2}}}
 	short := &traffic.Measurement{Tx: map[uint16]traffic.TxCount{1: {Intended: 100, Sent: 60}, 2: {Intended: 100, Sent: 100}, 3: {Intended: 5}}}
 	// Of 30 ms, 200 frames long, 40 are missing: 6 ms. A pause of 10G lasts up to 3.36 ms.
 	short.TxTime = 30 * time.Millisecond

@@ -101,8 +101,8 @@ func TestGenericReceive(t *testing.T) {
 		}
 	}
 	e := bed.open(Port{Name: "p1", Interface: "m1"}, Port{Name: "p2", Interface: "m2"})
-	port := e.port("p2")
-	if port.programs.Frags {
+	port := e.ports.named("p2")
+	if port.receive.attached.programs.Frags {
 		t.Error("the program takes frames in several buffers, which generic XDP has no use for")
 	}
 	if notes := strings.Join(port.notes, "\n"); !strings.Contains(notes, "received by generic XDP, which is slower, because the driver macvlan refused native XDP: ") {
@@ -127,7 +127,7 @@ func TestGenericReceive(t *testing.T) {
 	for id := range uint16(20) {
 		streams = append(streams, stream(id+1, e))
 	}
-	if err := e.Configure(t.Context(), streams); err != nil || port.programs.Frags {
-		t.Errorf("frags %v, %v", port.programs.Frags, err)
+	if err := e.Configure(t.Context(), streams); err != nil || port.receive.attached.programs.Frags {
+		t.Errorf("frags %v, %v", port.receive.attached.programs.Frags, err)
 	}
 }

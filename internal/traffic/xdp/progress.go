@@ -53,21 +53,21 @@ func (e *Engine) Progress(_ context.Context, age time.Duration) (traffic.Progres
 	before := known.before(now.at - int64(age))
 	var lost uint64
 	for _, port := range s.ports {
-		n, err := port.receivedIn(s.number)
+		n, err := port.receive.receivedIn(s.number)
 		if err != nil {
 			return p, err
 		}
 		p.Received += n
-		if len(port.rx) > flowsWatched {
-			now.next = append(now.next, make([]uint64, len(port.rx))...)
+		if len(port.receive.streams) > flowsWatched {
+			now.next = append(now.next, make([]uint64, len(port.receive.streams))...)
 			continue
 		}
-		for i := range port.rx {
+		for i := range port.receive.streams {
 			var overtaken uint64
 			if before != nil {
 				overtaken = before[len(now.next)]
 			}
-			next, missing, err := port.gaps(i, overtaken)
+			next, missing, err := port.receive.gaps(i, overtaken)
 			if err != nil {
 				return p, err
 			}
@@ -100,7 +100,7 @@ func (p *progress) before(at int64) []uint64 {
 // receiver.
 func (s *sender) expected() (n uint64) {
 	for _, l := range s.lanes {
-		for i, stream := range l.port.tx {
+		for i, stream := range l.port.send.streams {
 			if l.slots[i] >= 0 {
 				n += l.streams[l.slots[i]].Sent() * uint64(len(stream.RxPorts))
 			}
@@ -111,23 +111,23 @@ func (s *sender) expected() (n uint64) {
 
 // gaps is one above the highest sequence number of a flow, and how many numbers below
 // overtaken, or before the window, are missing. It counts none too many.
-func (p *port) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
-	first, err := p.flow(i)
+func (r *receiver) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
+	first, err := r.flow(i)
 	if err != nil || first.Next == first.Received {
 		return first.Next, 0, err
 	}
-	x := p.programs.Expected[i]
+	x := r.attached.programs.Expected[i]
 	blocks := uint64(x.Mask) + 1
 	var seen []uint32
 	from := max(overtaken, windowStart(first.Next, blocks))
 	for block := from / blockNumbers; block <= (first.Next-1)/blockNumbers; block++ {
-		entry := atomic.LoadUint64(&p.programs.Window[uint64(x.Window)+block&uint64(x.Mask)])
+		entry := atomic.LoadUint64(&r.attached.programs.Window[uint64(x.Window)+block&uint64(x.Mask)])
 		if tag := uint32(first.Epoch)<<16 | uint32(uint16(block>>x.Shift)); uint32(entry>>32) != tag {
 			entry = 0
 		}
 		seen = append(seen, uint32(entry))
 	}
-	last, err := p.flow(i)
+	last, err := r.flow(i)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -144,7 +144,7 @@ func (p *port) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
 	}
 	// A frame below first.Next that came meanwhile may have been seen or not.
 	arrived := first.Received - min(inside, first.Received) + last.Reordered - first.Reordered
-	arrived += p.engine.holes.Below(p.rx[i].ID, begin) // never sent
+	arrived += r.holes.Below(r.streams[i].ID, begin) // never sent
 	return first.Next, begin - min(arrived, begin), nil
 }
 
@@ -171,9 +171,9 @@ func windowStart(next, blocks uint64) uint64 {
 }
 
 // flow reads the counters of a flow at one moment.
-func (p *port) flow(i int) (flow kernel.PortRxFlow, err error) {
-	if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-		return flow, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
+func (r *receiver) flow(i int) (flow kernel.PortRxFlow, err error) {
+	if err := r.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
+		return flow, fmt.Errorf("reading the counters of stream %d on port %s: %w", r.streams[i].ID, r.Name, err)
 	}
 	return flow, nil
 }
@@ -181,12 +181,12 @@ func (p *port) flow(i int) (flow kernel.PortRxFlow, err error) {
 // cut makes a trial that was stopped as long as it was: what the loads ask for
 // afterwards is not intended any more. A sender may be behind its schedule by the
 // grace when it is stopped.
-func (e *Engine) cut(t *trial) {
-	e.sampled.mu.Lock()
-	defer e.sampled.mu.Unlock()
+func (s *sampled) cut(t *trial) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var took time.Duration
-	for _, s := range t.senders {
-		took = max(took, time.Duration(s.end-s.begin))
+	for _, sender := range t.senders {
+		took = max(took, time.Duration(sender.end-sender.begin))
 	}
 	if t.Duration > 0 && took > 0 {
 		t.Duration = min(t.Duration, max(took-stopGrace, 1))

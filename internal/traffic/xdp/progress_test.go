@@ -46,7 +46,7 @@ func TestGaps(t *testing.T) {
 	} {
 		b.epoch(1000)
 		b.sequence(tc.received...)
-		next, missing, err := b.port.gaps(0, tc.overtaken)
+		next, missing, err := b.port.receive.gaps(0, tc.overtaken)
 		if err != nil || next != tc.next || missing != tc.missing {
 			t.Errorf("%s: next %d, %d missing, error %v; want %d and %d", name, next, missing, err, tc.next, tc.missing)
 		}

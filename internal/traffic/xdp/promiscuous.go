@@ -6,21 +6,32 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 )
+
+// hearing decides whether a port receives frames to all addresses, or to its own only.
+type hearing struct {
+	*netdev
+	// promiscuous is the socket that makes the port hear all addresses; 0 for none.
+	promiscuous int
+	// filtersVLANs means that the NIC drops frames of the port's VLAN unless it is
+	// promiscuous.
+	filtersVLANs bool
+}
 
 // strange reports whether frames of a stream arrive at the port under addresses
 // that are not its own, which a NIC would drop: ranges of addresses, groups, and
 // what no router readdresses on its way.
-func (p *port) strange(s traffic.Stream) bool {
-	h := s.Headers
+func (h *hearing) strange(s traffic.Stream) bool {
+	to := s.Headers
 	switch {
-	case h.DstMACCount > 1:
+	case to.DstMACCount > 1:
 		return true
-	case h.DstMAC == p.mac || h.DstMAC == broadcast:
+	case to.DstMAC == h.mac || to.DstMAC == broadcast:
 		return false
 	}
-	return h.DstMAC[0]&1 != 0 || !h.DstIP.IsValid()
+	return to.DstMAC[0]&1 != 0 || !to.DstIP.IsValid()
 }
 
 var broadcast = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
@@ -29,34 +40,34 @@ var broadcast = traffic.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 // port needs that.
 // The kernel counts who wants it, and gives it back when the socket closes, also
 // by the death of this process.
-func (p *port) hear(streams []traffic.Stream) error {
-	needed := p.filtersVLANs
+func (h *hearing) hear(streams []traffic.Stream) error {
+	needed := h.filtersVLANs
 	for _, s := range streams {
-		needed = needed || p.strange(s)
+		needed = needed || h.strange(s)
 	}
-	if needed == (p.promiscuous != 0) {
+	if needed == (h.promiscuous != 0) {
 		return nil
 	}
 	if !needed {
-		return p.hearOwn()
+		return h.hearOwn()
 	}
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening a packet socket: %w", err)
 	}
-	m := unix.PacketMreq{Ifindex: int32(p.index), Type: unix.PACKET_MR_PROMISC}
+	m := unix.PacketMreq{Ifindex: int32(h.index), Type: unix.PACKET_MR_PROMISC}
 	if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
 		unix.Close(fd)
 		return fmt.Errorf("making the port promiscuous, for frames to addresses or in VLANs that are not its own: %w", err)
 	}
-	p.promiscuous = fd
+	h.promiscuous = fd
 	return nil
 }
 
 // hearOwn makes the port receive only frames to its own addresses again.
-func (p *port) hearOwn() error {
-	fd := p.promiscuous
-	p.promiscuous = 0
+func (h *hearing) hearOwn() error {
+	fd := h.promiscuous
+	h.promiscuous = 0
 	if fd == 0 {
 		return nil
 	}
@@ -87,11 +98,11 @@ func vlanRefusal(driver string, vlans frame.VLANs) error {
 
 // passVLANFilter finds out whether the NIC has a filter of VLANs that cannot be turned off.
 // Drivers turn such a filter off while the interface is promiscuous.
-func (p *port) passVLANFilter() error {
-	on, err := p.card.On(vlanFilters...)
+func (h *hearing) passVLANFilter(c *card.Held) error {
+	on, err := c.On(vlanFilters...)
 	if err != nil || len(on) == 0 {
 		return err
 	}
-	p.filtersVLANs = true
-	return vlanRefusal(p.driver, p.VLANs)
+	h.filtersVLANs = true
+	return vlanRefusal(h.driver, h.VLANs)
 }

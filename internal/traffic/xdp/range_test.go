@@ -174,7 +174,7 @@ func TestRanges(t *testing.T) {
 				other.ID, other.FrameSize = 78, test.size+2
 				load := traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 1e5}, Frames: 600}
 				bed.run(e, []traffic.Stream{s, other}, traffic.Trial{Loads: map[uint16]traffic.Load{77: load, 78: load}}, func(traffic.Measurement) bool { return true })
-				if got := *e.port("p1").fallback.Load() == ""; got != xdp {
+				if got := *e.ports.named("p1").send.fallback.Load() == ""; got != xdp {
 					t.Fatalf("sent by XDP: %v, want %v", got, xdp)
 				}
 				// Each stream comes in order. The kernel gives a packet socket frames that

@@ -1,7 +1,9 @@
 package xdp
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -10,53 +12,93 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
+// receiver counts the frames that come to a port, by the programs that are attached to it.
+type receiver struct {
+	*netdev
+	attached attachment
+	// own are the names of all ports of the engine.
+	own []string
+	// streams are the configured streams by flow, and bodies those of the streams of all
+	// ports.
+	streams []traffic.Stream
+	bodies  kernel.Bodies
+	// holes are the numbers that the trial in hand never sent.
+	holes *kernel.Holes
+	// counted frames of the last trial when it was read, and stragglers that arrived
+	// after that.
+	counted, stragglers uint64
+}
+
+// useStreams tells the programs which streams there are.
+func (r *receiver) useStreams() error {
+	clear(r.attached.programs.Index)
+	for i, s := range r.streams {
+		r.attached.programs.Index[s.ID] = uint64(i) + 1
+	}
+	return r.attached.programs.Use(r.bodies)
+}
+
+// makeRoom loads programs with more room, if that is needed, and puts them in place
+// of the present ones.
+func (r *receiver) makeRoom(want kernel.Room) error {
+	if r.attached.programs.Room.Fits(want) {
+		return nil
+	}
+	old, err := r.attached.grow(want)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.useStreams(), old.Close())
+}
+
 // clear resets all received flows and makes them count frames of an epoch; 0
-// counts none. The flow's lock makes a frame either the old trial's or the new.
-func (p *port) clear(epoch uint16) error {
-	p.programs.Trial.Epoch = epoch
-	forgetCaptured(p.programs)
-	flow := kernel.PortRxFlow{Epoch: epoch, Trial: p.engine.number}
-	for i, s := range p.rx {
+// counts none. The flow's lock makes a frame either the old trial's or the new. The flows
+// carry the number of the trial.
+func (r *receiver) clear(epoch uint16, number uint64) error {
+	r.attached.programs.Trial.Epoch = epoch
+	forgetCaptured(r.attached.programs)
+	flow := kernel.PortRxFlow{Epoch: epoch, Trial: number}
+	for i, s := range r.streams {
 		flow.Timed = 0
-		if p.engine.owns(s.TxPort) {
+		if slices.Contains(r.own, s.TxPort) {
 			flow.Timed = 1
 		}
-		if err := p.programs.RxFlows.Update(uint32(i), &flow, ebpf.UpdateExist|ebpf.UpdateLock); err != nil {
-			return fmt.Errorf("clearing the counters of stream %d on port %s: %w", s.ID, p.Name, err)
+		if err := r.attached.programs.RxFlows.Update(uint32(i), &flow, ebpf.UpdateExist|ebpf.UpdateLock); err != nil {
+			return fmt.Errorf("clearing the counters of stream %d on port %s: %w", s.ID, r.Name, err)
 		}
 	}
 	return nil
 }
 
 // read adds the port's received flows to a measurement.
-func (p *port) read(m *traffic.Measurement) error {
+func (r *receiver) read(m *traffic.Measurement) error {
 	var flow kernel.PortRxFlow
 	var late, overtaken uint64
-	for i, s := range p.rx {
-		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-			return fmt.Errorf("reading the counters of stream %d on port %s: %w", s.ID, p.Name, err)
+	for i, s := range r.streams {
+		if err := r.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
+			return fmt.Errorf("reading the counters of stream %d on port %s: %w", s.ID, r.Name, err)
 		}
 		late, overtaken = late+flow.Late, overtaken+flow.Overtaken
-		m.Rx[traffic.RxKey{Stream: s.ID, Port: p.Name}] = p.count(i, &flow)
+		m.Rx[traffic.RxKey{Stream: s.ID, Port: r.Name}] = r.count(i, &flow)
 	}
-	p.readCaptured(m)
+	r.readCaptured(m)
 	if overtaken > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteOvertaken, Text: fmt.Sprintf(
-			"%s reordered frames came into %s (%s) by another receive queue or processor than the frames before them: the tester may have changed their order", traffic.Grouped(overtaken), p.Name, p.Interface)})
+			"%s reordered frames came into %s (%s) by another receive queue or processor than the frames before them: the tester may have changed their order", traffic.Grouped(overtaken), r.Name, r.Interface)})
 	}
 	if late > 0 {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteLate, Text: fmt.Sprintf(
-			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), p.Name, reorderTime)})
+			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), r.Name, reorderTime)})
 	}
 	return nil
 }
 
 // count returns the flow i of the port in the terms of a measurement, as if the numbers that
 // were never sent did not exist.
-func (p *port) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
-	c, id := countFlow(flow), p.rx[i].ID
-	c.Next -= p.engine.holes.Below(id, c.Next)
-	c.GapEnd -= p.engine.holes.Below(id, c.GapEnd)
+func (r *receiver) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
+	c, id := countFlow(flow), r.streams[i].ID
+	c.Next -= r.holes.Below(id, c.Next)
+	c.GapEnd -= r.holes.Below(id, c.GapEnd)
 	return c
 }
 
@@ -148,25 +190,25 @@ func (s strays) addTo(m *traffic.Measurement, port string) {
 
 // findStragglers counts the frames that a trial received after it was read, before the
 // next begins to count. They are stale, as those that arrive during that one.
-func (p *port) findStragglers(trial uint64) error {
-	n, err := p.receivedIn(trial)
+func (r *receiver) findStragglers(trial uint64) error {
+	n, err := r.receivedIn(trial)
 	if err != nil {
 		return err
 	}
-	p.stragglers = 0
-	if p.counted > 0 {
-		p.stragglers = n - p.counted
+	r.stragglers = 0
+	if r.counted > 0 {
+		r.stragglers = n - r.counted
 	}
-	p.counted = 0
+	r.counted = 0
 	return nil
 }
 
 // strays returns the port's counters since it was opened.
-func (p *port) strays() (strays, error) {
+func (r *receiver) strays() (strays, error) {
 	var all []kernel.PortRxPort
 	var sum strays
-	if err := p.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
-		return sum, fmt.Errorf("reading the counters of port %s: %w", p.Name, err)
+	if err := r.attached.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
+		return sum, fmt.Errorf("reading the counters of port %s: %w", r.Name, err)
 	}
 	for _, c := range all {
 		sum.stale += c.Stale

@@ -35,7 +35,7 @@ func newBench(t *testing.T) *bench {
 	if err := e.Configure(t.Context(), []traffic.Stream{stream(1, e)}); err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, port: e.port("p2")}
+	b := &bench{T: t, port: e.ports.named("p2")}
 	b.epoch(1000)
 	return b
 }
@@ -51,7 +51,7 @@ func (b *bench) in(t *testing.T) *bench {
 // since returns the strays since an earlier count.
 func (b *bench) since(before strays) strays {
 	b.Helper()
-	all, err := b.port.strays()
+	all, err := b.port.receive.strays()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -67,10 +67,10 @@ func (b *bench) epoch(n uint16) {
 // begin begins a trial.
 func (b *bench) begin(epoch uint16, trial traffic.Trial) {
 	b.Helper()
-	if err := b.port.expect(trial); err != nil {
+	if err := b.port.receive.expect(trial); err != nil {
 		b.Fatal(err)
 	}
-	if err := b.port.clear(epoch); err != nil {
+	if err := b.port.receive.clear(epoch, 0); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -78,7 +78,7 @@ func (b *bench) begin(epoch uint16, trial traffic.Trial) {
 // receive gives a frame to the program as if the port had received it.
 func (b *bench) receive(data []byte) uint32 {
 	b.Helper()
-	action, err := b.port.programs.Port.Run(&ebpf.RunOptions{
+	action, err := b.port.receive.attached.programs.Port.Run(&ebpf.RunOptions{
 		// What does not fit into the first buffer is in others.
 		Data: data, Context: xdpContext{DataEnd: uint32(min(len(data), 3000)), Ingress: uint32(b.port.index)},
 	})
@@ -100,7 +100,7 @@ func (b *bench) frame(sig frame.Signature) []byte {
 func (b *bench) flow() kernel.PortRxFlow {
 	b.Helper()
 	var f kernel.PortRxFlow
-	if err := b.port.programs.RxFlows.LookupWithFlags(uint32(0), &f, ebpf.LookupLock); err != nil {
+	if err := b.port.receive.attached.programs.RxFlows.LookupWithFlags(uint32(0), &f, ebpf.LookupLock); err != nil {
 		b.Fatal(err)
 	}
 	return f
@@ -249,7 +249,7 @@ func TestPass(t *testing.T) {
 	if f := b.flow(); f.Received != 1 {
 		t.Errorf("received %d, want the one test frame of this trial", f.Received)
 	}
-	if got, err := b.port.strays(); err != nil || got != (strays{stale: 1, unknown: 1}) {
+	if got, err := b.port.receive.strays(); err != nil || got != (strays{stale: 1, unknown: 1}) {
 		t.Errorf("%+v %v, want one stale and one unknown", got, err)
 	}
 }
@@ -270,7 +270,7 @@ func TestFindsTheSignature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+				b.port.receive.attached.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 				if got := b.receive(data); got != xdpDrop {
 					t.Errorf("%v in %v with %d labels: action %d", addr, vlans, n, got)
 				}

@@ -77,7 +77,7 @@ func TestRefusedFramesLeaveNoHoles(t *testing.T) {
 			m := bed.run(e, streams, traffic.Trial{Loads: map[uint16]traffic.Load{1: load, 2: load}}, func(traffic.Measurement) bool { return true })
 			refused := e.trial.senders[0].lanes[0].tx.Refused
 			t.Logf("%d frames were refused, holes %+v", refused, e.holes.At[1:3])
-			if own := e.owns(test.receiver); !own && e.holes.At[1] != e.holes.At[2] {
+			if own := e.ports.owns(test.receiver); !own && e.holes.At[1] != e.holes.At[2] {
 				t.Errorf("the receivers are elsewhere, and there are holes: %+v", e.holes.At[1:3])
 			}
 			if refused == 0 {

@@ -58,8 +58,8 @@ func routed(t *testing.T, vlans [2]frame.VLANs) {
 		}
 		s := stream(uint16(len(streams)), e)
 		s.TxPort, s.RxPorts, s.FrameSize = from, []string{to}, size
-		s.Headers.SrcMAC, s.Headers.DstMAC = e.port(from).mac, mac
-		s.Headers.VLANs = e.port(from).VLANs
+		s.Headers.SrcMAC, s.Headers.DstMAC = e.ports.named(from).mac, mac
+		s.Headers.VLANs = e.ports.named(from).VLANs
 		s.Headers.SrcIP, s.Headers.DstIP = netip.MustParseAddr(src), netip.MustParseAddr(dst)
 		s.Headers.SrcIPCount, s.Headers.DstIPCount = 2, 2
 		streams = append(streams, s)
@@ -113,8 +113,8 @@ func TestResolveUnanswered(t *testing.T) {
 func TestResolveOwn(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()
-	if mac, err := e.Resolve(t.Context(), "p1", netip.MustParseAddr("198.18.0.2")); err != nil || mac != e.port("p2").mac {
-		t.Errorf("%x %v, want %x", mac, err, e.port("p2").mac)
+	if mac, err := e.Resolve(t.Context(), "p1", netip.MustParseAddr("198.18.0.2")); err != nil || mac != e.ports.named("p2").mac {
+		t.Errorf("%x %v, want %x", mac, err, e.ports.named("p2").mac)
 	}
 }
 

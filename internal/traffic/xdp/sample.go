@@ -85,7 +85,7 @@ func (s *sampled) read(t *trial) (traffic.Sample, error) {
 		return sample, errNoTrial
 	}
 	for _, p := range s.ports {
-		n, err := p.receivedIn(s.number)
+		n, err := p.receive.receivedIn(s.number)
 		if err != nil {
 			return sample, err
 		}
@@ -134,9 +134,9 @@ func (s *sampled) readSent(t *trial, all *traffic.PortSamples) ([]*port, error) 
 		for _, l := range sender.lanes {
 			name := l.port.Name
 			traffic.Put(&all.CaughtUp, name, all.CaughtUp[name]+atomic.LoadUint64(&l.tx.Late))
-			for i := range l.port.tx {
+			for i := range l.port.send.streams {
 				if l.slots[i] >= 0 {
-					all.Sent(&l.port.tx[i], l.streams[l.slots[i]].Sent())
+					all.Sent(&l.port.send.streams[i], l.streams[l.slots[i]].Sent())
 				}
 			}
 		}
@@ -151,15 +151,15 @@ func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSampl
 	if s.trial != t {
 		return false, errNoTrial
 	}
-	end := min(first+flowsAtOnce, len(p.rx))
+	end := min(first+flowsAtOnce, len(p.receive.streams))
 	var flow kernel.PortRxFlow
 	for i := first; i < end; i++ {
-		if err := p.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.rx[i].ID, p.Name, err)
+		if err := p.receive.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
+			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.receive.streams[i].ID, p.Name, err)
 		}
-		all.Received(&p.rx[i], p.Name, p.count(i, &flow))
+		all.Received(&p.receive.streams[i], p.Name, p.receive.count(i, &flow))
 	}
-	return end < len(p.rx), nil
+	return end < len(p.receive.streams), nil
 }
 
 // age returns the time for which the trial has been sending, or did send.
@@ -185,10 +185,10 @@ func (t *trial) age() time.Duration {
 }
 
 // receivedIn returns the number of frames of a trial that the port has received so far.
-func (p *port) receivedIn(trial uint64) (n uint64, err error) {
+func (r *receiver) receivedIn(trial uint64) (n uint64, err error) {
 	var all []kernel.PortRxPort
-	if err := p.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
-		return 0, fmt.Errorf("reading the counters of port %s: %w", p.Name, err)
+	if err := r.attached.programs.RxPorts.Lookup(uint32(0), &all); err != nil {
+		return 0, fmt.Errorf("reading the counters of port %s: %w", r.Name, err)
 	}
 	for _, c := range all {
 		if c.Trial == trial {
@@ -215,16 +215,16 @@ type deviceEnd struct {
 
 // seeDevice looks for a device of software; what cannot be read is not there, and no trial
 // fails for it.
-func (e *Engine) seeDevice() (s seen) {
-	if len(e.options.DeviceProcessors) == 0 && e.options.Together == "" {
+func (all ports) seeDevice(handle *netlink.Handle, o Options) (s seen) {
+	if len(o.DeviceProcessors) == 0 && o.Together == "" {
 		return s // The device is on no machine of the tester, or there is none.
 	}
-	s.processors = e.options.DeviceProcessors
-	for _, p := range e.ports {
+	s.processors = o.DeviceProcessors
+	for _, p := range all {
 		if p.driver != "veth" {
 			continue
 		}
-		if l, err := e.netlink.LinkByIndex(p.index); err == nil && l.Attrs().NetNsID >= 0 {
+		if l, err := handle.LinkByIndex(p.index); err == nil && l.Attrs().NetNsID >= 0 {
 			s.ends = append(s.ends, deviceEnd{p.Name, l.Attrs().ParentIndex, l.Attrs().NetNsID})
 		}
 	}

@@ -44,6 +44,9 @@ const (
 	lateLeast = 10 * time.Millisecond
 )
 
+// portsMost is PORTS_MAX: the highest number of ports of one sender.
+const portsMost = 64
+
 // sender sends on one processor in one trial: a share of the streams of each of some ports.
 type sender struct {
 	lanes []*lane
@@ -57,7 +60,9 @@ type sender struct {
 	// in it has been sent.
 	hold bool
 	// greedy reports whether some streams send as fast as they can.
-	greedy    bool
+	greedy bool
+	// namespace of the ports, in which the sender runs.
+	namespace *machine.Namespace
 	processor int
 	// stopped is closed to end sending at once.
 	stopped  chan struct{}
@@ -69,17 +74,26 @@ type sender struct {
 	err        error
 }
 
+// surroundings is what the senders of a trial have in common.
+type surroundings struct {
+	namespace *machine.Namespace
+	// ports are all ports of the engine.
+	ports ports
+	// deviceProcessors reports whether the device works on processors of its own.
+	deviceProcessors bool
+}
+
 // newSender lays out the streams of some shares that have loads in a trial. It
 // returns nil where there are none.
-func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*sender, error) {
+func newSender(in surroundings, shares []share, t traffic.Trial, epoch uint16, processor int) (*sender, error) {
 	s := &sender{
-		duration: t.Duration, processor: processor, stopped: make(chan struct{}), done: make(chan struct{}),
+		duration: t.Duration, namespace: in.namespace, processor: processor, stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	schedules := map[*lane]*schedule{}
 	extent, longest := 0, 0
 	for _, of := range shares {
 		for _, dealt := range of.streams {
-			stream, load := of.port.tx[dealt.stream], dealt.load
+			stream, load := of.port.send.streams[dealt.stream], dealt.load
 			extent, longest = max(extent, kernel.Packet(stream).PayloadOffset()), max(longest, stream.FrameSize-4)
 			s.hold = s.hold || t.Duration > 0 && load.Frames == 0
 			s.greedy = s.greedy || load.Max
@@ -94,7 +108,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 		return nil, nil
 	}
 	lead := s.lanes[0].port
-	s.programs = lead.programs
+	s.programs = lead.receive.attached.programs
 	if err := s.programs.Follow(); err != nil {
 		return nil, err
 	}
@@ -111,10 +125,10 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	for _, l := range s.lanes {
 		schedule := schedules[l]
 		l.tx, l.heap, l.groups, l.streams = &s.programs.Ports[at.Lanes], s.programs.Heap, s.programs.Groups, s.programs.Streams
-		l.slots = slices.Repeat([]int{-1}, len(l.port.tx))
+		l.slots = slices.Repeat([]int{-1}, len(l.port.send.streams))
 		*l.tx = kernel.PortTxPort{Ifindex: uint32(l.port.index)}
 		for i, stream := range schedule.order {
-			tx, err := kernel.NewTxStream(l.port.tx[stream], epoch, extent, lead.engine.bodies)
+			tx, err := kernel.NewTxStream(l.port.send.streams[stream], epoch, extent, lead.send.bodies)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +137,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 		if err := s.programs.TxInterfaces.Put(uint32(at.Lanes), uint32(l.port.index)); err != nil {
 			return nil, l.failed(fmt.Errorf("preparing redirects to the port: %w", err))
 		}
-		l.spaceOut(schedule)
+		l.spaceOut(schedule, in.deviceProcessors)
 		schedule.place(l, uint32(at.Slots), uint32(at.Groups))
 		perNano += schedule.perNano
 		at = kernel.Used{Lanes: at.Lanes + 1, Slots: at.Slots + len(schedule.order), Groups: at.Groups + len(schedule.groups)}
@@ -134,7 +148,7 @@ func newSender(shares []share, t traffic.Trial, epoch uint16, processor int) (*s
 	s.programs.Used = kernel.Used{Lanes: at.Lanes, Slots: kernel.Next(at.Slots), Groups: kernel.Next(at.Groups)}
 	turns := uint32(batch)
 	if s.greedy || perNano > longBatchRate {
-		turns = lead.engine.batchMost(s.lanes)
+		turns = in.ports.batchMost(s.lanes)
 	}
 	s.live = &liveSender{
 		sender: s.tx, program: s.programs.Port, batch: turns,
@@ -169,7 +183,7 @@ func (s *sender) stop() {
 // It owns its thread: a frame's place in line must not depend on Go's scheduler.
 func (s *sender) run(ready func(), start <-chan int64) {
 	defer close(s.done)
-	err := s.lanes[0].port.engine.netns.Do(func() error {
+	err := s.namespace.Do(func() error {
 		err := s.settle()
 		ready()
 		if err != nil {
@@ -225,7 +239,7 @@ func (s *sender) loop() error {
 	sendFrames := func(l *lane) {
 		running++
 		go func() {
-			errs <- l.port.engine.netns.Do(func() error {
+			errs <- s.namespace.Do(func() error {
 				if err := s.settle(); err != nil {
 					return err
 				}
@@ -315,7 +329,7 @@ func (s *sender) refused(fellBack func(*lane)) error {
 		if errno := unix.Errno(-l.tx.Error); errno != unix.ENXIO && errno != unix.EOPNOTSUPP {
 			return l.failed(fmt.Errorf("redirecting frames to the port: %w", errno))
 		}
-		if err := l.fallBack(refused(l.port)); err != nil {
+		if err := l.fallBack(l.port.send.refused()); err != nil {
 			return l.failed(err)
 		}
 		fellBack(l)
@@ -326,10 +340,10 @@ func (s *sender) refused(fellBack func(*lane)) error {
 // fallBack sends the lane's frames through a packet socket from now on.
 func (l *lane) fallBack(why string) error {
 	if l.port.Transmit == LiveFrames {
-		return l.port.cannot(errors.New(why), "leave transmit out, so that the engine goes on through a packet socket")
+		return l.port.send.cannot(errors.New(why), "leave transmit out, so that the engine goes on through a packet socket")
 	}
 	l.tx.User = 1
-	l.port.fallback.Store(&why)
+	l.port.send.fallback.Store(&why)
 	packet, err := newPacketSender(l)
 	if err != nil {
 		return err

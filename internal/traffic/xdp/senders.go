@@ -52,27 +52,22 @@ func placeSenders(ports []demand, cpus []int) [][]int {
 	return placed
 }
 
-// place chooses the CPUs of the senders of all ports.
-func (e *Engine) place() error {
-	cpus, err := e.processors()
-	if err != nil {
-		return err
-	}
+// place chooses the CPUs of the senders of all ports, out of those that senders may use.
+func (all ports) place(cpus []int) {
 	var wants []demand
-	for _, p := range e.ports {
-		wants = append(wants, demand{senders: p.wantedSenders(), near: p.near})
+	for _, p := range all {
+		wants = append(wants, demand{senders: p.send.wantedSenders(), near: p.send.near})
 	}
 	for i, placed := range placeSenders(wants, cpus) {
-		e.ports[i].cpus = placed
+		all[i].send.cpus = placed
 	}
-	return nil
 }
 
 // wantedSenders returns the number of senders of the port that its transmit path allows.
-func (p *port) wantedSenders() int {
-	n := max(1, p.Senders)
-	if p.Transmit == AFXDP {
-		channels, _ := p.queues()
+func (t *transmitter) wantedSenders() int {
+	n := max(1, t.Senders)
+	if t.Transmit == AFXDP {
+		channels, _ := t.queues()
 		n = min(n, channels) // a socket has one queue, and one sender
 	}
 	return n
@@ -80,18 +75,18 @@ func (p *port) wantedSenders() int {
 
 // describeSenders returns where the senders of a port that is to have several send, and a
 // note if there are fewer than that. Both are empty for a port that is to have one.
-func (p *port) describeSenders() (where, note string) {
-	if p.Senders < 2 {
+func (t *transmitter) describeSenders() (where, note string) {
+	if t.Senders < 2 {
 		return "", ""
 	}
-	where = fmt.Sprintf("%s sends on CPUs %s", p.Name, traffic.CPUList(p.cpus))
-	has := fmt.Sprintf("%d of %d senders send, because ", len(p.cpus), p.Senders)
-	switch wanted := p.wantedSenders(); {
-	case len(p.cpus) == p.Senders:
+	where = fmt.Sprintf("%s sends on CPUs %s", t.Name, traffic.CPUList(t.cpus))
+	has := fmt.Sprintf("%d of %d senders send, because ", len(t.cpus), t.Senders)
+	switch wanted := t.wantedSenders(); {
+	case len(t.cpus) == t.Senders:
 		return where, ""
-	case wanted < p.Senders && len(p.cpus) == wanted:
+	case wanted < t.Senders && len(t.cpus) == wanted:
 		return where, fmt.Sprintf("%sthe interface has %d transmit queues for AF_XDP sockets", has, wanted)
-	case len(p.near) > 0:
+	case len(t.near) > 0:
 		return where, has + "the tester may use no other CPUs on the NUMA node of the card"
 	}
 	return where, has + "the tester may use no other CPUs"
@@ -161,13 +156,13 @@ func deal(streams []traffic.Stream, loads map[uint16]traffic.Load, of int) [][]d
 	return shares
 }
 
-// processors returns the processors that the engine sends on.
-func (e *Engine) processors() ([]int, error) {
+// processors returns the processors that an engine sends on.
+func (o Options) processors() ([]int, error) {
 	all, err := processors.Usable()
 	if err != nil {
 		return nil, err
 	}
-	return e.options.without(all), nil
+	return o.without(all), nil
 }
 
 // without are processors that are not the device's.
@@ -200,8 +195,8 @@ const (
 
 // spaceOut keeps a time between the frames of a lane when they are late, if they go to a device
 // that works on processors of its own, as a network card does.
-func (l *lane) spaceOut(s *schedule) {
-	if len(l.port.engine.options.DeviceProcessors) == 0 || l.port.driver != "veth" || s.eager != nil || s.perNano <= 0 {
+func (l *lane) spaceOut(s *schedule, deviceProcessors bool) {
+	if !deviceProcessors || l.port.driver != "veth" || s.eager != nil || s.perNano <= 0 {
 		return
 	}
 	mean := 1 / s.perNano

@@ -142,7 +142,7 @@ func TestDealEvenly(t *testing.T) {
 // needsCPUs skips a test on machines with fewer CPUs.
 func needsCPUs(t *testing.T, e *Engine, n int) {
 	t.Helper()
-	cpus, err := e.processors()
+	cpus, err := e.options.processors()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,15 +289,15 @@ func TestTwoSendersWithAFullRing(t *testing.T) {
 // What the port cannot do is in its notes.
 func TestNotesOnSenders(t *testing.T) {
 	for name, test := range map[string]struct {
-		port        *port
+		sends       *transmitter
 		where, note string
 	}{
-		"one":      {&port{Port: Port{Name: "p1", Senders: 1}, cpus: []int{0}}, "", ""},
-		"two":      {&port{Port: Port{Name: "p1", Senders: 2}, cpus: []int{0, 1}}, "p1 sends on CPUs 0-1", ""},
-		"few CPUs": {&port{Port: Port{Name: "p1", Senders: 4}, cpus: []int{0, 1}}, "p1 sends on CPUs 0-1", "2 of 4 senders send, because the tester may use no other CPUs"},
-		"node":     {&port{Port: Port{Name: "p1", Senders: 3}, cpus: []int{2, 3}, near: []int{2, 3}}, "p1 sends on CPUs 2-3", "2 of 3 senders send, because the tester may use no other CPUs on the NUMA node of the card"},
+		"one":      {&transmitter{netdev: &netdev{Port: Port{Name: "p1", Senders: 1}}, cpus: []int{0}}, "", ""},
+		"two":      {&transmitter{netdev: &netdev{Port: Port{Name: "p1", Senders: 2}}, cpus: []int{0, 1}}, "p1 sends on CPUs 0-1", ""},
+		"few CPUs": {&transmitter{netdev: &netdev{Port: Port{Name: "p1", Senders: 4}}, cpus: []int{0, 1}}, "p1 sends on CPUs 0-1", "2 of 4 senders send, because the tester may use no other CPUs"},
+		"node":     {&transmitter{netdev: &netdev{Port: Port{Name: "p1", Senders: 3}}, cpus: []int{2, 3}, near: []int{2, 3}}, "p1 sends on CPUs 2-3", "2 of 3 senders send, because the tester may use no other CPUs on the NUMA node of the card"},
 	} {
-		if where, note := test.port.describeSenders(); where != test.where || note != test.note {
+		if where, note := test.sends.describeSenders(); where != test.where || note != test.note {
 			t.Errorf("%s: %q and %q, want %q and %q", name, where, note, test.where, test.note)
 		}
 	}

@@ -10,72 +10,87 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 )
+
+// interfaceSettings are the settings of a port's interface that the engine changes, and gives
+// back when the port is closed.
+type interfaceSettings struct {
+	*netdev
+	card    *card.Held
+	hearing hearing
+	// obeysPause means that the interface uses pause frames as it did before.
+	obeysPause bool
+	// undo gives back what was changed, in reverse order.
+	undo []func() error
+}
+
+// later adds a step that gives a change back.
+func (s *interfaceSettings) later(undo func() error) { s.undo = append(s.undo, undo) }
+
+// revert gives back what was changed.
+func (s *interfaceSettings) revert() []error {
+	var errs []error
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		errs = append(errs, s.undo[i]())
+	}
+	s.undo = nil
+	return errs
+}
 
 // steer lets the interface receive in one queue, by its table for receive side scaling. So
 // the frames of a stream are counted in the order in which they arrived, whatever varies in
 // their headers. Where the driver does not allow it, the port has a note.
-func (p *port) steer() error {
-	queues, err := p.card.Queues()
+//
+// place is the number of the port's queue, counted over the queues as often as needed. Queue n
+// is usually served by processor n, and port n is sent on by processor n: ports receive in the
+// queues behind those where there are as many.
+func (s *interfaceSettings) steer(place int) error {
+	queues, err := s.card.Queues()
 	if err != nil {
 		return fmt.Errorf("reading the receive queues: %w", err)
 	}
 	if queues < 2 {
 		return nil
 	}
-	if err := p.card.ReceiveIn(p.receiveQueue(queues)); err != nil {
-		p.note(fmt.Sprintf("%s receives in %d queues, which can change the order of frames within a stream, because the driver %s does not put them into one: %v", p.Interface, queues, p.driver, err))
+	if err := s.card.ReceiveIn(uint32(place) % queues); err != nil {
+		s.note(fmt.Sprintf("%s receives in %d queues, which can change the order of frames within a stream, because the driver %s does not put them into one: %v", s.Interface, queues, s.driver, err))
 	}
 	return nil
 }
 
-// receiveQueue is the queue of the port. Queue n is usually served by processor n, and port
-// n is sent on by processor n: ports receive in the queues behind those where there are as
-// many.
-func (p *port) receiveQueue(queues uint32) uint32 {
-	ports := len(p.engine.options.Ports)
-	return uint32(ports+slices.Index(p.engine.ports, p)) % queues
-}
-
 // turnPauseOff keeps the interface from sending pause frames, by which a tester that is
 // overloaded would slow the device down, and from obeying them.
-func (p *port) turnPauseOff() {
-	if err := p.card.TurnPauseOff(); err != nil {
-		p.note(fmt.Sprintf("%s uses pause frames, by which tester and device can slow each other down, because the driver %s does not turn them off: %v", p.Interface, p.driver, err))
+func (s *interfaceSettings) turnPauseOff() {
+	if err := s.card.TurnPauseOff(); err != nil {
+		s.note(fmt.Sprintf("%s uses pause frames, by which tester and device can slow each other down, because the driver %s does not turn them off: %v", s.Interface, s.driver, err))
 	}
 }
 
 // keepPauseOff turns pause frames off again where a driver has turned them on with the link,
 // as igb does if it was set to obey them before.
-func (p *port) keepPauseOff() {
-	if !p.obeysPause {
-		p.turnPauseOff()
+func (s *interfaceSettings) keepPauseOff() {
+	if !s.obeysPause {
+		s.turnPauseOff()
 	}
 }
 
 // usePause lets the interface use pause frames while it sends streams that obey them.
-func (p *port) usePause(tx []traffic.Stream) error {
+func (s *interfaceSettings) usePause(tx []traffic.Stream) error {
 	obeys := slices.ContainsFunc(tx, func(s traffic.Stream) bool { return s.ObeysPause })
-	if obeys == p.obeysPause {
+	if obeys == s.obeysPause {
 		return nil
 	}
-	p.obeysPause = obeys
+	s.obeysPause = obeys
 	if !obeys {
-		p.turnPauseOff()
+		s.turnPauseOff()
 		return nil
 	}
-	if err := p.card.RestorePause(); err != nil {
+	if err := s.card.RestorePause(); err != nil {
 		return fmt.Errorf("using pause frames: %w", err)
 	}
 	return nil
-}
-
-// note adds a note for the report, once.
-func (p *port) note(text string) {
-	if !slices.Contains(p.notes, text) {
-		p.notes = append(p.notes, text)
-	}
 }
 
 // pauses are the pause frames (IEEE 802.3 annex 31B) that an interface has received
@@ -149,19 +164,19 @@ const longestPause = 65535 * 512
 // heldBack is the note that the device held a port back: it sent less than intended,
 // and received pause frames meanwhile that can have held it so long. There is none
 // where that is not known.
-func (p *port) heldBack(m *traffic.Measurement, before, after pauses) []traffic.Note {
+func (t *transmitter) heldBack(m *traffic.Measurement, before, after pauses) []traffic.Note {
 	var intended, sent uint64
-	for _, s := range p.tx {
+	for _, s := range t.streams {
 		intended, sent = intended+m.Tx[s.ID].Intended, sent+m.Tx[s.ID].Sent
 	}
 	if sent >= intended || !before.known || !after.known || after.frames <= before.frames {
 		return nil
 	}
 	missing := float64(intended-sent) / float64(intended) * m.TxTime.Seconds()
-	if speed := float64(p.SpeedBitsPerSecond); speed > 0 && missing > float64(after.frames-before.frames)*longestPause/speed {
+	if speed := float64(t.SpeedBitsPerSecond); speed > 0 && missing > float64(after.frames-before.frames)*longestPause/speed {
 		return nil // the tester was too slow by itself
 	}
 	return []traffic.Note{{Kind: traffic.NoteHeldBack, Text: fmt.Sprintf(
-		"the device held %s (%s) back with %s pause frames: it sent %s of %s frames", p.Name, p.Interface,
+		"the device held %s (%s) back with %s pause frames: it sent %s of %s frames", t.Name, t.Interface,
 		traffic.Grouped(after.frames-before.frames), traffic.Grouped(sent), traffic.Grouped(intended))}}
 }

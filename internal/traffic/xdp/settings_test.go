@@ -74,7 +74,7 @@ func manyHosts(e *Engine) traffic.Stream {
 	return traffic.Stream{
 		ID: 1, TxPort: "p1", RxPorts: []string{"p2"}, FrameSize: frame.EthernetMinSize,
 		Headers: traffic.Headers{
-			SrcMAC: e.port("p1").mac, DstMAC: e.port("p2").mac,
+			SrcMAC: e.ports.named("p1").mac, DstMAC: e.ports.named("p2").mac,
 			SrcIP: netip.MustParseAddr("198.18.1.1"), DstIP: netip.MustParseAddr("198.18.2.1"), SrcIPCount: 100, DstIPCount: 100,
 			SrcPort: 49152, DstPort: 7, SrcPortCount: 1, DstPortCount: 1,
 		},

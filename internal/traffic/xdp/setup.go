@@ -18,21 +18,21 @@ import (
 
 // setUp brings the interface up with its addresses, so that the kernel answers
 // ARP and neighbor discovery for them.
-func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
-	if err := p.setFeatures(); err != nil {
+func (s *interfaceSettings) setUp(nl *netlink.Handle, l netlink.Link) error {
+	if err := s.setFeatures(); err != nil {
 		return err
 	}
-	p.turnPauseOff() // before the link is negotiated anew
+	s.turnPauseOff() // before the link is negotiated anew
 	if l.Attrs().Flags&net.FlagUp == 0 {
 		if err := nl.LinkSetUp(l); err != nil {
 			return fmt.Errorf("bringing the interface up: %w", err)
 		}
-		p.undo = append(p.undo, func() error { return unlessGone(nl.LinkSetDown(l)) })
+		s.later(func() error { return unlessGone(nl.LinkSetDown(l)) })
 	}
-	if err := p.hear(nil); err != nil {
+	if err := s.hearing.hear(nil); err != nil {
 		return err
 	}
-	for _, prefix := range p.Addresses {
+	for _, prefix := range s.Addresses {
 		a := &netlink.Addr{IPNet: &net.IPNet{
 			IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen()),
 		}}
@@ -44,7 +44,7 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 		case err != nil:
 			return fmt.Errorf("adding address %v: %w", prefix, err)
 		default:
-			p.undo = append(p.undo, func() error {
+			s.later(func() error {
 				if err := unlessGone(nl.AddrDel(l, a)); err != nil {
 					return fmt.Errorf("removing address %v: %w", prefix, err)
 				}
@@ -57,13 +57,13 @@ func (p *port) setUp(nl *netlink.Handle, l netlink.Link) error {
 
 // noteSpeed notes that the link runs at another speed than the bed says. A veth
 // has no speed of its own, and tells 10 Gbit/s.
-func (p *port) noteSpeed(megabits uint64) {
+func (d *netdev) noteSpeed(megabits uint64) {
 	const unknown = 1<<32 - 1
-	if p.driver == "veth" || megabits == 0 || megabits == unknown || p.SpeedBitsPerSecond == 0 {
+	if d.driver == "veth" || megabits == 0 || megabits == unknown || d.SpeedBitsPerSecond == 0 {
 		return
 	}
-	if real := int64(megabits) * 1e6; real != p.SpeedBitsPerSecond {
-		p.notes = append(p.notes, fmt.Sprintf("the link runs at %d Mbit/s; the bed says %d Mbit/s", megabits, p.SpeedBitsPerSecond/1e6))
+	if real := int64(megabits) * 1e6; real != d.SpeedBitsPerSecond {
+		d.notes = append(d.notes, fmt.Sprintf("the link runs at %d Mbit/s; the bed says %d Mbit/s", megabits, d.SpeedBitsPerSecond/1e6))
 	}
 }
 
@@ -73,25 +73,25 @@ var merging = []string{"rx-lro", "rx-gro-hw"}
 
 // setFeatures finds the driver, and turns off what would keep frames from the receive
 // program or change them before.
-func (p *port) setFeatures() error {
+func (s *interfaceSettings) setFeatures() error {
 	e, err := ethtool.NewEthtool()
 	if err != nil {
 		return fmt.Errorf("opening ethtool: %w", err)
 	}
 	defer e.Close()
-	if p.driver, err = e.DriverName(p.Interface); err != nil {
+	if s.driver, err = e.DriverName(s.Interface); err != nil {
 		return fmt.Errorf("asking for the driver: %w", err)
 	}
-	if settings, err := e.CmdGetMapped(p.Interface); err == nil { // not every device has a speed
-		p.noteSpeed(settings["speed"])
+	if settings, err := e.CmdGetMapped(s.Interface); err == nil { // not every device has a speed
+		s.noteSpeed(settings["speed"])
 	}
-	if len(p.VLANs) > 0 {
-		if err := p.card.TurnOff(slices.Concat(merging, tagFeatures)...); err != nil {
+	if len(s.VLANs) > 0 {
+		if err := s.card.TurnOff(slices.Concat(merging, tagFeatures)...); err != nil {
 			return err
 		}
-		return p.passVLANFilter()
+		return s.hearing.passVLANFilter(s.card)
 	}
-	return p.card.TurnOff(merging...)
+	return s.card.TurnOff(merging...)
 }
 
 // unlessGone drops the error that there is nothing left to give back, because the
@@ -109,8 +109,8 @@ var tagFeatures = []string{"rx-vlan-filter", "rx-vlan-stag-filter", "tx-vlan-hw-
 
 // enterVLAN puts what the kernel sends on the port into the VLAN of its addresses, and
 // lets it receive only what comes from there. So the kernel needs no 802.1Q.
-func (p *port) enterVLAN() error {
-	if len(p.VLANs) == 0 {
+func (s *interfaceSettings) enterVLAN(nl *netlink.Handle) error {
+	if len(s.VLANs) == 0 {
 		return nil
 	}
 	spec, err := kernel.LoadTag()
@@ -118,10 +118,10 @@ func (p *port) enterVLAN() error {
 		return fmt.Errorf("reading the BPF programs for tags: %w", err)
 	}
 	var etypes, tcis [2]uint16
-	for i, v := range p.VLANs {
-		etypes[i], tcis[i] = p.VLANs.EtherType(i), v.TCI()
+	for i, v := range s.VLANs {
+		etypes[i], tcis[i] = s.VLANs.EtherType(i), v.TCI()
 	}
-	for name, value := range map[string]any{"tags": uint32(len(p.VLANs)), "etypes": etypes, "tcis": tcis} {
+	for name, value := range map[string]any{"tags": uint32(len(s.VLANs)), "etypes": etypes, "tcis": tcis} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
@@ -130,25 +130,25 @@ func (p *port) enterVLAN() error {
 	if err := spec.LoadAndAssign(&objects, nil); err != nil {
 		return fmt.Errorf("loading the BPF programs for tags: %w", err)
 	}
-	p.undo = append(p.undo, objects.Close)
-	err = p.attachTCX(&objects)
+	s.later(objects.Close)
+	err = s.attachTCX(&objects)
 	if errors.Is(err, ebpf.ErrNotSupported) {
-		return p.attachClsact(&objects)
+		return s.attachClsact(nl, &objects)
 	}
 	return err
 }
 
 // attachTCX attaches the programs for tags by links, which end with the process.
-func (p *port) attachTCX(o *kernel.TagObjects) error {
+func (s *interfaceSettings) attachTCX(o *kernel.TagObjects) error {
 	for _, a := range []struct {
 		program *ebpf.Program
 		where   ebpf.AttachType
 	}{{o.Untag, ebpf.AttachTCXIngress}, {o.Tag, ebpf.AttachTCXEgress}} {
-		l, err := attachTCX(link.TCXOptions{Program: a.program, Interface: p.index, Attach: a.where})
+		l, err := attachTCX(link.TCXOptions{Program: a.program, Interface: s.index, Attach: a.where})
 		if err != nil {
 			return fmt.Errorf("attaching the BPF programs for tags: %w", err)
 		}
-		p.undo = append(p.undo, l.Close)
+		s.later(l.Close)
 	}
 	return nil
 }
@@ -157,12 +157,12 @@ func (p *port) attachTCX(o *kernel.TagObjects) error {
 var attachTCX = link.AttachTCX
 
 // attachClsact attaches the programs for tags by filters, on kernels before 6.6.
-func (p *port) attachClsact(o *kernel.TagObjects) error {
-	if err := netif.AttachClsact(p.engine.netlink, p.index, o.Untag.FD(), o.Tag.FD()); err != nil {
-		return fmt.Errorf("the port is in %v, and Linux %s cannot tag what it sends there, such as ARP: that takes Linux 6.6 (TCX), or the modules sch_ingress and cls_bpf (modprobe -a sch_ingress cls_bpf): %w", p.VLANs, netif.KernelRelease(), err)
+func (s *interfaceSettings) attachClsact(nl *netlink.Handle, o *kernel.TagObjects) error {
+	if err := netif.AttachClsact(nl, s.index, o.Untag.FD(), o.Tag.FD()); err != nil {
+		return fmt.Errorf("the port is in %v, and Linux %s cannot tag what it sends there, such as ARP: that takes Linux 6.6 (TCX), or the modules sch_ingress and cls_bpf (modprobe -a sch_ingress cls_bpf): %w", s.VLANs, netif.KernelRelease(), err)
 	}
-	p.undo = append(p.undo, func() error {
-		_, err := netif.DetachClsact(p.engine.netlink, p.index)
+	s.later(func() error {
+		_, err := netif.DetachClsact(nl, s.index)
 		return err
 	})
 	return nil

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"
 )
 
@@ -40,52 +43,71 @@ func (t Transmit) check() error {
 	return fmt.Errorf("transmit is %q: allowed are %s, %s and %s, or none, which sends live frames where the port can", t, LiveFrames, AFXDP, PacketSocket)
 }
 
+// transmitter sends the streams of a port: it has the CPUs of the senders and the transmit path.
+type transmitter struct {
+	*netdev
+	// streams are the configured streams by slot, and bodies those of the streams of all
+	// ports.
+	streams []traffic.Stream
+	bodies  kernel.Bodies
+	// near contains the CPUs on the NUMA node of the card; it is empty where all CPUs are
+	// alike. cpus contains the CPUs of the port's senders, at least one.
+	near, cpus []int
+	// fallback is the reason why the port sends through a packet socket; empty if it sends
+	// by XDP. The sender's thread may set it in the middle of a trial.
+	fallback atomic.Pointer[string]
+	// sockets are the port's AF_XDP sockets by queue. noZeroCopy is the reason why the last
+	// one that was opened copies frames.
+	sockets    map[int]*xsk.Socket
+	noZeroCopy error
+}
+
 // choose decides how the port sends.
-func (p *port) choose() error {
+func (t *transmitter) choose() error {
 	why := ""
-	switch p.Transmit {
+	switch t.Transmit {
 	case PacketSocket:
 		why = "transmit is PacketSocket"
 	case AFXDP:
-		if longest := p.longest(); longest > maxAFXDPFrame {
-			return p.cannot(fmt.Errorf("a frame of %d bytes does not fit into its largest buffer", longest+4),
+		if longest := t.longest(); longest > maxAFXDPFrame {
+			return t.cannot(fmt.Errorf("a frame of %d bytes does not fit into its largest buffer", longest+4),
 				fmt.Sprintf("send frames of at most %d bytes, or leave transmit out", maxAFXDPFrame+4))
 		}
 	default:
 		var err error
-		if why, err = p.noLiveFrames(); err != nil {
-			return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
+		if why, err = t.noLiveFrames(); err != nil {
+			return fmt.Errorf("port %s (%s): %w", t.Name, t.Interface, err)
 		}
-		if why != "" && p.Transmit == LiveFrames && len(p.tx) > 0 {
-			return p.cannot(errors.New(why), "leave transmit out, so that the engine uses a packet socket, or give AFXDP")
+		if why != "" && t.Transmit == LiveFrames && len(t.streams) > 0 {
+			return t.cannot(errors.New(why), "leave transmit out, so that the engine uses a packet socket, or give AFXDP")
 		}
 	}
-	p.fallback.Store(&why)
+	t.fallback.Store(&why)
 	return nil
 }
 
 // noLiveFrames returns the reason why the port cannot send live frames; empty if it can.
-func (p *port) noLiveFrames() (string, error) {
-	if longest := p.longest(); longest > maxLiveFrame {
+func (t *transmitter) noLiveFrames() (string, error) {
+	if longest := t.longest(); longest > maxLiveFrame {
 		return fmt.Sprintf("frames above %d bytes do not fit into the kernel's buffer for live frames", maxLiveFrame+4), nil
 	}
-	takes, err := takesFrames(p.index)
+	takes, err := takesFrames(t.index)
 	if err != nil || takes {
 		return "", err
 	}
-	return refused(p), nil
+	return t.refused(), nil
 }
 
 // cannot returns the error that a port cannot send as transmit demands.
-func (p *port) cannot(why error, remedy string) error {
-	return fmt.Errorf("port %s (%s, driver %s) cannot send by transmit %s: %w: %s", p.Name, p.Interface, p.driver, p.Transmit, why, remedy)
+func (t *transmitter) cannot(why error, remedy string) error {
+	return fmt.Errorf("port %s (%s, driver %s) cannot send by transmit %s: %w: %s", t.Name, t.Interface, t.driver, t.Transmit, why, remedy)
 }
 
 // chooseSender lets user space send the frames of the lane where the port does not send
 // live frames.
 func (l *lane) chooseSender() error {
 	if l.port.Transmit == AFXDP {
-		socket, err := l.port.socket(l.share)
+		socket, err := l.port.send.socket(l.share)
 		if err != nil {
 			return err
 		}
@@ -93,7 +115,7 @@ func (l *lane) chooseSender() error {
 		l.user = newAFXDPSender(l, socket)
 		return nil
 	}
-	if why := *l.port.fallback.Load(); why != "" {
+	if why := *l.port.send.fallback.Load(); why != "" {
 		return l.fallBack(why)
 	}
 	return nil
@@ -103,22 +125,22 @@ func (l *lane) chooseSender() error {
 // of its own: a socket has one sender. It stays open until the port is
 // closed, or needs larger buffers: with zero copy a driver stops the queue for a moment
 // when a socket is opened.
-func (p *port) socket(share int) (*xsk.Socket, error) {
-	channels, received := p.queues()
-	queue, chunk := (p.cpus[0]+share)%channels, 2048
-	if longest := max(p.longest(), p.mtu+18+256); longest > chunk {
+func (t *transmitter) socket(share int) (*xsk.Socket, error) {
+	channels, received := t.queues()
+	queue, chunk := (t.cpus[0]+share)%channels, 2048
+	if longest := max(t.longest(), t.mtu+18+256); longest > chunk {
 		chunk = maxAFXDPFrame
 	}
-	if s := p.sockets[queue]; s != nil {
+	if s := t.sockets[queue]; s != nil {
 		if s.Idle() && s.Chunk >= chunk {
 			return s, nil
 		}
-		delete(p.sockets, queue)
+		delete(t.sockets, queue)
 		if err := s.Close(); err != nil {
 			return nil, err
 		}
 	}
-	o := xsk.Options{Ifindex: p.index, Queue: queue, Chunk: chunk, Received: received, ZeroCopy: true}
+	o := xsk.Options{Ifindex: t.index, Queue: queue, Chunk: chunk, Received: received, ZeroCopy: true}
 	s, err := xsk.Open(o)
 	noZeroCopy := err
 	if err != nil {
@@ -126,12 +148,12 @@ func (p *port) socket(share int) (*xsk.Socket, error) {
 		s, err = xsk.Open(o)
 	}
 	if err != nil {
-		return nil, p.cannot(err, remedyXSK(err))
+		return nil, t.cannot(err, remedyXSK(err))
 	}
-	if p.sockets == nil {
-		p.sockets = map[int]*xsk.Socket{}
+	if t.sockets == nil {
+		t.sockets = map[int]*xsk.Socket{}
 	}
-	p.sockets[queue], p.noZeroCopy = s, noZeroCopy
+	t.sockets[queue], t.noZeroCopy = s, noZeroCopy
 	return s, nil
 }
 
@@ -152,45 +174,45 @@ func remedyXSK(err error) string {
 
 // queues returns the number of the port's queues that can send and receive, at least 1,
 // and the number of buffers that a queue needs for received frames: twice its ring.
-func (p *port) queues() (channels, received int) {
+func (t *transmitter) queues() (channels, received int) {
 	channels, received = 1, 1024
 	e, err := ethtool.NewEthtool()
 	if err != nil {
 		return channels, received
 	}
 	defer e.Close()
-	if c, err := e.GetChannels(p.Interface); err == nil {
+	if c, err := e.GetChannels(t.Interface); err == nil {
 		channels = max(1, int(c.CombinedCount+min(c.RxCount, c.TxCount)))
 	}
-	if r, err := e.GetRing(p.Interface); err == nil && r.RxPending > 0 {
+	if r, err := e.GetRing(t.Interface); err == nil && r.RxPending > 0 {
 		received = 2 << bits.Len(uint(r.RxPending-1))
 	}
 	return channels, received
 }
 
 // closeSockets gives the queues back.
-func (p *port) closeSockets() error {
+func (t *transmitter) closeSockets() error {
 	var errs []error
-	for _, s := range p.sockets {
+	for _, s := range t.sockets {
 		errs = append(errs, s.Close())
 	}
-	p.sockets = nil
+	t.sockets = nil
 	return errors.Join(errs...)
 }
 
 // userPath describes how user space sends the frames of the port, in a sentence and in a
 // list of ports; both are empty where the port sends live frames.
-func (p *port) userPath() (way, short string) {
-	if p.Transmit == AFXDP {
-		for _, s := range p.sockets {
+func (t *transmitter) userPath() (way, short string) {
+	if t.Transmit == AFXDP {
+		for _, s := range t.sockets {
 			if s.ZeroCopy {
 				return "through an AF_XDP socket with zero copy", "an AF_XDP socket with zero copy"
 			}
-			return fmt.Sprintf("through an AF_XDP socket that copies them, which is slower, because the driver %s refused zero copy: %v", p.driver, p.noZeroCopy), "an AF_XDP socket that copies"
+			return fmt.Sprintf("through an AF_XDP socket that copies them, which is slower, because the driver %s refused zero copy: %v", t.driver, t.noZeroCopy), "an AF_XDP socket that copies"
 		}
 		return "through an AF_XDP socket", "an AF_XDP socket"
 	}
-	if why := *p.fallback.Load(); why != "" {
+	if why := *t.fallback.Load(); why != "" {
 		return throughPacketSocket(why), "a packet socket"
 	}
 	return "", ""
@@ -198,15 +220,15 @@ func (p *port) userPath() (way, short string) {
 
 // openSockets opens the AF_XDP sockets of a port that sends through some, so that a driver
 // stops the queues for them before the trials, and not in one.
-func (p *port) openSockets() error {
-	if p.Transmit != AFXDP || len(p.tx) == 0 {
+func (t *transmitter) openSockets() error {
+	if t.Transmit != AFXDP || len(t.streams) == 0 {
 		return nil
 	}
-	if err := p.choose(); err != nil {
+	if err := t.choose(); err != nil {
 		return err
 	}
-	for share := range p.cpus {
-		if _, err := p.socket(share); err != nil {
+	for share := range t.cpus {
+		if _, err := t.socket(share); err != nil {
 			return err
 		}
 	}
@@ -249,4 +271,33 @@ func takesFrames(index int) (bool, error) {
 		}
 	}
 	return false, errors.New("the kernel did not tell the interface's XDP features")
+}
+
+// refused returns the reason why a device takes no XDP frames.
+func (t *transmitter) refused() string {
+	if t.driver == "veth" {
+		return "a veth takes XDP frames only while its other end has an XDP program or GRO (ethtool -K PEER gro on)"
+	}
+	return fmt.Sprintf("the driver %s does not send XDP frames", t.driver)
+}
+
+// longest is the length of the longest frame sent, without FCS.
+func (t *transmitter) longest() int {
+	n := 0
+	for _, s := range t.streams {
+		n = max(n, s.FrameSize-4)
+	}
+	return n
+}
+
+// checkTx returns an error if the port cannot send a stream.
+func (t *transmitter) checkTx(s traffic.Stream) error {
+	if s.Headers.DstMAC == (traffic.MAC{}) {
+		return fmt.Errorf("stream %d has no destination MAC: resolve its gateway first", s.ID)
+	}
+	if most := t.mtu + 18; s.FrameSize > most {
+		return fmt.Errorf("stream %d: frame size %d is above the %d bytes that port %s can send: raise the MTU of %s, now %d", s.ID, s.FrameSize, most, t.Name, t.Interface, t.mtu)
+	}
+	_, err := kernel.NewTxStream(s, 0, 0, nil)
+	return err
 }

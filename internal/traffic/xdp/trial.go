@@ -45,18 +45,18 @@ func (e *Engine) Arm(ctx context.Context, t traffic.Trial) error {
 	}
 	e.sampled.set(nil, 0, nil)
 	for _, p := range e.ports {
-		if err := p.findStragglers(e.number); err != nil {
+		if err := p.receive.findStragglers(e.number); err != nil {
 			return err
 		}
-		e.holes.Forget(p.rx)
+		e.holes.Forget(p.receive.streams)
 	}
 	e.number++
 	err := e.netns.Do(func() error {
 		for _, p := range e.ports {
-			if err := p.expect(t); err != nil {
+			if err := p.receive.expect(t); err != nil {
 				return fmt.Errorf("port %s (%s): %w", p.Name, p.Interface, err)
 			}
-			if err := p.clear(t.Epoch); err != nil {
+			if err := p.receive.clear(t.Epoch, e.number); err != nil {
 				return err
 			}
 		}
@@ -106,47 +106,47 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 		return err
 	}
 	for _, p := range e.ports {
-		if len(p.tx)+len(p.rx) > 0 {
+		if len(p.send.streams)+len(p.receive.streams) > 0 {
 			if err := p.waitLink(ctx, e.netlink); err != nil {
 				return err
 			}
 		}
-		p.keepPauseOff()
+		p.settings.keepPauseOff()
 		paused, err := pausesOf(p.index)
 		if err != nil {
 			return err
 		}
 		t.pauses = append(t.pauses, paused)
-		if err := p.choose(); err != nil {
+		if err := p.send.choose(); err != nil {
 			return err
 		}
 	}
 	var err error
-	if t.losses, err = e.settled(ctx, e.lastSent, func(int, losses) bool { return true }); err != nil {
+	if t.losses, err = e.ports.settled(ctx, e.netlink, e.lastSent, func(int, losses) bool { return true }); err != nil {
 		return err
 	}
-	if t.watch, err = e.watch(); err != nil {
+	if t.watch, err = e.ports.watch(); err != nil {
 		return err
 	}
-	t.device = e.seeDevice()
+	t.device = e.ports.seeDevice(e.netlink, e.options)
 	if t.cpu, err = machine.ReadCPUTime(); err != nil {
 		return err
 	}
-	return e.addSenders(t)
+	return t.addSenders(surroundings{namespace: e.netns, ports: e.ports, deviceProcessors: len(e.options.DeviceProcessors) > 0}, e.epoch)
 }
 
 // addSenders makes one sender per processor that sends on ports.
-func (e *Engine) addSenders(t *trial) error {
+func (t *trial) addSenders(in surroundings, epoch uint16) error {
 	shares := map[int][]share{}
-	for _, p := range e.ports {
-		p.programs.Forget()
-		streams := deal(p.tx, t.Loads, max(1, len(p.cpus)))
-		for i, cpu := range p.cpus {
+	for _, p := range in.ports {
+		p.receive.attached.programs.Forget()
+		streams := deal(p.send.streams, t.Loads, max(1, len(p.send.cpus)))
+		for i, cpu := range p.send.cpus {
 			shares[cpu] = append(shares[cpu], share{port: p, number: i, streams: streams[i]})
 		}
 	}
 	for _, cpu := range slices.Sorted(maps.Keys(shares)) {
-		s, err := newSender(shares[cpu], t.Trial, e.epoch, cpu)
+		s, err := newSender(in, shares[cpu], t.Trial, epoch, cpu)
 		if err != nil {
 			for _, s := range t.senders {
 				err = errors.Join(err, s.close())
@@ -236,7 +236,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 		}
 	}
 	if early {
-		e.cut(e.trial)
+		e.sampled.cut(e.trial)
 	}
 	return nil
 }
@@ -261,30 +261,30 @@ func (e *Engine) Read(ctx context.Context) (traffic.Measurement, error) {
 
 // observe adds what was received, and what bears on validity.
 func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error) {
-	lost, err := e.settled(ctx, e.trial.end(), func(i int, now losses) bool {
-		return e.ports[i].countsAll(m, e.trial.losses[i].card, now.card)
+	lost, err := e.ports.settled(ctx, e.netlink, e.trial.end(), func(i int, now losses) bool {
+		return e.ports[i].counters.countsAll(e.ports[i].send.sentIn(m), e.trial.losses[i].card, now.card)
 	})
 	if err != nil {
 		return err
 	}
 	for i, p := range e.ports {
-		if err := p.read(m); err != nil {
+		if err := p.receive.read(m); err != nil {
 			return err
 		}
-		if p.counted, err = p.receivedIn(e.number); err != nil {
+		if p.receive.counted, err = p.receive.receivedIn(e.number); err != nil {
 			return err
 		}
-		if err := p.addLosses(m, e.netlink, e.trial.losses[i], lost[i]); err != nil {
+		if err := e.trial.addLosses(m, e.ports, e.netlink, p, e.trial.losses[i], lost[i]); err != nil {
 			return err
 		}
 		paused, err := pausesOf(p.index)
 		if err != nil {
 			return err
 		}
-		m.Notes = append(m.Notes, p.heldBack(m, e.trial.pauses[i], paused)...)
+		m.Notes = append(m.Notes, p.send.heldBack(m, e.trial.pauses[i], paused)...)
 	}
 	m.Notes = append(m.Notes, e.trial.fallbacks(e.ports)...)
-	return e.changes(m)
+	return e.trial.changes(e.ports, e.options.Host, m)
 }
 
 // readSent adds what was sent to a measurement.
@@ -313,7 +313,7 @@ func (t *trial) readSent(ports []*port, m *traffic.Measurement) {
 // read adds what the lane sent in a time to a measurement, and returns the sums of intended
 // and sent frames.
 func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement) (intends, sent uint64) {
-	for i, stream := range l.port.tx {
+	for i, stream := range l.port.send.streams {
 		if l.slots[i] < 0 {
 			continue
 		}

@@ -18,7 +18,7 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 	b := newBench(t)
 	want := uint64(0)
 	damaged := func() traffic.Damage {
-		s, err := b.port.strays()
+		s, err := b.port.receive.strays()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+					b.port.receive.attached.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 					before := damaged()
 					if got := b.receive(data); got != xdpDrop || damaged() != before {
 						t.Errorf("%s over %v in %v with labels %v: action %d, damaged %+v", kind, addr, tags, labels, got, damaged())
@@ -58,12 +58,12 @@ func TestFindsThePacketInATunnel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.port.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
+		b.port.receive.attached.programs.Expected[0].Payload.Length = uint16(len(data) - p.NetworkOffset())
 		data[at] |= 4 // options, another version, extensions
 		b.receive(data)
 	}
 	var flow kernel.PortRxFlow
-	if err := b.port.programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
+	if err := b.port.receive.attached.programs.RxFlows.Lookup(uint32(0), &flow); err != nil {
 		t.Fatal(err)
 	}
 	if flow.Received != want {
@@ -100,7 +100,7 @@ func TestTunnelsThroughARouter(t *testing.T) {
 			s := stream(uint16(10*i+j), e)
 			s.FrameSize = 200 + 7*i
 			h := &s.Headers
-			h.SrcMAC, h.DstMAC, h.VLANs = e.port("p1").mac, mac, ports[0].VLANs
+			h.SrcMAC, h.DstMAC, h.VLANs = e.ports.named("p1").mac, mac, ports[0].VLANs
 			h.SrcIP, h.DstIP = netip.MustParseAddr(family[1]), netip.MustParseAddr(family[2])
 			h.SrcPortCount = 100
 			if kind != "" {

@@ -82,7 +82,7 @@ const fullPause = 50 * time.Microsecond
 // makeBodies prepares the bodies that writeFrame writes.
 func (l *lane) makeBodies() {
 	l.bodies = nil
-	for _, b := range l.port.engine.bodies {
+	for _, b := range l.port.send.bodies {
 		l.bodies = append(l.bodies, b.Bytes())
 	}
 }

@@ -139,7 +139,7 @@ func TestMulticastInVLANs(t *testing.T) {
 	e := bed.open(ports...)
 	streams := []traffic.Stream{toGroup(1, e, "239.1.0.1", 1), toGroup(2, e, "ff35::1:1", 1)}
 	for i := range streams {
-		streams[i].FrameSize, streams[i].Headers.VLANs = 128, e.port("p1").VLANs
+		streams[i].FrameSize, streams[i].Headers.VLANs = 128, e.ports.named("p1").VLANs
 	}
 	bed.reach(e, streams, [2]bool{false, false})
 	groups := func(port string) []traffic.Membership {

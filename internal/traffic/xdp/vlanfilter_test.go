@@ -27,7 +27,7 @@ func TestVLANRefusal(t *testing.T) {
 func TestPromiscuousForItsVLAN(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()
-	p := e.port("p2")
+	p := e.ports.named("p2")
 	mode := func() int {
 		t.Helper()
 		l, err := bed.nl.LinkByName("v2")
@@ -36,9 +36,9 @@ func TestPromiscuousForItsVLAN(t *testing.T) {
 		}
 		return l.Attrs().Promisc
 	}
-	p.filtersVLANs = true
+	p.settings.hearing.filtersVLANs = true
 	for _, streams := range [][]traffic.Stream{nil, {stream(1, e)}} {
-		if err := p.hear(streams); err != nil {
+		if err := p.settings.hearing.hear(streams); err != nil {
 			t.Fatal(err)
 		}
 		if got := mode(); got != 1 {

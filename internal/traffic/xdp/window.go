@@ -25,13 +25,13 @@ const (
 // expect prepares the port to receive the streams of a trial: how many frames each
 // has, how long they are, and how many numbers are remembered. It makes room for
 // those. Streams without a load in the trial are taken to share the line.
-func (p *port) expect(t traffic.Trial) error {
-	expected, blocks := make([]kernel.PortRxStream, len(p.rx)), uint32(0)
-	for i, s := range p.rx {
+func (r *receiver) expect(t traffic.Trial) error {
+	expected, blocks := make([]kernel.PortRxStream, len(r.streams)), uint32(0)
+	for i, s := range r.streams {
 		load, known := t.Loads[s.ID]
 		x := &expected[i]
 		x.Intended = unlimited
-		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-kernel.Packet(s).NetworkOffset()), p.engine.bodies.Number(s)
+		x.Payload.Length, x.Payload.Body = uint16(s.FrameSize-4-kernel.Packet(s).NetworkOffset()), r.bodies.Number(s)
 		switch packet := kernel.Packet(s); {
 		case packet.Custom != nil:
 			x.Payload.Custom, x.Payload.Length = uint16(len(packet.Custom)), uint16(packet.SignatureOffset()-packet.PayloadOffset())
@@ -41,26 +41,26 @@ func (p *port) expect(t traffic.Trial) error {
 		if known {
 			x.Intended = intended(load, t.Duration)
 		}
-		numbers := min(p.numbers(s, load, len(p.rx)), x.Intended)
+		numbers := min(r.numbers(s, load, len(r.streams)), x.Intended)
 		x.Shift = windowShift(numbers)
 		x.Mask, x.Window = 1<<x.Shift-1, blocks
 		blocks += 1 << x.Shift
 	}
-	if err := p.makeRoom(kernel.Room{Blocks: int(blocks)}); err != nil {
+	if err := r.makeRoom(kernel.Room{Blocks: int(blocks)}); err != nil {
 		return err
 	}
-	copy(p.programs.Expected, expected)
-	clear(p.programs.Window[:blocks])
+	copy(r.attached.programs.Expected, expected)
+	clear(r.attached.programs.Window[:blocks])
 	return nil
 }
 
 // numbers returns the number of frames that a stream sends within the reorder time. A stream
 // without a rate shares the line with the other streams.
-func (p *port) numbers(s traffic.Stream, load traffic.Load, streams int) uint64 {
+func (r *receiver) numbers(s traffic.Stream, load traffic.Load, streams int) uint64 {
 	if load.Rate.Frames > 0 && load.Rate.PerNanos > 0 && !load.Max {
 		return mulDiv(uint64(reorderTime), uint64(load.Rate.Frames), uint64(load.Rate.PerNanos), 1)
 	}
-	line := uint64(max(p.SpeedBitsPerSecond, fastest)) / uint64(frame.WireBits(s.FrameSize))
+	line := uint64(max(r.SpeedBitsPerSecond, fastest)) / uint64(frame.WireBits(s.FrameSize))
 	return mulDiv(line, uint64(reorderTime), uint64(time.Second), uint64(streams))
 }
 
