@@ -37,7 +37,7 @@ var topics = []struct {
 }
 
 // leftOut are packages for tests, and generated code.
-var leftOut = regexp.MustCompile(`test$|pb$|^docs$|^e2e$|/testserver$|/histories$`)
+var leftOut = regexp.MustCompile(`test$|pb$|^docs$|^e2e$|/testserver$|/kubetest/objects$|/histories$`)
 
 // goPackage is a package as go list prints it.
 type goPackage struct {
