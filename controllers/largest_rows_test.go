@@ -107,7 +107,7 @@ func fill(v reflect.Value, items int) {
 // methodsOfTheAPI are the methods that the API server accepts in rows.
 func methodsOfTheAPI(t *testing.T) []v1alpha1.Method {
 	t.Helper()
-	text, err := os.ReadFile("../config/crd/nodrop.dev_benchmarkresults.yaml")
+	text, err := os.ReadFile("../charts/nodrop/files/crds/nodrop.dev_benchmarkresults.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var topics = []struct {
 	title string
 	paths []string
 }{
-	{"API, manifests and checks", []string{"api", "config", "internal/manifest", "internal/admission", "internal/preflight", "internal/policy", "internal/requirements", "internal/plan", "internal/manifestcheck", "internal/frame"}},
+	{"API, manifests and checks", []string{"api", "charts", "config", "internal/manifest", "internal/admission", "internal/preflight", "internal/policy", "internal/requirements", "internal/plan", "internal/manifestcheck", "internal/frame"}},
 	{"Operator and queue", []string{"controllers", "internal/operator", "internal/labsim", "internal/reservation", "internal/schedule", "internal/team", "internal/webhookcert", "internal/recordercert", "internal/pki", "internal/notify", "internal/opmetrics"}},
 	{"Measurement", []string{"internal/method", "internal/search", "internal/runner", "internal/result", "internal/calibration", "internal/capture", "internal/standalone"}},
 	{"Engines", []string{"internal/traffic"}},

@@ -26,7 +26,7 @@ import (
 // schema validates objects as the API server does.
 func schema(t *testing.T, file string) validation.SchemaValidator {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "crd", file))
+	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "nodrop", "files", "crds", file))
 	must(t, err)
 	var crd apiextensionsv1.CustomResourceDefinition
 	must(t, yaml.Unmarshal(text, &crd))

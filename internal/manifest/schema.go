@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -22,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/config/crd"
+	"nodrop.dev/nodrop/charts"
 )
 
 // kindSchema checks objects of one kind by its CustomResourceDefinition.
@@ -37,13 +38,13 @@ type kindSchema struct {
 // kindSchemas are compiled when they are first needed: compiling the CEL rules
 // takes longer than everything else that this package does.
 var kindSchemas = sync.OnceValues(func() (map[string]func() (*kindSchema, error), error) {
-	names, err := fs.Glob(crd.Files, "*.yaml")
+	names, err := fs.Glob(charts.Files, path.Join(charts.Definitions, "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the built-in definitions: %w", err)
 	}
 	byKind := map[string]func() (*kindSchema, error){}
 	for _, name := range names {
-		text, err := crd.Files.ReadFile(name)
+		text, err := charts.Files.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("reading the built-in definition %s: %w", name, err)
 		}

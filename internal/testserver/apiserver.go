@@ -54,7 +54,7 @@ func LaunchAPIServer(t testing.TB, change func(*envtest.Environment)) (*rest.Con
 	t.Helper()
 	env := &envtest.Environment{
 		BinaryAssetsDirectory: apiServerPrograms(t),
-		CRDDirectoryPaths:     []string{filepath.Join(kubetest.Root(t), "config", "crd")},
+		CRDDirectoryPaths:     []string{filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "crds")},
 		ErrorIfCRDPathMissing: true,
 		// The defaults of 20 and 10 s are too short where several start on a busy machine.
 		ControlPlaneStartTimeout: apiServerPatience, ControlPlaneStopTimeout: apiServerPatience,

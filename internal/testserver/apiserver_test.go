@@ -26,7 +26,7 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 	if err := c.List(t.Context(), &definitions); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "config", "crd", "nodrop.dev_*.yaml"))
+	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "crds", "nodrop.dev_*.yaml"))
 	if err != nil || len(files) == 0 || len(definitions.Items) != len(files) {
 		t.Errorf("%d definitions were installed of %d files (%v)", len(definitions.Items), len(files), err)
 	}

@@ -1,6 +1,7 @@
-package crd_test
+package charts_test
 
 import (
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/config/crd"
+	"nodrop.dev/nodrop/charts"
 	"nodrop.dev/nodrop/internal/kubetest"
 )
 
@@ -46,7 +47,7 @@ func TestLoadsAreChecked(t *testing.T) {
 
 func definitionOf(t *testing.T, file string) apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	text, err := crd.Files.ReadFile(file)
+	text, err := charts.Files.ReadFile(path.Join(charts.Definitions, file))
 	if err != nil {
 		t.Fatal(err)
 	}
