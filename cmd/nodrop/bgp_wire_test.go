@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/netif"
 	"nodrop.dev/nodrop/internal/routing/device"
 )
@@ -164,8 +165,8 @@ func (w *wire) see(port string, outgoing bool, at time.Time, b []byte) {
 	defer w.mu.Unlock()
 	switch {
 	case protocol == unix.IPPROTO_UDP && outgoing && len(packet) > udp:
-		if s, ok := frame.ParseSignature(packet[udp:]); ok {
-			w.frames = append(w.frames, wireFrame{port, at, s})
+		if s, ok := frametest.ParseSignature(packet[udp:]); ok {
+			w.frames = append(w.frames, wireFrame{port, at, frame.Signature(s)})
 		}
 	case protocol == unix.IPPROTO_TCP && !outgoing && len(packet) >= 20 && binary.BigEndian.Uint16(packet[2:]) == 179:
 		if withdraw, ok := updateIn(packet[min(len(packet), int(packet[12]>>4)*4):]); ok {

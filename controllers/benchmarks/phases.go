@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,9 +27,12 @@ type Reconciler struct {
 	measurement *measurement
 	preemption  *preemption
 	ending      *ending
+	// onBed are the phases of a benchmark that has its bed.
+	onBed []phase
 }
 
-// NewReconciler returns a reconciler that asks runners by a poller.
+// NewReconciler returns a reconciler that asks runners by a poller. What happens on a leased
+// bed is left to the Bench of the options, or else to device, traffic pods and runner.
 func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 	r := &Reconciler{Base: b, poller: poller}
 	objects, files, statuses := b.RunObjects(), b.LabFiles(), b.StatusWriter()
@@ -58,6 +62,10 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		ledgers: r.ledgers, leases: r.leases, deadline: b.Deadlines.CleanUp, poll: b.Poll,
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
+	r.onBed = []phase{r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
+	if b.Bench != nil {
+		r.onBed = []phase{runOn(b.Bench)}
+	}
 	return r
 }
 
@@ -67,13 +75,9 @@ type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
 
 // phases run in their order. Once the outcome is decided only the clean-up is left.
 func (r *Reconciler) phases() []phase {
-	if r.Bench != nil {
-		return []phase{r.ending.notice, r.preemption.returnBed, r.ending.cleanUp, r.leases.take, r.preemption.notice, r.bench}
-	}
-	return []phase{
+	return slices.Concat([]phase{
 		r.ending.notice, r.preemption.returnBed, r.ending.closeResult, r.ending.cleanUp, r.leases.take, r.preemption.notice,
-		r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow,
-	}
+	}, r.onBed)
 }
 
 // advance runs the phases in their order until one of them has to wait. Once the
@@ -88,11 +92,13 @@ func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error
 	return kit.Rest(), nil
 }
 
-// bench leaves everything on the bed to another Bench.
-func (r *Reconciler) bench(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-	outcome, after, err := r.Bench.Run(ctx, s.Benchmark)
-	if err != nil || outcome == "" {
-		return kit.Again(after), err
+// runOn is the phase that leaves everything on the bed to a Bench.
+func runOn(bench kit.Bench) phase {
+	return func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+		outcome, after, err := bench.Run(ctx, s.Benchmark)
+		if err != nil || outcome == "" {
+			return kit.Again(after), err
+		}
+		return s.End(outcome, v1alpha1.ConditionMeasured, v1alpha1.ReasonAllMeasured, "the bench is done"), nil
 	}
-	return s.End(outcome, v1alpha1.ConditionMeasured, v1alpha1.ReasonAllMeasured, "the bench is done"), nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/frame/frametest"
 )
 
 // A custom frame is its bytes behind addresses and tags, the payload, and a signature whose
@@ -23,7 +24,7 @@ func TestCustom(t *testing.T) {
 	}
 	want := append([]byte{12: 0x81, 15: 7}, custom...)
 	want = append(want, bytes.Repeat([]byte{0xff}, 96-20-len(want))...)
-	if got, ok := ParseSignature(b[76:]); !bytes.HasPrefix(b, want) || !ok || got != sig || Checksum(Sum(b[76:])) != 0 || len(b) != 96 {
+	if got, ok := frametest.ParseSignature(b[76:]); !bytes.HasPrefix(b, want) || !ok || Signature(got) != sig || Checksum(Sum(b[76:])) != 0 || len(b) != 96 {
 		t.Errorf("%x with %+v, want it to begin with %x and to end with the signature", b, got, want)
 	}
 	if CustomFamily(custom) != 6 || CustomFamily([]byte{0x81, 0, 0, 1, 8, 0}) != 4 || CustomFamily([]byte{0x81, 0}) != 0 {

@@ -164,21 +164,6 @@ func (s Signature) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[14:], uint32(s.Nanos))
 }
 
-// ParseSignature reads the signature at the begin of b, and says whether there
-// is one.
-func ParseSignature(b []byte) (Signature, bool) {
-	if len(b) < SignatureSize || binary.BigEndian.Uint16(b) != Magic {
-		return Signature{}, false
-	}
-	mark := binary.BigEndian.Uint64(b[6:])
-	return Signature{
-		Epoch:    binary.BigEndian.Uint16(b[2:]),
-		Stream:   binary.BigEndian.Uint16(b[4:]),
-		Sequence: mark >> 16,
-		Nanos:    mark&0xffff<<32 | uint64(binary.BigEndian.Uint32(b[14:])),
-	}, true
-}
-
 // Sum adds up b as big endian 16 bit words, an odd byte at the end as if a zero
 // followed. Sums of parts may be added, where the parts begin at even offsets.
 func Sum(b []byte) uint64 {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"nodrop.dev/nodrop/internal/frame/frametest"
 )
 
 func testPacket(src, dst string, size int) Packet {
@@ -71,7 +73,7 @@ func TestBuild(t *testing.T) {
 			if flow.Src().String() != p.Src.String() || flow.Dst().String() != p.Dst.String() {
 				t.Errorf("addresses %v", flow)
 			}
-			if got, ok := ParseSignature(udp.Payload); !ok || got != sig {
+			if got, ok := frametest.ParseSignature(udp.Payload); !ok || Signature(got) != sig {
 				t.Errorf("signature %+v %v, want %+v", got, ok, sig)
 			}
 		})
@@ -109,10 +111,10 @@ func TestChecksum(t *testing.T) {
 }
 
 func TestParseSignatureWithoutMagic(t *testing.T) {
-	if _, ok := ParseSignature(make([]byte, SignatureSize)); ok {
+	if _, ok := frametest.ParseSignature(make([]byte, SignatureSize)); ok {
 		t.Error("zeros are no signature")
 	}
-	if _, ok := ParseSignature([]byte{0xd5, 0x0f}); ok {
+	if _, ok := frametest.ParseSignature([]byte{0xd5, 0x0f}); ok {
 		t.Error("two bytes are no signature")
 	}
 }
@@ -166,7 +168,7 @@ func TestBuildEthernet(t *testing.T) {
 			t.Fatal(err)
 		}
 		offset := 14 + 4*len(p.VLANs)
-		if got, ok := ParseSignature(b[offset:]); !ok || got != sig || b[offset-2] != 0x88 || b[offset-1] != 0xb5 || len(b) != 60 {
+		if got, ok := frametest.ParseSignature(b[offset:]); !ok || Signature(got) != sig || b[offset-2] != 0x88 || b[offset-1] != 0xb5 || len(b) != 60 {
 			t.Errorf("%s: %x", name, b)
 		}
 		if end := offset + SignatureSize + EthernetCheckSize; p.PayloadOffset() != end || Checksum(Sum(b[offset:end])) != 0 {

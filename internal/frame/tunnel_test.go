@@ -9,6 +9,8 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+
+	"nodrop.dev/nodrop/internal/frame/frametest"
 )
 
 // tunnelled is a packet in a tunnel of a kind.
@@ -80,7 +82,7 @@ func TestTunnels(t *testing.T) {
 				if want := 1 + times(tunnels[kind].ethernet); ethernets != want || packets != 2 || ids != 1 {
 					t.Errorf("%d Ethernet headers, %d packets, %d headers of the tunnel in %v", ethernets, packets, ids, decoded)
 				}
-				if got, ok := ParseSignature(b[p.SignatureOffset():]); !ok || got != sig {
+				if got, ok := frametest.ParseSignature(b[p.SignatureOffset():]); !ok || Signature(got) != sig {
 					t.Errorf("no signature at %d of %x", p.SignatureOffset(), b)
 				}
 				if b[p.NetworkOffset()]>>4 != map[bool]byte{true: 4, false: 6}[p.Src.Is4()] {

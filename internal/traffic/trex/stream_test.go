@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -119,7 +120,7 @@ func TestAdd(t *testing.T) {
 	if err != nil || len(packet) != 124 || packet[11] != 1 {
 		t.Errorf("packet of %d bytes, from % x: want 124, from the port", len(packet), packet[6:12])
 	}
-	if sig, ok := frame.ParseSignature(packet[42:]); !ok || sig.Stream != 6 {
+	if sig, ok := frametest.ParseSignature(packet[42:]); !ok || sig.Stream != 6 {
 		t.Errorf("signature %v, %t: want that of stream 6", sig, ok)
 	}
 	if mode := added(t, &s, load, maxBurst+1)["mode"].(params); mode["type"] != "continuous" {

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -203,7 +203,7 @@ func (d *device) detour(n uint32, delay time.Duration) {
 				return // closed
 			}
 			data := slices.Clone(b[:n])
-			sig, ok := frame.ParseSignature(data[min(n, 42):])
+			sig, ok := frametest.ParseSignature(data[min(n, 42):])
 			if !ok {
 				continue // the kernel's own
 			}

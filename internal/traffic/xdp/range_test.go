@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -90,8 +91,8 @@ func isTestFrame(p gopacket.Packet) bool {
 // signatureIn finds the signature behind whatever layer it follows.
 func signatureIn(p gopacket.Packet) (frame.Signature, bool) {
 	for _, l := range p.Layers() {
-		if sig, ok := frame.ParseSignature(l.LayerPayload()); ok {
-			return sig, true
+		if sig, ok := frametest.ParseSignature(l.LayerPayload()); ok {
+			return frame.Signature(sig), true
 		}
 	}
 	return frame.Signature{}, false
