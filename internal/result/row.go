@@ -18,63 +18,30 @@ import (
 // Row makes the result row of an outcome.
 func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	out := in.Outcome
-	var late []string
-	if t := out.Trial; out.Search != nil && out.LoadPPM > 0 && t != nil && t.EndedLate() {
-		late = []string{fmt.Sprintf("the engine took %s for a trial of %s at %s: the row has the load that it offered", t.TxTime.Round(time.Millisecond), t.Duration, v1alpha1.FormatPPM(out.LoadPPM))}
-		out.LoadPPM = t.OfferedPPM()
+	late := endedLate(out)
+	if late != "" {
+		out.LoadPPM = out.Trial.OfferedPPM()
 	}
 	frames := &v1alpha1.FrameSection{LineRatePPM: out.LoadPPM}
 	row := v1alpha1.ResultRow{
 		RowID: out.Step.ID(), Frames: frames, Search: out.Search,
 		Trials: int32(out.Trials), ElapsedMilliseconds: out.Elapsed.Milliseconds(),
 	}
-	load := plan.Share(out.LoadPPM)
-	if out.Step.Load.IsRate() && out.LoadPPM > 0 {
-		load = out.Step.Amount // exact; the share is rounded
-	}
-	rate, bits := p.At(out.Step.Size).FramesPerSecond(load), p.At(out.Step.Size).BitsPerSecond(load)
-	if out.FramesPerSecond != nil {
-		rate, bits = out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
-	}
+	rate, bits := rates(p, out)
 	frames.FramesPerSecond, frames.BitsPerSecond = frame.Round(rate), frame.Round(bits)
-	var messages []string
-	if out.Message != "" {
-		messages = append(messages, out.Message)
-	}
-	if out.Coarse != "" {
-		messages = append(messages, out.Coarse)
-	}
-	messages = append(messages, late...)
+	messages := []string{out.Message, out.Coarse, late}
 	if t := out.Trial; t != nil {
 		offered := t.Offered(rate)
 		switch {
 		case out.LoadPPM == 0: // No load passed: that of the trial at the lowest one.
 			offered = t.OfferedRate()
-		case late != nil: // The rate of the row is less than the trial asked for.
+		case late != "": // The rate of the row is less than the trial asked for.
 			offered = t.Offered(p.At(out.Step.Size).FramesPerSecond(plan.Share(t.LoadPPM)))
 		}
 		frames.OfferedFramesPerSecond = frame.Round(offered)
-		frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
-		if in.Info.Capabilities.Ordering {
-			frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
-			frames.Late = new(int64(t.Late))
-		}
-		if in.Info.Capabilities.FrameChecks {
-			d := t.Damaged
-			frames.Truncated, frames.Corrupted, frames.Fragmented = new(int64(d.Truncated)), new(int64(d.Corrupted)), new(int64(d.Fragmented))
-			frames.Stale = new(int64(out.Stale))
-		}
-		frames.TrialMilliseconds = t.Duration.Milliseconds()
-		row.Latency = Summary(t.Counters.Latency(), t.Received)
-		row.Multicast, row.Classes, row.MulticastLatency = t.Counters.Multicast(), t.Counters.Classes(), t.Counters.MulticastLatency()
-		row.Flows = t.Counters.Flows()
+		setTrial(&row, in)
 		setPortLoads(&row, p, out)
-		for _, n := range t.Notes {
-			switch n.Kind {
-			case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate, traffic.NoteFallback:
-				messages = append(messages, n.Text)
-			}
-		}
+		messages = append(messages, engineNotes(t)...)
 	}
 	if out.Search != nil && out.LoadPPM == 0 {
 		leaveOutLatency(&row)
@@ -89,15 +56,63 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if in.Calibration != nil {
 		in.conditions = calibration.Conditions(p, in.Bed, in.Info)
 	}
-	if floor := nearTheFloor(in, row.Latency); floor != "" {
-		messages = append(messages, floor)
-	}
-	if floor := nearTheOrderFloor(in, frames); floor != "" {
-		messages = append(messages, floor)
-	}
-	row.Message = strings.Join(messages, "; ")
+	messages = append(messages, nearTheFloor(in, row.Latency), nearTheOrderFloor(in, frames))
+	row.Message = strings.Join(slices.DeleteFunc(messages, func(m string) bool { return m == "" }), "; ")
 	row.Validity, row.ValidityReasons = Judge(in)
 	return row
+}
+
+// endedLate explains that the engine was so late in the trial of a search that the row has
+// the offered load; empty if it was not.
+func endedLate(out trials.Outcome) string {
+	t := out.Trial
+	if out.Search == nil || out.LoadPPM <= 0 || t == nil || !t.EndedLate() {
+		return ""
+	}
+	return fmt.Sprintf("the engine took %s for a trial of %s at %s: the row has the load that it offered", t.TxTime.Round(time.Millisecond), t.Duration, v1alpha1.FormatPPM(out.LoadPPM))
+}
+
+// rates are the intended load of an outcome in frames/s, and in bit/s at layer 2.
+func rates(p plan.Plan, out trials.Outcome) (frames, bits *big.Rat) {
+	if out.FramesPerSecond != nil {
+		return out.FramesPerSecond, out.Step.Size.BitRate(out.FramesPerSecond)
+	}
+	load := plan.Share(out.LoadPPM)
+	if out.Step.Load.IsRate() && out.LoadPPM > 0 {
+		load = out.Step.Amount // exact; the share is rounded
+	}
+	at := p.At(out.Step.Size)
+	return at.FramesPerSecond(load), at.BitsPerSecond(load)
+}
+
+// setTrial sets what the trial of an outcome counted, as far as the engine does.
+func setTrial(row *v1alpha1.ResultRow, in Input) {
+	t, frames := in.Outcome.Trial, row.Frames
+	frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
+	if in.Info.Capabilities.Ordering {
+		frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
+		frames.Late = new(int64(t.Late))
+	}
+	if in.Info.Capabilities.FrameChecks {
+		d := t.Damaged
+		frames.Truncated, frames.Corrupted, frames.Fragmented = new(int64(d.Truncated)), new(int64(d.Corrupted)), new(int64(d.Fragmented))
+		frames.Stale = new(int64(in.Outcome.Stale))
+	}
+	frames.TrialMilliseconds = t.Duration.Milliseconds()
+	row.Latency = Summary(t.Counters.Latency(), t.Received)
+	row.Multicast, row.Classes, row.MulticastLatency = t.Counters.Multicast(), t.Counters.Classes(), t.Counters.MulticastLatency()
+	row.Flows = t.Counters.Flows()
+}
+
+// engineNotes are the notes of a trial that a row repeats.
+func engineNotes(t *trials.Trial) (texts []string) {
+	for _, n := range t.Notes {
+		switch n.Kind {
+		case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate, traffic.NoteFallback:
+			texts = append(texts, n.Text)
+		}
+	}
+	return texts
 }
 
 // leaveOutLatency removes the latency of a trial from a row whose load did not pass: it is
