@@ -31,14 +31,13 @@ func describeAddressCaching() trials.Definition {
 		},
 		Run:     addressCaching,
 		Purpose: "addresses on one port that the device forwards to without flooding (RFC 2889 section 5.7)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching },
-			func(s *v1alpha1.AddressCachingSummary) trials.Figure {
-				return trials.CountFigure(s.Addresses, "addresses", s.ExceededAt == 0)
-			}),
+		Headline: caching.Headline(func(s *v1alpha1.AddressCachingSummary) trials.Figure {
+			return trials.CountFigure(s.Addresses, "addresses", s.ExceededAt == 0)
+		}),
 		Columns: []trials.Column{
-			{Heading: "capacity", Name: "addresses", Value: caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.Addresses })},
+			{Heading: "capacity", Name: "addresses", Value: caching.Number(func(s *v1alpha1.AddressCachingSummary) int64 { return s.Addresses })},
 			{Heading: "exceeded at", Name: "addresses", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-				n, ok := caching(func(s *v1alpha1.AddressCachingSummary) int64 { return s.ExceededAt })(row)
+				n, ok := caching.Number(func(s *v1alpha1.AddressCachingSummary) int64 { return s.ExceededAt })(row)
 				return n, ok && n > 0
 			}},
 		},
@@ -49,7 +48,7 @@ func describeAddressCaching() trials.Definition {
 	}
 }
 
-var caching = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
+var caching = trials.Summary[v1alpha1.AddressCachingSummary](func(row *v1alpha1.ResultRow) *v1alpha1.AddressCachingSummary { return row.AddressCaching })
 
 // validateAddressCaching refuses a search whose addresses age while they are tested
 // (RFC 2889 section 5.7.3).

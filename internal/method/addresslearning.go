@@ -34,14 +34,13 @@ func describeAddressLearning() trials.Definition {
 		},
 		Run:     addressLearning,
 		Purpose: "highest rate of new addresses that the device learns without flooding (RFC 2889 section 5.8)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning },
-			func(s *v1alpha1.AddressLearningSummary) trials.Figure {
-				return trials.CountFigure(s.AddressesPerSecond, "addresses/s", s.ExceededAt == 0)
-			}),
+		Headline: learnt.Headline(func(s *v1alpha1.AddressLearningSummary) trials.Figure {
+			return trials.CountFigure(s.AddressesPerSecond, "addresses/s", s.ExceededAt == 0)
+		}),
 		Columns: []trials.Column{
-			{Heading: "learning rate", Name: "addresses/s", Value: learnt(func(s *v1alpha1.AddressLearningSummary) int64 { return s.AddressesPerSecond })},
+			{Heading: "learning rate", Name: "addresses/s", Value: learnt.Number(func(s *v1alpha1.AddressLearningSummary) int64 { return s.AddressesPerSecond })},
 			{Heading: "exceeded at", Name: "addresses/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-				n, ok := learnt(func(s *v1alpha1.AddressLearningSummary) int64 { return s.ExceededAt })(row)
+				n, ok := learnt.Number(func(s *v1alpha1.AddressLearningSummary) int64 { return s.ExceededAt })(row)
 				return n, ok && n > 0
 			}},
 		},
@@ -52,7 +51,7 @@ func describeAddressLearning() trials.Definition {
 	}
 }
 
-var learnt = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
+var learnt = trials.Summary[v1alpha1.AddressLearningSummary](func(row *v1alpha1.ResultRow) *v1alpha1.AddressLearningSummary { return row.AddressLearning })
 
 // validateAddressLearning refuses addresses that age while they are tested.
 func validateAddressLearning(test v1alpha1.Test, path *field.Path) field.ErrorList {

@@ -37,16 +37,15 @@ func describeBackToBack() trials.Definition {
 		},
 		Run:     backToBack,
 		Purpose: "longest burst at line rate without loss, per sending port (RFC 9004)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack },
-			func(s *v1alpha1.BackToBackSummary) trials.Figure {
-				return trials.CountFigure(s.AvgFrames, "frames", false)
-			}),
+		Headline: burstSummary.Headline(func(s *v1alpha1.BackToBackSummary) trials.Figure {
+			return trials.CountFigure(s.AvgFrames, "frames", false)
+		}),
 		Columns: []trials.Column{
-			{Heading: "burst, frames", Name: "avg", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
-			{Heading: "burst, frames", Name: "min", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
-			{Heading: "burst, frames", Name: "max", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
-			{Heading: "burst, frames", Name: "stddev", Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
-			{Heading: "buffer time, us", Name: "implied", Unit: trials.Nanoseconds, Value: burstColumn(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
+			{Heading: "burst, frames", Name: "avg", Value: burstSummary.Number(func(s *v1alpha1.BackToBackSummary) int64 { return s.AvgFrames })},
+			{Heading: "burst, frames", Name: "min", Value: burstSummary.Number(func(s *v1alpha1.BackToBackSummary) int64 { return s.MinFrames })},
+			{Heading: "burst, frames", Name: "max", Value: burstSummary.Number(func(s *v1alpha1.BackToBackSummary) int64 { return s.MaxFrames })},
+			{Heading: "burst, frames", Name: "stddev", Value: burstSummary.Number(func(s *v1alpha1.BackToBackSummary) int64 { return s.StddevFrames })},
+			{Heading: "buffer time, us", Name: "implied", Unit: trials.Nanoseconds, Value: burstSummary.Number(func(s *v1alpha1.BackToBackSummary) int64 { return s.BufferNs })},
 			{Heading: "buffer time, us", Name: "corrected", Unit: trials.Nanoseconds, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				if row.BackToBack == nil {
 					return 0, false
@@ -65,7 +64,7 @@ func describeBackToBack() trials.Definition {
 	}
 }
 
-var burstColumn = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
+var burstSummary = trials.Summary[v1alpha1.BackToBackSummary](func(row *v1alpha1.ResultRow) *v1alpha1.BackToBackSummary { return row.BackToBack })
 
 // backToBack searches the longest burst at line rate that loses nothing, again
 // and again, and takes the average (RFC 9004). A device that forwards at line

@@ -47,11 +47,11 @@ func describeBroadcast() trials.Definition {
 			return trials.LoadFigure(row)
 		},
 		Columns: []trials.Column{
-			{Heading: "at max load", Name: "frames/s", Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.ForwardingRate })},
-			{Heading: "at max load", Name: "% lost", Unit: trials.PPM, Value: broadcasted(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},
-			{Heading: "latency, us", Name: "min", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMinNs })},
-			{Heading: "latency, us", Name: "avg", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyAvgNs })},
-			{Heading: "latency, us", Name: "max", Unit: trials.Nanoseconds, Value: broadcastLatency(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
+			{Heading: "at max load", Name: "frames/s", Value: broadcasted.Number(func(s *v1alpha1.BroadcastSummary) int64 { return s.ForwardingRate })},
+			{Heading: "at max load", Name: "% lost", Unit: trials.PPM, Value: broadcasted.Number(func(s *v1alpha1.BroadcastSummary) int64 { return s.LossPPM })},
+			{Heading: "latency, us", Name: "min", Unit: trials.Nanoseconds, Value: broadcasted.Optional(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMinNs })},
+			{Heading: "latency, us", Name: "avg", Unit: trials.Nanoseconds, Value: broadcasted.Optional(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyAvgNs })},
+			{Heading: "latency, us", Name: "max", Unit: trials.Nanoseconds, Value: broadcasted.Optional(func(s *v1alpha1.BroadcastSummary) *int64 { return s.LatencyMaxNs })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Broadcast
@@ -61,9 +61,7 @@ func describeBroadcast() trials.Definition {
 	}
 }
 
-var broadcasted = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
-
-var broadcastLatency = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
+var broadcasted = trials.Summary[v1alpha1.BroadcastSummary](func(row *v1alpha1.ResultRow) *v1alpha1.BroadcastSummary { return row.Broadcast })
 
 func broadcastSearch(t *v1alpha1.BroadcastTest, at plan.Scale) search.Config {
 	d := t.TrialDuration.Duration

@@ -47,17 +47,16 @@ func describeBufferSize() trials.Definition {
 		},
 		Run:     bufferSize,
 		Purpose: "frames that a port holds when it is sent more than line rate (RFC 8239 sections 3 and 4)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize },
-			func(s *v1alpha1.BufferSizeSummary) trials.Figure {
-				return trials.CountFigure(s.AvgFrames, "frames", false)
-			}),
+		Headline: heldBy.Headline(func(s *v1alpha1.BufferSizeSummary) trials.Figure {
+			return trials.CountFigure(s.AvgFrames, "frames", false)
+		}),
 		Columns: []trials.Column{
-			{Heading: "buffer, frames", Name: "avg", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgFrames })},
-			{Heading: "buffer, frames", Name: "min", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MinFrames })},
-			{Heading: "buffer, frames", Name: "max", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MaxFrames })},
-			{Heading: "buffer, frames", Name: "stddev", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.StddevFrames })},
-			{Heading: "buffer", Name: "bytes", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgBytes })},
-			{Heading: "burst", Name: "frames", Value: heldBy(func(s *v1alpha1.BufferSizeSummary) int64 { return s.BurstFrames })},
+			{Heading: "buffer, frames", Name: "avg", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgFrames })},
+			{Heading: "buffer, frames", Name: "min", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MinFrames })},
+			{Heading: "buffer, frames", Name: "max", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.MaxFrames })},
+			{Heading: "buffer, frames", Name: "stddev", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.StddevFrames })},
+			{Heading: "buffer", Name: "bytes", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.AvgBytes })},
+			{Heading: "burst", Name: "frames", Value: heldBy.Number(func(s *v1alpha1.BufferSizeSummary) int64 { return s.BurstFrames })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.BufferSize
@@ -66,7 +65,7 @@ func describeBufferSize() trials.Definition {
 	}
 }
 
-var heldBy = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })
+var heldBy = trials.Summary[v1alpha1.BufferSizeSummary](func(row *v1alpha1.ResultRow) *v1alpha1.BufferSizeSummary { return row.BufferSize })
 
 // bufferSize searches how many frames beyond line rate a port takes without loss, again
 // and again, and averages. A port that takes all that are tried is searched once.

@@ -44,10 +44,10 @@ func describeCongestionControl() trials.Definition {
 			{Heading: "offered", Name: "frames/s", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
 				return row.Frames.OrZero().OfferedFramesPerSecond, row.CongestionControl != nil
 			}},
-			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
-			{Heading: "uncongested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
-			{Heading: "congested port", Name: "frames/s", Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedFramesPerSecond })},
-			{Heading: "congested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedLossPPM })},
+			{Heading: "uncongested port", Name: "frames/s", Value: congestionOf.Number(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedFramesPerSecond })},
+			{Heading: "uncongested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf.Number(func(s *v1alpha1.CongestionControlSummary) int64 { return s.UncongestedLossPPM })},
+			{Heading: "congested port", Name: "frames/s", Value: congestionOf.Number(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedFramesPerSecond })},
+			{Heading: "congested port", Name: "% lost", Unit: trials.PPM, Value: congestionOf.Number(func(s *v1alpha1.CongestionControlSummary) int64 { return s.CongestedLossPPM })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.CongestionControl
@@ -56,7 +56,7 @@ func describeCongestionControl() trials.Definition {
 	}
 }
 
-var congestionOf = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })
+var congestionOf = trials.Summary[v1alpha1.CongestionControlSummary](func(row *v1alpha1.ResultRow) *v1alpha1.CongestionControlSummary { return row.CongestionControl })
 
 // congestionControl overloads one port from two others, of which one sends every
 // second frame to a port that is not overloaded. The device exerts back pressure when

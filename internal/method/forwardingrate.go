@@ -32,14 +32,13 @@ func describeForwardingRate() trials.Definition {
 		},
 		Run:     forwardingRate,
 		Purpose: "frames forwarded at overload, lost ones or not (RFC 2889 sections 5.1 and 5.6, RFC 2285 section 3.6)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate },
-			func(s *v1alpha1.ForwardingRateSummary) trials.Figure {
-				return trials.CountFigure(s.Max, "frames/s", false)
-			}),
+		Headline: forwarding.Headline(func(s *v1alpha1.ForwardingRateSummary) trials.Figure {
+			return trials.CountFigure(s.Max, "frames/s", false)
+		}),
 		Columns: []trials.Column{
-			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
-			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},
-			{Heading: "maximum at", Name: "%", Unit: trials.PPM, Value: forwarding(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.MaxLoadPPM })},
+			{Heading: "forwarding rate, frames/s", Name: "at max load", Value: forwarding.Number(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.AtMaxLoad })},
+			{Heading: "forwarding rate, frames/s", Name: "maximum", Value: forwarding.Number(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.Max })},
+			{Heading: "maximum at", Name: "%", Unit: trials.PPM, Value: forwarding.Number(func(s *v1alpha1.ForwardingRateSummary) int64 { return s.MaxLoadPPM })},
 			trials.LossColumn,
 		},
 		Trials: func(test v1alpha1.Test) string {
@@ -49,7 +48,7 @@ func describeForwardingRate() trials.Definition {
 	}
 }
 
-var forwarding = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
+var forwarding = trials.Summary[v1alpha1.ForwardingRateSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ForwardingRateSummary { return row.ForwardingRate })
 
 func forwardingLoads(t *v1alpha1.ForwardingRateTest, at plan.Scale) []v1alpha1.Load {
 	return plan.Falling(t.MaxLoad, t.Step, at)

@@ -35,18 +35,17 @@ func describeGroupCapacity() trials.Definition {
 		Run:       groupCapacity,
 		OwnGroups: true,
 		Purpose:   "greatest number of multicast groups of which every frame is forwarded (RFC 3918 section 7.1)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity },
-			func(s *v1alpha1.GroupCapacitySummary) trials.Figure {
-				return trials.CountFigure(int64(s.Groups), "groups", s.FailedGroups == 0)
-			}),
+		Headline: capacity.Headline(func(s *v1alpha1.GroupCapacitySummary) trials.Figure {
+			return trials.CountFigure(int64(s.Groups), "groups", s.FailedGroups == 0)
+		}),
 		Columns: []trials.Column{
-			{Heading: "multicast groups", Name: "forwarded", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Groups) })},
+			{Heading: "multicast groups", Name: "forwarded", Value: capacity.Number(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Groups) })},
 			{Heading: "multicast groups", Name: "first failed", Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-				n, ok := capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.FailedGroups) })(row)
+				n, ok := capacity.Number(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.FailedGroups) })(row)
 				return n, ok && n > 0
 			}},
-			{Heading: "multicast", Name: "routes", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return s.MulticastRoutes })},
-			{Heading: "multicast", Name: "ports", Value: capacity(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Receivers) })},
+			{Heading: "multicast", Name: "routes", Value: capacity.Number(func(s *v1alpha1.GroupCapacitySummary) int64 { return s.MulticastRoutes })},
+			{Heading: "multicast", Name: "ports", Value: capacity.Number(func(s *v1alpha1.GroupCapacitySummary) int64 { return int64(s.Receivers) })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupCapacity
@@ -56,7 +55,7 @@ func describeGroupCapacity() trials.Definition {
 	}
 }
 
-var capacity = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })
+var capacity = trials.Summary[v1alpha1.GroupCapacitySummary](func(row *v1alpha1.ResultRow) *v1alpha1.GroupCapacitySummary { return row.GroupCapacity })
 
 func joinTime(t *v1alpha1.GroupCapacityTest) time.Duration {
 	if t.JoinTime == nil {

@@ -143,16 +143,16 @@ func interval(loads map[uint16]traffic.Load) int64 {
 }
 
 // delayed reads a number of the summary of group delays.
-var delayed = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
+var delayed = trials.Summary[v1alpha1.GroupDelaySummary](func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay })
 
 // delayColumns are the columns of a group delay in the report's table.
 func delayColumns(heading string) []trials.Column {
 	return []trials.Column{
-		{Heading: "multicast", Name: "groups", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Groups) })},
-		{Heading: "multicast", Name: "ports", Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Receivers) })},
-		{Heading: heading, Name: "min", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MinNs })},
-		{Heading: heading, Name: "avg", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.AvgNs })},
-		{Heading: heading, Name: "max", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MaxNs })},
-		{Heading: heading, Name: "known to", Unit: trials.Nanoseconds, Value: delayed(func(s *v1alpha1.GroupDelaySummary) int64 { return s.ResolutionNs })},
+		{Heading: "multicast", Name: "groups", Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Groups) })},
+		{Heading: "multicast", Name: "ports", Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return int64(s.Receivers) })},
+		{Heading: heading, Name: "min", Unit: trials.Nanoseconds, Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MinNs })},
+		{Heading: heading, Name: "avg", Unit: trials.Nanoseconds, Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return s.AvgNs })},
+		{Heading: heading, Name: "max", Unit: trials.Nanoseconds, Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return s.MaxNs })},
+		{Heading: heading, Name: "known to", Unit: trials.Nanoseconds, Value: delayed.Number(func(s *v1alpha1.GroupDelaySummary) int64 { return s.ResolutionNs })},
 	}
 }

@@ -32,9 +32,8 @@ func describeGroupJoinDelay() trials.Definition {
 		Run:       groupJoinDelay,
 		OwnGroups: true,
 		Purpose:   "time from the report of a membership to the first frame of the group (RFC 3918 section 6.1)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
-			func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
-		Columns: delayColumns("join delay, us"),
+		Headline:  delayed.Headline(func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Columns:   delayColumns("join delay, us"),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupJoinDelay
 			lead, wait := joinTimes(t)

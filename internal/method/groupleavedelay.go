@@ -29,9 +29,8 @@ func describeGroupLeaveDelay() trials.Definition {
 		Run:       groupLeaveDelay,
 		OwnGroups: true,
 		Purpose:   "time from the report that ends a membership to the last frame of the group (RFC 3918 section 6.2)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.GroupDelaySummary { return row.GroupDelay },
-			func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
-		Columns: delayColumns("leave delay, us"),
+		Headline:  delayed.Headline(func(s *v1alpha1.GroupDelaySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Columns:   delayColumns("leave delay, us"),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.GroupLeaveDelay
 			lead, wait := leaveTimes(t)

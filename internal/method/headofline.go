@@ -36,12 +36,12 @@ func describeHeadOfLineBlocking() trials.Definition {
 				}
 				return answered(row.HeadOfLineBlocking.Blocking)
 			}},
-			{Heading: "uncongested port", Name: "frames/s", Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedFramesPerSecond })},
-			{Heading: "uncongested port", Name: "% lost", Unit: trials.PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedLossPPM })},
-			{Heading: "uncongested port", Name: "% lost alone", Unit: trials.PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.AloneLossPPM })},
-			{Heading: "its latency, us", Name: "avg", Unit: trials.Nanoseconds, Value: headOfLineDelay(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.DelayNs })},
-			{Heading: "its latency, us", Name: "alone", Unit: trials.Nanoseconds, Value: headOfLineDelay(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.AloneDelayNs })},
-			{Heading: "congested port", Name: "% lost", Unit: trials.PPM, Value: headOfLineOf(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.CongestedLossPPM })},
+			{Heading: "uncongested port", Name: "frames/s", Value: headOfLineOf.Number(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedFramesPerSecond })},
+			{Heading: "uncongested port", Name: "% lost", Unit: trials.PPM, Value: headOfLineOf.Number(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.UncongestedLossPPM })},
+			{Heading: "uncongested port", Name: "% lost alone", Unit: trials.PPM, Value: headOfLineOf.Number(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.AloneLossPPM })},
+			{Heading: "its latency, us", Name: "avg", Unit: trials.Nanoseconds, Value: headOfLineOf.Optional(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.DelayNs })},
+			{Heading: "its latency, us", Name: "alone", Unit: trials.Nanoseconds, Value: headOfLineOf.Optional(func(s *v1alpha1.HeadOfLineBlockingSummary) *int64 { return s.AloneDelayNs })},
+			{Heading: "congested port", Name: "% lost", Unit: trials.PPM, Value: headOfLineOf.Number(func(s *v1alpha1.HeadOfLineBlockingSummary) int64 { return s.CongestedLossPPM })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.HeadOfLineBlocking
@@ -50,9 +50,7 @@ func describeHeadOfLineBlocking() trials.Definition {
 	}
 }
 
-var headOfLineOf = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })
-
-var headOfLineDelay = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })
+var headOfLineOf = trials.Summary[v1alpha1.HeadOfLineBlockingSummary](func(row *v1alpha1.ResultRow) *v1alpha1.HeadOfLineBlockingSummary { return row.HeadOfLineBlocking })
 
 // answered is a yes or no as a number of a column.
 func answered(yes *bool) (int64, bool) {

@@ -34,12 +34,12 @@ func describeOrdering() trials.Definition {
 		Headline: orderingFigure,
 		Columns: []trials.Column{
 			{Heading: "reordered", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().Reordered })},
-			{Heading: "reordered", Name: "%", Unit: trials.PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
+			{Heading: "reordered", Name: "%", Unit: trials.PPM, Value: order.Number(func(s *v1alpha1.OrderingSummary) int64 { return s.ReorderedPPM })},
 			{Heading: "out of sequence", Name: "frames", Value: counted(func(row *v1alpha1.ResultRow) *int64 { return row.Frames.OrZero().OutOfSequence })},
-			{Heading: "out of sequence", Name: "%", Unit: trials.PPM, Value: order(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
-			{Heading: "extent", Name: "max frames", Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.ExtentMaxFrames })},
-			{Heading: "late by", Name: "max, us", Unit: trials.Nanoseconds, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
-			{Heading: "3-reordered", Name: "%", Metric: "ReorderedByThreePercent", Unit: trials.PPM, Value: behind(func(s *v1alpha1.ReorderingSummary) int64 {
+			{Heading: "out of sequence", Name: "%", Unit: trials.PPM, Value: order.Number(func(s *v1alpha1.OrderingSummary) int64 { return s.OutOfSequencePPM })},
+			{Heading: "extent", Name: "max frames", Value: behind.Number(func(s *v1alpha1.ReorderingSummary) int64 { return s.ExtentMaxFrames })},
+			{Heading: "late by", Name: "max, us", Unit: trials.Nanoseconds, Value: behind.Number(func(s *v1alpha1.ReorderingSummary) int64 { return s.LateMaxNs })},
+			{Heading: "3-reordered", Name: "%", Metric: "ReorderedByThreePercent", Unit: trials.PPM, Value: behind.Number(func(s *v1alpha1.ReorderingSummary) int64 {
 				for _, n := range s.NReordered {
 					if n.N == 3 {
 						return n.PPM
@@ -48,7 +48,7 @@ func describeOrdering() trials.Definition {
 				return 0
 			})},
 			{Heading: "begins at", Name: "%", Unit: trials.PPM, Value: func(row *v1alpha1.ResultRow) (int64, bool) {
-				n, ok := order(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
+				n, ok := order.Number(func(s *v1alpha1.OrderingSummary) int64 { return s.OnsetPPM })(row)
 				return n, ok && n > 0
 			}},
 		},
@@ -59,10 +59,10 @@ func describeOrdering() trials.Definition {
 	}
 }
 
-var order = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
+var order = trials.Summary[v1alpha1.OrderingSummary](func(row *v1alpha1.ResultRow) *v1alpha1.OrderingSummary { return row.Ordering })
 
 // behind is a number of the frames that were reordered.
-var behind = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
+var behind = trials.Summary[v1alpha1.ReorderingSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ReorderingSummary {
 	if row.Ordering == nil {
 		return nil
 	}

@@ -23,15 +23,14 @@ func describeRecovery() trials.Definition {
 				return []plan.Step{{TrialDuration: overload + reduced, Trials: int(t.Recovery.Repetitions)}}
 			},
 		},
-		Run:     recovery,
-		Purpose: "time from the end of an overload to the last lost frame (RFC 2544 section 26.5)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery },
-			func(s *v1alpha1.RecoverySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Run:      recovery,
+		Purpose:  "time from the end of an overload to the last lost frame (RFC 2544 section 26.5)",
+		Headline: recovered.Headline(func(s *v1alpha1.RecoverySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Columns: []trials.Column{
-			{Heading: "reduced to", Name: "%", Unit: trials.PPM, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
-			{Heading: "recovery, us", Name: "min", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},
-			{Heading: "recovery, us", Name: "avg", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.AvgNs })},
-			{Heading: "recovery, us", Name: "max", Unit: trials.Nanoseconds, Value: recovered(func(s *v1alpha1.RecoverySummary) int64 { return s.MaxNs })},
+			{Heading: "reduced to", Name: "%", Unit: trials.PPM, Value: recovered.Number(func(s *v1alpha1.RecoverySummary) int64 { return s.ReducedPPM })},
+			{Heading: "recovery, us", Name: "min", Unit: trials.Nanoseconds, Value: recovered.Number(func(s *v1alpha1.RecoverySummary) int64 { return s.MinNs })},
+			{Heading: "recovery, us", Name: "avg", Unit: trials.Nanoseconds, Value: recovered.Number(func(s *v1alpha1.RecoverySummary) int64 { return s.AvgNs })},
+			{Heading: "recovery, us", Name: "max", Unit: trials.Nanoseconds, Value: recovered.Number(func(s *v1alpha1.RecoverySummary) int64 { return s.MaxNs })},
 		},
 		Trials: func(t v1alpha1.Test) string {
 			overload, reduced := recoveryTimes(t.Recovery)
@@ -40,7 +39,7 @@ func describeRecovery() trials.Definition {
 	}
 }
 
-var recovered = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
+var recovered = trials.Summary[v1alpha1.RecoverySummary](func(row *v1alpha1.ResultRow) *v1alpha1.RecoverySummary { return row.Recovery })
 
 func recoveryTimes(t *v1alpha1.RecoveryTest) (overload, reduced time.Duration) {
 	return t.OverloadDuration.Duration, t.ReducedDuration.Duration

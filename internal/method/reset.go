@@ -31,17 +31,16 @@ func describeReset() trials.Definition {
 				return []plan.Step{step.Repeated(int(test.Reset.Repetitions))}
 			},
 		},
-		Run:     reset,
-		Purpose: "time in which a device that is reset does not forward, by lost frames or by time stamps (RFC 6201)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset },
-			func(s *v1alpha1.ResetSummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Run:      reset,
+		Purpose:  "time in which a device that is reset does not forward, by lost frames or by time stamps (RFC 6201)",
+		Headline: wasReset.Headline(func(s *v1alpha1.ResetSummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Columns: []trials.Column{
-			{Heading: "reset time, ms", Name: "min", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
-			{Heading: "reset time, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
-			{Heading: "reset time, ms", Name: "max", Unit: trials.LongNanoseconds, Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
-			{Heading: "by frame loss, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.FrameLossAvgNs })},
-			{Heading: "by time stamps, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: resetBy(func(s *v1alpha1.ResetSummary) *int64 { return s.TimestampAvgNs })},
-			{Heading: "lost", Name: "avg frames", Value: wasReset(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
+			{Heading: "reset time, ms", Name: "min", Unit: trials.LongNanoseconds, Value: wasReset.Number(func(s *v1alpha1.ResetSummary) int64 { return s.MinNs })},
+			{Heading: "reset time, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: wasReset.Number(func(s *v1alpha1.ResetSummary) int64 { return s.AvgNs })},
+			{Heading: "reset time, ms", Name: "max", Unit: trials.LongNanoseconds, Value: wasReset.Number(func(s *v1alpha1.ResetSummary) int64 { return s.MaxNs })},
+			{Heading: "by frame loss, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: wasReset.Optional(func(s *v1alpha1.ResetSummary) *int64 { return s.FrameLossAvgNs })},
+			{Heading: "by time stamps, ms", Name: "avg", Unit: trials.LongNanoseconds, Value: wasReset.Optional(func(s *v1alpha1.ResetSummary) *int64 { return s.TimestampAvgNs })},
+			{Heading: "lost", Name: "avg frames", Value: wasReset.Number(func(s *v1alpha1.ResetSummary) int64 { return s.AvgLost })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Reset
@@ -64,10 +63,7 @@ func describeReset() trials.Definition {
 	}
 }
 
-var wasReset = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
-
-// resetBy is the average of one of the methods of RFC 6201, which a row may not have.
-var resetBy = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
+var wasReset = trials.Summary[v1alpha1.ResetSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ResetSummary { return row.Reset })
 
 func resetTimes(t *v1alpha1.ResetTest) (lead, all time.Duration) {
 	return t.LeadTime.Duration, t.TrialDuration.Duration

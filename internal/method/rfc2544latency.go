@@ -31,14 +31,13 @@ func describeRFC2544Latency() trials.Definition {
 		Run:     rfc2544Latency,
 		Purpose: "average of the latency of many trials at one load (RFC 2544 section 26.2)",
 		Columns: []trials.Column{
-			{Heading: "latency of the trials, us", Name: "avg", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.AvgNs })},
-			{Heading: "latency of the trials, us", Name: "min", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MinNs })},
-			{Heading: "latency of the trials, us", Name: "max", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MaxNs })},
-			{Heading: "latency of the trials, us", Name: "stddev", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.StddevNs })},
-			{Heading: "on wires, us", Name: "left out", Unit: trials.Nanoseconds, Value: repeated(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.WireNs })},
+			{Heading: "latency of the trials, us", Name: "avg", Unit: trials.Nanoseconds, Value: repeated.Number(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.AvgNs })},
+			{Heading: "latency of the trials, us", Name: "min", Unit: trials.Nanoseconds, Value: repeated.Number(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MinNs })},
+			{Heading: "latency of the trials, us", Name: "max", Unit: trials.Nanoseconds, Value: repeated.Number(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.MaxNs })},
+			{Heading: "latency of the trials, us", Name: "stddev", Unit: trials.Nanoseconds, Value: repeated.Number(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.StddevNs })},
+			{Heading: "on wires, us", Name: "left out", Unit: trials.Nanoseconds, Value: repeated.Number(func(s *v1alpha1.RFC2544LatencySummary) int64 { return s.WireNs })},
 		},
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency },
-			func(s *v1alpha1.RFC2544LatencySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
+		Headline: repeated.Headline(func(s *v1alpha1.RFC2544LatencySummary) trials.Figure { return trials.TimeFigure(s.AvgNs) }),
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RFC2544Latency
 			kinds := map[v1alpha1.LatencyDefinition]string{v1alpha1.LatencyStoreAndForward: "store-and-forward", v1alpha1.LatencyBitForwarding: "bit-forwarding"}
@@ -47,7 +46,7 @@ func describeRFC2544Latency() trials.Definition {
 	}
 }
 
-var repeated = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency })
+var repeated = trials.Summary[v1alpha1.RFC2544LatencySummary](func(row *v1alpha1.ResultRow) *v1alpha1.RFC2544LatencySummary { return row.RFC2544Latency })
 
 // rfc2544Latency runs the trials of a step, and averages the mean latency of each. The
 // slowest trial makes the row.

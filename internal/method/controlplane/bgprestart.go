@@ -19,7 +19,7 @@ import (
 
 // DescribeBGPRestart returns the definition of bgpRestart.
 func DescribeBGPRestart() trials.Definition {
-	restarts := trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart })
+	restarts := trials.Summary[v1alpha1.BGPRestartSummary](func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart })
 	of := func(times func(*v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread) func(*v1alpha1.ResultRow) *v1alpha1.TimeSpread {
 		return func(row *v1alpha1.ResultRow) *v1alpha1.TimeSpread {
 			if row.BGPRestart == nil {
@@ -28,7 +28,7 @@ func DescribeBGPRestart() trials.Definition {
 			return times(row.BGPRestart)
 		}
 	}
-	columns := []trials.Column{{Heading: "lost", Name: "avg frames", Value: restarts(func(s *v1alpha1.BGPRestartSummary) int64 { return s.AvgLost })}}
+	columns := []trials.Column{{Heading: "lost", Name: "avg frames", Value: restarts.Number(func(s *v1alpha1.BGPRestartSummary) int64 { return s.AvgLost })}}
 	columns = append(columns, spreadColumns("outage, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return &s.Outage }))...)
 	columns = append(columns, spreadColumns("sessions back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.SessionsBack }))...)
 	columns = append(columns, spreadColumns("routes back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.RoutesBack }))...)
@@ -44,11 +44,10 @@ func DescribeBGPRestart() trials.Definition {
 				return []plan.Step{step.Repeated(int(test.BGPRestart.Restarts))}
 			},
 		},
-		Run:     bgpRestart,
-		Purpose: "for how long frames are lost when the BGP of the device restarts, and until sessions and routes are back",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return row.BGPRestart },
-			func(s *v1alpha1.BGPRestartSummary) trials.Figure { return trials.TimeFigure(s.Outage.AvgNs) }),
-		Columns: append(columns, trials.Column{Heading: "unseen", Name: "restart", Value: restarts(func(s *v1alpha1.BGPRestartSummary) int64 { return int64(s.Unseen) })}),
+		Run:      bgpRestart,
+		Purpose:  "for how long frames are lost when the BGP of the device restarts, and until sessions and routes are back",
+		Headline: restarts.Headline(func(s *v1alpha1.BGPRestartSummary) trials.Figure { return trials.TimeFigure(s.Outage.AvgNs) }),
+		Columns:  append(columns, trials.Column{Heading: "unseen", Name: "restart", Value: restarts.Number(func(s *v1alpha1.BGPRestartSummary) int64 { return int64(s.Unseen) })}),
 		Moments: func(test v1alpha1.Test) []trials.Moment {
 			return []trials.Moment{{Kind: trials.EventRestart, At: test.BGPRestart.LeadTime.Duration}}
 		},

@@ -38,8 +38,7 @@ func DescribeConvergence() trials.Definition {
 		Run:       convergence,
 		OwnRoutes: true,
 		Purpose:   "time until frames to announced routes are forwarded, and until those to withdrawn ones are not (terms of RFC 7747)",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.ConvergenceSummary { return row.Convergence },
-			func(s *v1alpha1.ConvergenceSummary) trials.Figure { return trials.TimeFigure(s.Announce.AvgNs) }),
+		Headline:  converged.Headline(func(s *v1alpha1.ConvergenceSummary) trials.Figure { return trials.TimeFigure(s.Announce.AvgNs) }),
 		Columns: append(eventColumns("announce", cycles, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.Convergence == nil {
 				return nil
@@ -64,6 +63,8 @@ func DescribeConvergence() trials.Definition {
 	}
 }
 
+var converged = trials.Summary[v1alpha1.ConvergenceSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ConvergenceSummary { return row.Convergence })
+
 // cycles returns the number of times that routes were announced and withdrawn for a row, and
 // whether the row has it.
 func cycles(row *v1alpha1.ResultRow) (int64, bool) {
@@ -79,9 +80,9 @@ func convergenceTime(t *v1alpha1.ConvergenceTest) time.Duration {
 
 // eventColumns are the times of one kind of event, which happened so often in a row.
 func eventColumns(event string, happened func(*v1alpha1.ResultRow) (int64, bool), of func(*v1alpha1.ResultRow) *v1alpha1.EventTimes) []trials.Column {
-	times := trials.NumberOf(of)
+	times := trials.Summary[v1alpha1.EventTimes](of)
 	seen := func(value func(*v1alpha1.EventTimes) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-		all := times(value)
+		all := times.Number(value)
 		return func(row *v1alpha1.ResultRow) (int64, bool) {
 			n, ok := all(row)
 			if !ok {
@@ -97,7 +98,7 @@ func eventColumns(event string, happened func(*v1alpha1.ResultRow) (int64, bool)
 		{Event: event, Heading: heading, Name: "avg", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.AvgNs })},
 		{Event: event, Heading: heading, Name: "max", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MaxNs })},
 		{Event: event, Heading: heading, Name: "loss-derived", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.LossDerivedAvgNs })},
-		{Event: event, Heading: "unseen", Name: event, Value: times(func(t *v1alpha1.EventTimes) int64 { return int64(t.Unseen) })},
+		{Event: event, Heading: "unseen", Name: event, Value: times.Number(func(t *v1alpha1.EventTimes) int64 { return int64(t.Unseen) })},
 	}
 }
 
@@ -156,95 +157,137 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 	if err != nil || message != "" {
 		return trials.Outcome{Message: message}, err
 	}
-	test := step.Test.Convergence
-	which := announcing(tester.Plan.Announcements, test.Routes)
-	sum := v1alpha1.ConvergenceSummary{Cycles: test.Cycles}
-	for _, i := range which {
-		sum.Routes += int64(tester.Plan.Announcements[i].Count)
+	m := &convergenceTrials{
+		step: step, load: load, test: step.Test.Convergence,
+		which: announcing(tester.Plan.Announcements, step.Test.Convergence.Routes),
+		out:   trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true},
 	}
-	out := trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true}
-	gaps, err := tester.Generator.ReportsGaps(ctx)
-	if err != nil {
+	m.sum.Cycles = m.test.Cycles
+	for _, i := range m.which {
+		m.sum.Routes += int64(tester.Plan.Announcements[i].Count)
+	}
+	if m.gaps, err = tester.Generator.ReportsGaps(ctx); err != nil {
 		return trials.Outcome{}, err
 	}
-	var announce, withdraw eventTimes
-	var series *v1alpha1.RateSeries
-	lead, up, whole := test.LeadTime.Duration, test.AnnouncedTime.Duration, convergenceTime(test)
-	err = tester.WithStreams(ctx, step, toSet(tester.Plan.Streams, which), func(l *trials.Tester) error {
-		out.FramesPerSecond = l.Plan.At(step.Size).FramesPerSecond(load)
-		if out.Coarse, err = coarse(l, step, load, "", test.SamplingInterval.Duration); err != nil {
-			return err
-		}
-		turn, err := turnOf(l, step, load, "")
-		if err != nil {
-			return err
-		}
-		loads, err := l.Plan.At(step.Size).Loads(load)
-		if err != nil {
-			return err
-		}
-		for range step.Trials {
-			s := trials.Sampler{Interval: test.SamplingInterval.Duration, Ports: true}
-			sampling, err := s.Action(l.Generator, whole)
-			if err != nil {
-				return err
-			}
-			var seen intervals
-			t, err := l.At(ctx, step, load, whole, noBracket, sampling,
-				trials.Finished(func(t *trials.Trial) {
-					announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
-					seen = rated(readings(s.Samples, gaps), flightOf(t))
-					t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
-				}),
-				trials.Timed(trials.EventAnnounce, lead, changes(l, which, true)).After(func(ctx context.Context, again bool) error {
-					if !again {
-						return nil
-					}
-					return l.Routes.WithdrawAll(ctx)
-				}),
-				trials.Timed(trials.EventWithdraw, lead+up, changes(l, which, false)))
-			if err != nil {
-				return err
-			}
-			announced, withdrawn := stampOf(t, trials.EventAnnounce, 0), stampOf(t, trials.EventWithdraw, 0)
-			longest := announce.longest()
-			one := event{turn: turn, networks: sum.Routes, gradual: true}
-			one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced.Began, withdrawn.Began, whollyForwarded), seen.stillMissing(announced.Began, withdrawn.Began)
-			announce.add(one)
-			one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn.Began, whole, notForwarded), seen.stillForwarded(withdrawn.Began, whole)
-			if last := lastForwarded(t, loads); gaps && last > withdrawn.Began {
-				one.ending = one.notBefore(last-withdrawn.Began, last+turn+one.within >= whole)
-			}
-			withdraw.add(one)
-			if out.Trial == nil || announce.longest() > longest {
-				out.Trial, series = t, s.Series(trials.MaxPoints)
-			}
-			if missing := s.Missing(whole); missing != "" {
-				out.Message = missing
-			}
-			if t.TesterLimited() {
-				out.Limit = t
-			}
-			if t.Received == 0 {
-				out.Message = l.Silence(t)
-			}
-		}
-		return nil
+	err = tester.WithStreams(ctx, step, toSet(tester.Plan.Streams, m.which), func(tester *trials.Tester) error {
+		return m.run(ctx, tester)
 	})
 	if err != nil {
 		return trials.Outcome{}, err
 	}
-	sum.Announce, sum.Withdraw = announce.summary(), withdraw.summary()
-	sum.ResolutionNs = int64(max(test.SamplingInterval.Duration, announce.within, withdraw.within))
-	out.Invalid = contradictions(announce, withdraw)
+	return m.outcome(), nil
+}
+
+// convergenceTrials are the trials of a convergence test, one for each cycle.
+type convergenceTrials struct {
+	step plan.Step
+	load plan.Amount
+	test *v1alpha1.ConvergenceTest
+	// which announcements of the plan are made and withdrawn.
+	which []int
+	// gaps reports whether the engine knows where in a stream frames were lost.
+	gaps bool
+	// loads of the streams, and the time after which each network gets the next frame.
+	loads map[uint16]traffic.Load
+	turn  time.Duration
+
+	out                trials.Outcome
+	sum                v1alpha1.ConvergenceSummary
+	announce, withdraw eventTimes
+	// series of the trial that makes the row.
+	series *v1alpha1.RateSeries
+}
+
+// run runs all trials with a tester that sends to the routes of the set alone.
+func (m *convergenceTrials) run(ctx context.Context, tester *trials.Tester) (err error) {
+	m.out.FramesPerSecond = tester.Plan.At(m.step.Size).FramesPerSecond(m.load)
+	if m.out.Coarse, err = coarse(tester, m.step, m.load, "", m.test.SamplingInterval.Duration); err != nil {
+		return err
+	}
+	if m.turn, err = turnOf(tester, m.step, m.load, ""); err != nil {
+		return err
+	}
+	if m.loads, err = tester.Plan.At(m.step.Size).Loads(m.load); err != nil {
+		return err
+	}
+	for range m.step.Trials {
+		if err := m.cycle(ctx, tester); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cycle runs one trial, in which the routes are announced and withdrawn.
+func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) error {
+	lead, up, whole := m.test.LeadTime.Duration, m.test.AnnouncedTime.Duration, convergenceTime(m.test)
+	s := trials.Sampler{Interval: m.test.SamplingInterval.Duration, Ports: true}
+	sampling, err := s.Action(tester.Generator, whole)
+	if err != nil {
+		return err
+	}
+	var seen intervals
+	t, err := tester.At(ctx, m.step, m.load, whole, noBracket, sampling,
+		trials.Finished(func(t *trials.Trial) {
+			announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
+			seen = rated(readings(s.Samples, m.gaps), flightOf(t))
+			t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
+		}),
+		trials.Timed(trials.EventAnnounce, lead, changes(tester, m.which, true)).After(func(ctx context.Context, again bool) error {
+			if !again {
+				return nil
+			}
+			return tester.Routes.WithdrawAll(ctx)
+		}),
+		trials.Timed(trials.EventWithdraw, lead+up, changes(tester, m.which, false)))
+	if err != nil {
+		return err
+	}
+	longest := m.announce.longest()
+	m.add(t, seen)
+	if m.out.Trial == nil || m.announce.longest() > longest {
+		m.out.Trial, m.series = t, s.Series(trials.MaxPoints)
+	}
+	if missing := s.Missing(whole); missing != "" {
+		m.out.Message = missing
+	}
+	if t.TesterLimited() {
+		m.out.Limit = t
+	}
+	if t.Received == 0 {
+		m.out.Message = tester.Silence(t)
+	}
+	return nil
+}
+
+// add adds the times of a trial, whose counters were seen so.
+func (m *convergenceTrials) add(t *trials.Trial, seen intervals) {
+	whole := convergenceTime(m.test)
+	announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
+	one := event{turn: m.turn, networks: m.sum.Routes, gradual: true}
+	one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced, withdrawn, whollyForwarded), seen.stillMissing(announced, withdrawn)
+	m.announce.add(one)
+	one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn, whole, notForwarded), seen.stillForwarded(withdrawn, whole)
+	if last := lastForwarded(t, m.loads); m.gaps && last > withdrawn {
+		one.ending = one.notBefore(last-withdrawn, last+m.turn+one.within >= whole)
+	}
+	m.withdraw.add(one)
+}
+
+// outcome sums up all trials.
+func (m *convergenceTrials) outcome() trials.Outcome {
+	out, sum := m.out, m.sum
+	sum.Announce, sum.Withdraw = m.announce.summary(), m.withdraw.summary()
+	sum.ResolutionNs = int64(max(m.test.SamplingInterval.Duration, m.announce.within, m.withdraw.within))
+	out.Invalid = contradictions(m.announce, m.withdraw)
 	if out.Message == "" {
-		out.Message = unsampledEvents(announce, withdraw)
+		out.Message = unsampledEvents(m.announce, m.withdraw)
 	}
 	if n := sum.Announce.Unseen + sum.Withdraw.Unseen; n > 0 && out.Message == "" {
-		out.Message = fmt.Sprintf("%d of %d times did not end within announcedTime or withdrawnTime: raise them", n, 2*test.Cycles)
+		out.Message = fmt.Sprintf("%d of %d times did not end within announcedTime or withdrawnTime: raise them", n, 2*m.test.Cycles)
 	}
-	out.Fill = func(row *v1alpha1.ResultRow) { row.Convergence, row.Series = &sum, series }
-	return out, nil
+	out.Fill = func(row *v1alpha1.ResultRow) { row.Convergence, row.Series = &sum, m.series }
+	return out
 }
 
 // changes announces or withdraws some announcements of the plan.

@@ -33,19 +33,18 @@ func DescribeRouteCapacity() trials.Definition {
 		Run:       routeCapacity,
 		OwnRoutes: true,
 		Purpose:   "greatest number of routes that the device passes on, in blocks",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity },
-			func(s *v1alpha1.RouteCapacitySummary) trials.Figure {
-				return trials.CountFigure(s.Routes, "routes", !s.Full)
-			}),
+		Headline: routesHeld.Headline(func(s *v1alpha1.RouteCapacitySummary) trials.Figure {
+			return trials.CountFigure(s.Routes, "routes", !s.Full)
+		}),
 		Columns: []trials.Column{
-			{Heading: "routes", Name: "held", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Routes })},
-			{Heading: "routes", Name: "announced", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Announced })},
-			{Heading: "routes", Name: "received", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Received })},
-			{Heading: "blocks", Name: "held", Value: routesHeld(func(s *v1alpha1.RouteCapacitySummary) int64 { return int64(s.FullBlocks) })},
-			{Heading: "routes/s", Name: "avg", Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.RoutesPerSecond })},
-			{Heading: "memory, bytes", Name: "held", Value: memoryHeld(func(s *v1alpha1.RouteMemorySummary) int64 { return s.HeldBytes })},
-			{Heading: "memory, bytes", Name: "per route", Value: memoryHeld(func(s *v1alpha1.RouteMemorySummary) int64 { return s.BytesPerRoute })},
-			{Heading: "block, ms", Name: "slowest", Unit: trials.LongNanoseconds, Value: routesHeldIf(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.SlowestBlockNs })},
+			{Heading: "routes", Name: "held", Value: routesHeld.Number(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Routes })},
+			{Heading: "routes", Name: "announced", Value: routesHeld.Number(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Announced })},
+			{Heading: "routes", Name: "received", Value: routesHeld.Number(func(s *v1alpha1.RouteCapacitySummary) int64 { return s.Received })},
+			{Heading: "blocks", Name: "held", Value: routesHeld.Number(func(s *v1alpha1.RouteCapacitySummary) int64 { return int64(s.FullBlocks) })},
+			{Heading: "routes/s", Name: "avg", Value: routesHeld.Optional(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.RoutesPerSecond })},
+			{Heading: "memory, bytes", Name: "held", Value: memoryHeld.Number(func(s *v1alpha1.RouteMemorySummary) int64 { return s.HeldBytes })},
+			{Heading: "memory, bytes", Name: "per route", Value: memoryHeld.Number(func(s *v1alpha1.RouteMemorySummary) int64 { return s.BytesPerRoute })},
+			{Heading: "block, ms", Name: "slowest", Unit: trials.LongNanoseconds, Value: routesHeld.Optional(func(s *v1alpha1.RouteCapacitySummary) *int64 { return s.SlowestBlockNs })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteCapacity
@@ -54,13 +53,10 @@ func DescribeRouteCapacity() trials.Definition {
 	}
 }
 
-var (
-	routesHeld   = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
-	routesHeldIf = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
-)
+var routesHeld = trials.Summary[v1alpha1.RouteCapacitySummary](func(row *v1alpha1.ResultRow) *v1alpha1.RouteCapacitySummary { return row.RouteCapacity })
 
 // memoryHeld is a number of the memory, which a row may not have.
-var memoryHeld = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteMemorySummary {
+var memoryHeld = trials.Summary[v1alpha1.RouteMemorySummary](func(row *v1alpha1.ResultRow) *v1alpha1.RouteMemorySummary {
 	if row.RouteCapacity == nil {
 		return nil
 	}

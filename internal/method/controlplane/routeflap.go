@@ -36,16 +36,15 @@ func DescribeRouteFlap() trials.Definition {
 		},
 		Run:     routeFlap,
 		Purpose: "what flapping routes do to frames to them and to other routes",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap },
-			func(s *v1alpha1.RouteFlapSummary) trials.Figure {
-				return trials.Figure{Number: s.FlappedLost, Text: traffic.Grouped(s.FlappedLost) + " frames lost to flapping routes"}
-			}),
+		Headline: flapSummary.Headline(func(s *v1alpha1.RouteFlapSummary) trials.Figure {
+			return trials.Figure{Number: s.FlappedLost, Text: traffic.Grouped(s.FlappedLost) + " frames lost to flapping routes"}
+		}),
 		Columns: slices.Concat([]trials.Column{
-			{Heading: "lost", Name: "flapped", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.FlappedLost })},
-			{Heading: "lost", Name: "stable", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.StableLost })},
-			{Heading: "elsewhere", Name: "frames", Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.Elsewhere })},
-			{Heading: "lowest rate", Name: "flapped", Unit: trials.PPM, Value: flapNumber(func(s *v1alpha1.RouteFlapSummary) int64 { return s.LowestFlappedPPM })},
-			{Heading: "lowest rate", Name: "stable", Unit: trials.PPM, Value: flapNumberIf(func(s *v1alpha1.RouteFlapSummary) *int64 { return s.LowestStablePPM })},
+			{Heading: "lost", Name: "flapped", Value: flapSummary.Number(func(s *v1alpha1.RouteFlapSummary) int64 { return s.FlappedLost })},
+			{Heading: "lost", Name: "stable", Value: flapSummary.Number(func(s *v1alpha1.RouteFlapSummary) int64 { return s.StableLost })},
+			{Heading: "elsewhere", Name: "frames", Value: flapSummary.Number(func(s *v1alpha1.RouteFlapSummary) int64 { return s.Elsewhere })},
+			{Heading: "lowest rate", Name: "flapped", Unit: trials.PPM, Value: flapSummary.Number(func(s *v1alpha1.RouteFlapSummary) int64 { return s.LowestFlappedPPM })},
+			{Heading: "lowest rate", Name: "stable", Unit: trials.PPM, Value: flapSummary.Optional(func(s *v1alpha1.RouteFlapSummary) *int64 { return s.LowestStablePPM })},
 		}, eventColumns("withdraw", flaps, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.RouteFlap == nil {
 				return nil
@@ -73,10 +72,7 @@ func DescribeRouteFlap() trials.Definition {
 	}
 }
 
-var (
-	flapNumber   = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
-	flapNumberIf = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
-)
+var flapSummary = trials.Summary[v1alpha1.RouteFlapSummary](func(row *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return row.RouteFlap })
 
 // flaps returns the number of times that routes were withdrawn and announced again for a
 // row, and whether the row has it.
@@ -257,107 +253,4 @@ func (f flapping) unreachable(t *trials.Trial, home intervals) (n uint64) {
 		n += home.unreachable(withdrawn.Began, stampOf(t, trials.EventAnnounce, i).Began, end)
 	}
 	return n
-}
-
-// routeFlap withdraws and announces routes in one trial, in which frames are sent to all
-// routes of the set.
-func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	load, message, err := tester.Results.Load(step)
-	if err != nil || message != "" {
-		return trials.Outcome{Message: message}, err
-	}
-	test := step.Test.RouteFlap
-	f := flappingOf(tester.Plan, announcing(tester.Plan.Announcements, test.Routes), uint32(test.Flapped))
-	whole := flapTime(test)
-	s := trials.Sampler{Interval: test.SamplingInterval.Duration, Ports: true}
-	var home intervals
-	gaps, err := tester.Generator.ReportsGaps(ctx)
-	if err != nil {
-		return trials.Outcome{}, err
-	}
-	var turn time.Duration
-	out := trials.Outcome{LoadPPM: tester.Plan.At(step.Size).PPM(load), ByTime: true}
-	err = tester.WithStreams(ctx, step, f.streams, func(l *trials.Tester) error {
-		out.FramesPerSecond = l.Plan.At(step.Size).FramesPerSecond(load)
-		if out.Coarse, err = coarse(l, step, load, classFlapped, s.Interval); err != nil {
-			return err
-		}
-		if turn, err = turnOf(l, step, load, classFlapped); err != nil {
-			return err
-		}
-		sampling, err := s.Action(l.Generator, whole)
-		if err != nil {
-			return err
-		}
-		acts := []trials.Action{sampling, trials.Prepared(func(ctx context.Context, again bool) error {
-			if !again {
-				return nil
-			}
-			if _, err := f.change(l, true)(ctx); err != nil {
-				return err
-			}
-			return l.Routes.Installed(ctx)
-		}), trials.Finished(func(t *trials.Trial) {
-			home = rated(f.readings(s.Samples, classFlapped, true, gaps), flightOf(t))
-			t.Unreachable = f.unreachable(t, home)
-		})}
-		for _, m := range flapMoments(test) {
-			acts = append(acts, trials.Timed(m.Kind, m.At, f.change(l, m.Kind == trials.EventAnnounce)))
-		}
-		out.Trial, err = l.At(ctx, step, load, whole, noBracket, acts...)
-		return err
-	})
-	if err != nil {
-		return trials.Outcome{}, err
-	}
-	t := out.Trial
-	if t.TesterLimited() {
-		out.Limit = t
-	}
-	if t.Received == 0 {
-		out.Message = tester.Silence(t)
-	}
-	if missing := s.Missing(whole); missing != "" {
-		out.Message = missing
-	}
-	sum := v1alpha1.RouteFlapSummary{Flaps: test.Flaps, Routes: f.total, Flapped: int64(test.Flapped), Elsewhere: int64(t.Elsewhere)}
-	anywhere, flight := f.readings(s.Samples, classFlapped, false, gaps), flightOf(t)
-	flapped := rated(anywhere, flight)
-	var withdraw, announce eventTimes
-	for i := range int(test.Flaps) {
-		gone, back, end := stampOf(t, trials.EventWithdraw, i).Began, stampOf(t, trials.EventAnnounce, i).Began, whole
-		if i+1 < int(test.Flaps) {
-			end = stampOf(t, trials.EventWithdraw, i+1).Began
-		}
-		one := event{turn: turn, networks: sum.Flapped}
-		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)
-		withdraw.add(one)
-		one.kind, one.ending, one.derived = trials.EventAnnounce, home.until(back, end, whollyForwarded), flapped.missing(back, end)
-		announce.add(one)
-	}
-	out.Invalid = contradictions(withdraw, announce)
-	sum.Withdraw, sum.Announce = withdraw.summary(), announce.summary()
-	sum.ResolutionNs = int64(max(s.Interval, withdraw.within, announce.within))
-	if out.Message == "" {
-		out.Message = unsampledEvents(withdraw, announce)
-	}
-	sum.LowestFlappedPPM = flapped.lowest()
-	for _, stream := range f.streams {
-		sent := t.Counters.Measurement.Tx[stream.ID].Sent
-		lost := int64(sent - min(sent, t.Counters.Arrived(stream, stream.Rx[0])))
-		if stream.InClass == classStable {
-			sum.StableLost += lost
-		} else {
-			sum.FlappedLost += lost
-		}
-	}
-	if stable := f.readings(s.Samples, classStable, false, gaps); f.total > sum.Flapped {
-		sum.LowestStablePPM = new(rated(stable, flight).lowest())
-		sum.Stable = (&trials.Sampler{Interval: s.Interval, Samples: samplesOf(stable)}).Series(trials.MaxPoints)
-	}
-	series := (&trials.Sampler{Interval: s.Interval, Samples: samplesOf(anywhere)}).Series(trials.MaxPoints)
-	out.Fill = func(row *v1alpha1.ResultRow) {
-		row.RouteFlap, row.Series = &sum, series
-	}
-	return out, nil
 }

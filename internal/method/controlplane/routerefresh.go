@@ -31,23 +31,22 @@ func DescribeRouteRefresh() trials.Definition {
 		},
 		Run:     routeRefresh,
 		Purpose: "time until the device has sent its routes again (RFC 2918), and frames lost meanwhile",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteRefreshSummary { return row.RouteRefresh },
-			func(s *v1alpha1.RouteRefreshSummary) trials.Figure {
-				if s.Refresh == nil {
-					return trials.CountFigure(s.Routes, "routes did not come again", false)
-				}
-				return trials.TimeFigure(s.Refresh.AvgNs)
-			}),
+		Headline: refreshed.Headline(func(s *v1alpha1.RouteRefreshSummary) trials.Figure {
+			if s.Refresh == nil {
+				return trials.CountFigure(s.Routes, "routes did not come again", false)
+			}
+			return trials.TimeFigure(s.Refresh.AvgNs)
+		}),
 		Columns: append([]trials.Column{
 			trials.LossColumn,
-			{Heading: "routes", Name: "refreshed", Value: refreshed(func(s *v1alpha1.RouteRefreshSummary) int64 { return s.Routes })},
-			{Heading: "routes/s", Name: "avg", Value: refreshedIf(func(s *v1alpha1.RouteRefreshSummary) *int64 { return s.RoutesPerSecond })},
+			{Heading: "routes", Name: "refreshed", Value: refreshed.Number(func(s *v1alpha1.RouteRefreshSummary) int64 { return s.Routes })},
+			{Heading: "routes/s", Name: "avg", Value: refreshed.Optional(func(s *v1alpha1.RouteRefreshSummary) *int64 { return s.RoutesPerSecond })},
 		}, append(spreadColumns("refresh, ms", func(row *v1alpha1.ResultRow) *v1alpha1.TimeSpread {
 			if row.RouteRefresh == nil {
 				return nil
 			}
 			return row.RouteRefresh.Refresh
-		}), trials.Column{Heading: "unseen", Name: "refresh", Value: refreshed(func(s *v1alpha1.RouteRefreshSummary) int64 { return int64(s.Unseen) })})...),
+		}), trials.Column{Heading: "unseen", Name: "refresh", Value: refreshed.Number(func(s *v1alpha1.RouteRefreshSummary) int64 { return int64(s.Unseen) })})...),
 		Moments: func(test v1alpha1.Test) []trials.Moment { return refreshMoments(test.RouteRefresh) },
 		Trials: func(test v1alpha1.Test) string {
 			t := test.RouteRefresh
@@ -57,10 +56,7 @@ func DescribeRouteRefresh() trials.Definition {
 	}
 }
 
-var (
-	refreshed   = trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteRefreshSummary { return row.RouteRefresh })
-	refreshedIf = trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.RouteRefreshSummary { return row.RouteRefresh })
-)
+var refreshed = trials.Summary[v1alpha1.RouteRefreshSummary](func(row *v1alpha1.ResultRow) *v1alpha1.RouteRefreshSummary { return row.RouteRefresh })
 
 func refreshTime(t *v1alpha1.RouteRefreshTest) time.Duration {
 	return t.LeadTime.Duration + time.Duration(t.Refreshes)*t.Interval.Duration
@@ -77,11 +73,11 @@ func refreshMoments(t *v1alpha1.RouteRefreshTest) []trials.Moment {
 
 // spreadColumns are the shortest, average and longest of times.
 func spreadColumns(heading string, of func(*v1alpha1.ResultRow) *v1alpha1.TimeSpread) []trials.Column {
-	times := trials.NumberOf(of)
+	times := trials.Summary[v1alpha1.TimeSpread](of)
 	return []trials.Column{
-		{Heading: heading, Name: "min", Unit: trials.LongNanoseconds, Value: times(func(t *v1alpha1.TimeSpread) int64 { return t.MinNs })},
-		{Heading: heading, Name: "avg", Unit: trials.LongNanoseconds, Value: times(func(t *v1alpha1.TimeSpread) int64 { return t.AvgNs })},
-		{Heading: heading, Name: "max", Unit: trials.LongNanoseconds, Value: times(func(t *v1alpha1.TimeSpread) int64 { return t.MaxNs })},
+		{Heading: heading, Name: "min", Unit: trials.LongNanoseconds, Value: times.Number(func(t *v1alpha1.TimeSpread) int64 { return t.MinNs })},
+		{Heading: heading, Name: "avg", Unit: trials.LongNanoseconds, Value: times.Number(func(t *v1alpha1.TimeSpread) int64 { return t.AvgNs })},
+		{Heading: heading, Name: "max", Unit: trials.LongNanoseconds, Value: times.Number(func(t *v1alpha1.TimeSpread) int64 { return t.MaxNs })},
 	}
 }
 

@@ -18,8 +18,7 @@ import (
 
 // DescribeSessionScale returns the definition of sessionScale.
 func DescribeSessionScale() trials.Definition {
-	held := trials.NumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
-	heldIf := trials.OptionalNumberOf(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
+	held := trials.Summary[v1alpha1.SessionScaleSummary](func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
 	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodSessionScale, Member: "sessionScale", Mixes: true, Frameless: true,
@@ -35,18 +34,17 @@ func DescribeSessionScale() trials.Definition {
 		Run:         sessionScale,
 		OwnSessions: true,
 		Purpose:     "greatest number of BGP sessions that are established together, how long it takes, and what they survive",
-		Headline: trials.HeadlineOf(func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale },
-			func(s *v1alpha1.SessionScaleSummary) trials.Figure {
-				return trials.CountFigure(int64(s.Sessions), "sessions", !s.Full)
-			}),
+		Headline: held.Headline(func(s *v1alpha1.SessionScaleSummary) trials.Figure {
+			return trials.CountFigure(int64(s.Sessions), "sessions", !s.Full)
+		}),
 		Columns: []trials.Column{
-			{Heading: "sessions", Name: "held", Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return int64(s.Sessions) })},
-			{Heading: "sessions", Name: "tried", Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return int64(s.Tried) })},
-			{Heading: "sessions", Name: "went down", Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return s.Down })},
-			{Heading: "established, ms", Name: "all", Unit: trials.LongNanoseconds, Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return s.EstablishNs })},
-			{Heading: "sessions/s", Name: "avg", Value: heldIf(func(s *v1alpha1.SessionScaleSummary) *int64 { return s.SessionsPerSecond })},
-			{Heading: "flaps", Name: "made", Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return s.Flaps })},
-			{Heading: "flaps", Name: "per hour", Value: held(func(s *v1alpha1.SessionScaleSummary) int64 { return s.FlapsPerHour })},
+			{Heading: "sessions", Name: "held", Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return int64(s.Sessions) })},
+			{Heading: "sessions", Name: "tried", Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return int64(s.Tried) })},
+			{Heading: "sessions", Name: "went down", Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return s.Down })},
+			{Heading: "established, ms", Name: "all", Unit: trials.LongNanoseconds, Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return s.EstablishNs })},
+			{Heading: "sessions/s", Name: "avg", Value: held.Optional(func(s *v1alpha1.SessionScaleSummary) *int64 { return s.SessionsPerSecond })},
+			{Heading: "flaps", Name: "made", Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return s.Flaps })},
+			{Heading: "flaps", Name: "per hour", Value: held.Number(func(s *v1alpha1.SessionScaleSummary) int64 { return s.FlapsPerHour })},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.SessionScale

@@ -49,18 +49,6 @@ func CountFigure(n int64, what string, atLeast bool) Figure {
 	return Figure{n, text}
 }
 
-// HeadlineOf makes the Headline of a method from that of its summary, which rows
-// without a result do not have.
-func HeadlineOf[S any](summary func(*v1alpha1.ResultRow) *S, of func(*S) Figure) func(*v1alpha1.ResultRow) (Figure, bool) {
-	return func(row *v1alpha1.ResultRow) (Figure, bool) {
-		s := summary(row)
-		if s == nil {
-			return Figure{}, false
-		}
-		return of(s), true
-	}
-}
-
 // AtLoad is the load of a row: " at 90%", with what left the tester where that is another
 // load: " at 100% (offered 0.5832%)".
 func AtLoad(row *v1alpha1.ResultRow) string {

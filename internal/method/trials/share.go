@@ -108,33 +108,6 @@ var ReceivedColumn = Column{Heading: "received", Name: "frames/s", Value: func(r
 	return Pointed(row.Frames.OrZero().ReceivedFramesPerSecond)
 }}
 
-// NumberOf makes columns of what one method measures: numbers of a summary, which rows
-// of other methods do not have.
-func NumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(of func(*S) int64) func(*v1alpha1.ResultRow) (int64, bool) {
-		return func(row *v1alpha1.ResultRow) (int64, bool) {
-			s := summary(row)
-			if s == nil {
-				return 0, false
-			}
-			return of(s), true
-		}
-	}
-}
-
-// OptionalNumberOf makes columns as NumberOf does, of numbers that not every row of the method has.
-func OptionalNumberOf[S any](summary func(*v1alpha1.ResultRow) *S) func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-	return func(of func(*S) *int64) func(*v1alpha1.ResultRow) (int64, bool) {
-		return func(row *v1alpha1.ResultRow) (int64, bool) {
-			s := summary(row)
-			if s == nil {
-				return 0, false
-			}
-			return Pointed(of(s))
-		}
-	}
-}
-
 // Pointed returns the value of a pointer, and whether there is one.
 func Pointed(n *int64) (int64, bool) {
 	if n == nil {
