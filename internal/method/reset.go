@@ -178,15 +178,15 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 }
 
 // resetting resets the device while frames are sent, or asks for it.
-func resetting(l *trials.Tester, event trials.Event, trigger v1alpha1.ResetTrigger) trials.Action {
+func resetting(tester *trials.Tester, event trials.Event, trigger v1alpha1.ResetTrigger) trials.Action {
 	lead, _ := resetTimes(event.Step.Test.Reset)
 	return trials.Timed(trials.EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
 		if trigger == v1alpha1.ResetExternal {
 			event.Ask = "reset the device now"
-			l.Observe(event)
+			tester.Observe(event)
 			return nil, nil
 		}
-		if err := l.Device.Resetter.Reset(ctx); err != nil {
+		if err := tester.Device.Resetter.Reset(ctx); err != nil {
 			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
 		return nil, nil

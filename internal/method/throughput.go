@@ -247,8 +247,8 @@ func (s *searchTrials) outcome(r search.Result, found search.GoalResult, goal *v
 }
 
 // rowGoal is a goal result as the API has it.
-func rowGoal(l *trials.Tester, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
-	rate := l.Plan.At(step.Size).FramesPerSecond(plan.Share(v1alpha1.PPM))
+func rowGoal(tester *trials.Tester, step plan.Step, g search.GoalResult) *v1alpha1.GoalResult {
+	rate := tester.Plan.At(step.Size).FramesPerSecond(plan.Share(v1alpha1.PPM))
 	rate.Mul(rate, g.Conditional).Quo(rate, big.NewRat(v1alpha1.PPM, 1))
 	return &v1alpha1.GoalResult{
 		Name: g.Goal.Name, Regular: g.Regular, ConditionalFramesPerSecond: frame.Round(rate),
@@ -259,17 +259,17 @@ func rowGoal(l *trials.Tester, step plan.Step, g search.GoalResult) *v1alpha1.Go
 // predict is the load at which a search begins by what is known of the device:
 // the throughput found at the frame sizes before, and the hints that the tester was
 // given.
-func predict(l *trials.Tester, step plan.Step) (ppm int64, source string) {
-	if len(l.Plan.Streams) == 0 {
+func predict(tester *trials.Tester, step plan.Step) (ppm int64, source string) {
+	if len(tester.Plan.Streams) == 0 {
 		return 0, ""
 	}
-	speed := l.Plan.Ports[l.Plan.Streams[0].Tx].BitsPerSecond
-	hints := slices.Clone(l.Results.Hints)
-	before := slices.SortedFunc(maps.Keys(l.Results.Found), func(a, b trials.Found) int {
+	speed := tester.Plan.Ports[tester.Plan.Streams[0].Tx].BitsPerSecond
+	hints := slices.Clone(tester.Results.Hints)
+	before := slices.SortedFunc(maps.Keys(tester.Results.Found), func(a, b trials.Found) int {
 		return cmp.Or(cmp.Compare(a.Size.Average(), b.Size.Average()), cmp.Compare(a.Size.Name(), b.Size.Name()), cmp.Compare(a.Test, b.Test))
 	})
 	for _, f := range before {
-		if h, ok := search.Found(speed, f.Size.Average(), l.Results.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
+		if h, ok := search.Found(speed, f.Size.Average(), tester.Results.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
 			hints = append(hints, h)
 		}
 	}

@@ -147,21 +147,21 @@ func bgpRestart(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 
 // restartBGP restarts the routing software of the device, and waits until all sessions are
 // established and all routes are advertised again, for a time at most.
-func restartBGP(ctx context.Context, l *trials.Tester, patience time.Duration) (back, error) {
-	seen, clock, want := back{-1, -1}, l.Generator.Clock(), wanted(l)
+func restartBGP(ctx context.Context, tester *trials.Tester, patience time.Duration) (back, error) {
+	seen, clock, want := back{-1, -1}, tester.Generator.Clock(), wanted(tester)
 	begin := clock.Now()
-	if err := l.Device.Router.Restart(ctx); err != nil {
+	if err := tester.Device.Router.Restart(ctx); err != nil {
 		return seen, err
 	}
 	for {
-		all, err := areEstablished(ctx, l)
+		all, err := areEstablished(ctx, tester)
 		if err != nil {
 			return seen, err
 		}
 		if all && seen.sessions < 0 {
 			seen.sessions = clock.Now().Sub(begin)
 		}
-		if all, err = relearnt(ctx, l, want); err != nil {
+		if all, err = relearnt(ctx, tester, want); err != nil {
 			return seen, err
 		}
 		if all && seen.sessions >= 0 {
@@ -178,8 +178,8 @@ func restartBGP(ctx context.Context, l *trials.Tester, patience time.Duration) (
 }
 
 // areEstablished reports whether all sessions are.
-func areEstablished(ctx context.Context, l *trials.Tester) (bool, error) {
-	states, err := l.Routes.States(ctx)
+func areEstablished(ctx context.Context, tester *trials.Tester) (bool, error) {
+	states, err := tester.Routes.States(ctx)
 	for _, s := range states {
 		if !s.Established {
 			return false, err
@@ -190,18 +190,18 @@ func areEstablished(ctx context.Context, l *trials.Tester) (bool, error) {
 
 // wanted returns the routes that the device should advertise on each session for the current
 // announcements.
-func wanted(l *trials.Tester) []routing.Table {
-	want := make([]routing.Table, len(l.Plan.Sessions))
+func wanted(tester *trials.Tester) []routing.Table {
+	want := make([]routing.Table, len(tester.Plan.Sessions))
 	for i := range want {
-		want[i] = l.Plan.Advertised(i, func(a int) bool { return l.Routes.Announced[a] })
+		want[i] = tester.Plan.Advertised(i, func(a int) bool { return tester.Routes.Announced[a] })
 	}
 	return want
 }
 
 // relearnt reports whether the device advertises on every session what it should.
-func relearnt(ctx context.Context, l *trials.Tester, want []routing.Table) (bool, error) {
-	for i, s := range l.Plan.Sessions {
-		learnt, err := l.Routes.Speaker.Learnt(ctx, s.Name)
+func relearnt(ctx context.Context, tester *trials.Tester, want []routing.Table) (bool, error) {
+	for i, s := range tester.Plan.Sessions {
+		learnt, err := tester.Routes.Speaker.Learnt(ctx, s.Name)
 		var down *routing.DownError
 		if errors.As(err, &down) {
 			return false, nil

@@ -291,12 +291,12 @@ func (m *convergenceTrials) outcome() trials.Outcome {
 }
 
 // changes announces or withdraws some announcements of the plan.
-func changes(l *trials.Tester, which []int, announce bool) func(context.Context) (traffic.Moments, error) {
+func changes(tester *trials.Tester, which []int, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
 		if announce {
-			return nil, l.Routes.Announce(ctx, which)
+			return nil, tester.Routes.Announce(ctx, which)
 		}
-		return nil, l.Routes.Withdraw(ctx, which)
+		return nil, tester.Routes.Withdraw(ctx, which)
 	}
 }
 

@@ -23,14 +23,14 @@ type probed struct{ sent, missing uint64 }
 
 // probe sends a frame to each route to which frames of the profile go, from one port, until
 // all of them arrive, or no further ones for so long.
-func probe(ctx context.Context, l *trials.Tester, step plan.Step, parts []blockPart, patience time.Duration) (probed, error) {
-	streams := toParts(l, parts)
-	if len(streams) == 0 || len(l.Plan.Sizes) == 0 {
+func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []blockPart, patience time.Duration) (probed, error) {
+	streams := toParts(tester, parts)
+	if len(streams) == 0 || len(tester.Plan.Sizes) == 0 {
 		return probed{}, nil
 	}
-	step.Size = plan.Bytes(l.Plan.Sizes[0].All()[0])
+	step.Size = plan.Bytes(tester.Plan.Sizes[0].All()[0])
 	var best probed
-	err := l.WithStreams(ctx, step, streams, func(o *trials.Tester) error {
+	err := tester.WithStreams(ctx, step, streams, func(o *trials.Tester) error {
 		trial, err := onceEach(o, step.Size)
 		if err != nil {
 			return err
@@ -64,15 +64,15 @@ func probe(ctx context.Context, l *trials.Tester, step plan.Step, parts []blockP
 
 // toParts returns streams from one port to the networks of parts of announcements, as far as
 // frames of the profile go to them.
-func toParts(l *trials.Tester, parts []blockPart) []plan.Stream {
+func toParts(tester *trials.Tester, parts []blockPart) []plan.Stream {
 	var out []plan.Stream
 	for _, p := range parts {
 		from := -1
-		for _, s := range l.Plan.Streams {
+		for _, s := range tester.Plan.Streams {
 			if s.Networks == nil || from >= 0 && s.Tx != from {
 				continue
 			}
-			if l.Plan.Sessions[l.Plan.Announcements[s.Networks.Announcement].Session].Name != p.session.Name {
+			if tester.Plan.Sessions[tester.Plan.Announcements[s.Networks.Announcement].Session].Name != p.session.Name {
 				continue
 			}
 			one, common := within(s, p.routes)
@@ -109,13 +109,13 @@ func within(s plan.Stream, routes routing.Routes) (plan.Stream, bool) {
 }
 
 // onceEach is a trial with one frame to each network.
-func onceEach(l *trials.Tester, size plan.Size) (traffic.Trial, error) {
+func onceEach(tester *trials.Tester, size plan.Size) (traffic.Trial, error) {
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
-	loads, err := l.Plan.At(size).Loads(plan.Share(500_000))
+	loads, err := tester.Plan.At(size).Loads(plan.Share(500_000))
 	if err != nil {
 		return trial, err
 	}
-	streams := l.Plan.At(size).Streams()
+	streams := tester.Plan.At(size).Streams()
 	most := traffic.Rate{Frames: probeRate, PerNanos: int64(time.Second) * int64(len(streams))}
 	for _, s := range streams {
 		load := traffic.Load{Rate: loads[s.ID].Rate, Frames: uint64(s.Networks.Count)}
@@ -128,12 +128,12 @@ func onceEach(l *trials.Tester, size plan.Size) (traffic.Trial, error) {
 }
 
 // arrivedOf counts the frames of a probe.
-func arrivedOf(l *trials.Tester, m traffic.Measurement, size plan.Size) (p probed) {
-	for _, s := range l.Plan.At(size).Streams() {
+func arrivedOf(tester *trials.Tester, m traffic.Measurement, size plan.Size) (p probed) {
+	for _, s := range tester.Plan.At(size).Streams() {
 		sent := m.Tx[s.ID].Sent
 		p.sent += sent
 		for _, port := range s.Rx {
-			p.missing += sent - min(sent, m.Rx[traffic.RxKey{Stream: s.ID, Port: l.Plan.Ports[port].Name}].Received)
+			p.missing += sent - min(sent, m.Rx[traffic.RxKey{Stream: s.ID, Port: tester.Plan.Ports[port].Name}].Received)
 		}
 	}
 	return p

@@ -232,9 +232,9 @@ func at(n *int64) int64 {
 }
 
 // oneClock reports whether all sessions of a block and the witness are on one host.
-func oneClock(l *trials.Tester, b routeBlock, witness plan.Session) bool {
+func oneClock(tester *trials.Tester, b routeBlock, witness plan.Session) bool {
 	node := func(s plan.Session) string {
-		for _, p := range l.Plan.Ports {
+		for _, p := range tester.Plan.Ports {
 			if p.Name == s.Port {
 				return p.Node
 			}
@@ -251,11 +251,11 @@ func oneClock(l *trials.Tester, b routeBlock, witness plan.Session) bool {
 
 // announceBlock announces a block, and waits until the witness has learnt what it should,
 // or nothing further for so long.
-func announceBlock(ctx context.Context, l *trials.Tester, b routeBlock, witness string, want routing.Table, patience time.Duration) (routing.Learnt, routing.Sent, error) {
+func announceBlock(ctx context.Context, tester *trials.Tester, b routeBlock, witness string, want routing.Table, patience time.Duration) (routing.Learnt, routing.Sent, error) {
 	var first routing.Sent
 	var learnt routing.Learnt
 	for i, p := range b.parts {
-		sent, err := l.Routes.Speaker.Announce(ctx, p.session.Name, []routing.Routes{p.routes})
+		sent, err := tester.Routes.Speaker.Announce(ctx, p.session.Name, []routing.Routes{p.routes})
 		if err != nil {
 			return learnt, first, fmt.Errorf("announcing routes: %w", err)
 		}
@@ -263,11 +263,11 @@ func announceBlock(ctx context.Context, l *trials.Tester, b routeBlock, witness 
 			first = sent
 		}
 	}
-	clock := l.Generator.Clock()
+	clock := tester.Generator.Clock()
 	seen, since := uint64(0), clock.Now()
 	for {
 		var err error
-		if learnt, err = l.Routes.Speaker.Learnt(ctx, witness); err != nil || learnt.Table == want {
+		if learnt, err = tester.Routes.Speaker.Learnt(ctx, witness); err != nil || learnt.Table == want {
 			return learnt, first, err
 		}
 		now := clock.Now()
@@ -294,8 +294,8 @@ type routeMemory struct {
 }
 
 // startMemory reads the memory before the first route; nil where it cannot be read.
-func startMemory(l *trials.Tester) *routeMemory {
-	reader, can := l.Device.Router.(trials.MemoryReader)
+func startMemory(tester *trials.Tester) *routeMemory {
+	reader, can := tester.Device.Router.(trials.MemoryReader)
 	if !can {
 		return nil
 	}

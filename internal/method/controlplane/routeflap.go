@@ -183,11 +183,11 @@ func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 }
 
 // change announces or withdraws the routes that flap.
-func (f flapping) change(l *trials.Tester, announce bool) func(context.Context) (traffic.Moments, error) {
+func (f flapping) change(tester *trials.Tester, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
-		do := l.Routes.Speaker.Withdraw
+		do := tester.Routes.Speaker.Withdraw
 		if announce {
-			do = l.Routes.Speaker.Announce
+			do = tester.Routes.Speaker.Announce
 		}
 		for _, p := range f.parts {
 			if _, err := do(ctx, p.session.Name, []routing.Routes{p.routes}); err != nil {

@@ -170,10 +170,10 @@ func routeRefresh(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 
 // refresh asks for the routes of a session again, and returns how long it took until all of
 // a table had come; -1 when they did not within patience.
-func refresh(ctx context.Context, l *trials.Tester, session string, want routing.Table, patience time.Duration) (time.Duration, error) {
+func refresh(ctx context.Context, tester *trials.Tester, session string, want routing.Table, patience time.Duration) (time.Duration, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := l.Routes.Speaker.Refresh(waiting, session)
+	r, err := tester.Routes.Speaker.Refresh(waiting, session)
 	var unlearnt *routing.UnlearnedError
 	var down *routing.DownError
 	switch {

@@ -131,16 +131,16 @@ func next(low, high, all, resolution int) int {
 
 // establish opens the first sessions, and returns how long it took until all were
 // established, or why they were not in time.
-func establish(ctx context.Context, l *trials.Tester, n int, patience time.Duration) (took time.Duration, why string, _ error) {
-	begin := l.Generator.Clock().Now()
-	err := l.Routes.OpenFirst(ctx, n, patience)
-	took = l.Generator.Clock().Now().Sub(begin)
+func establish(ctx context.Context, tester *trials.Tester, n int, patience time.Duration) (took time.Duration, why string, _ error) {
+	begin := tester.Generator.Clock().Now()
+	err := tester.Routes.OpenFirst(ctx, n, patience)
+	took = tester.Generator.Clock().Now().Sub(begin)
 	var down *routing.DownError
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", context.Cause(ctx)
 	case errors.As(err, &down):
-		return took, down.Error() + l.Device.RouterEnded(ctx), nil
+		return took, down.Error() + tester.Device.RouterEnded(ctx), nil
 	case err != nil:
 		return 0, "", fmt.Errorf("opening %d BGP sessions: %w", n, err)
 	case took > patience:
@@ -151,17 +151,17 @@ func establish(ctx context.Context, l *trials.Tester, n int, patience time.Durat
 
 // survive watches the first sessions while routes of one after the other flap, and says why
 // one went down last.
-func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.SessionScaleTest, sum *v1alpha1.SessionScaleSummary) (why string, _ error) {
+func survive(ctx context.Context, tester *trials.Tester, n int, test *v1alpha1.SessionScaleTest, sum *v1alpha1.SessionScaleSummary) (why string, _ error) {
 	var flapping []int
-	for i, a := range l.Plan.Announcements {
+	for i, a := range tester.Plan.Announcements {
 		if a.Session < n {
 			flapping = append(flapping, i)
 		}
 	}
-	if err := tolerant(l, l.Routes.AnnounceNow(ctx, flapping)); err != nil {
+	if err := tolerant(tester.Routes.AnnounceNow(ctx, flapping)); err != nil {
 		return "", err
 	}
-	clock, whole := l.Generator.Clock(), soakTime(test)
+	clock, whole := tester.Generator.Clock(), soakTime(test)
 	begin := clock.Now()
 	for due := test.FlapInterval.Duration; ; due += test.FlapInterval.Duration {
 		if err := clock.Sleep(ctx, begin.Add(min(due, whole)).Sub(clock.Now())); err != nil {
@@ -174,17 +174,17 @@ func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.Sessio
 			continue
 		}
 		which := flapping[int(sum.Flaps)%len(flapping):][:1]
-		if err := errors.Join(l.Routes.Withdraw(ctx, which), l.Routes.AnnounceNow(ctx, which)); tolerant(l, err) != nil {
+		if err := errors.Join(tester.Routes.Withdraw(ctx, which), tester.Routes.AnnounceNow(ctx, which)); tolerant(err) != nil {
 			return "", err
 		}
 		sum.Flaps++
 	}
 	spent := clock.Now().Sub(begin)
-	states, err := l.Routes.States(ctx)
+	states, err := tester.Routes.States(ctx)
 	if err != nil {
 		return "", err
 	}
-	for _, s := range l.Plan.Sessions[:n] {
+	for _, s := range tester.Plan.Sessions[:n] {
 		down := int64(states[s.Name].Flaps)
 		if sum.Down += down; down > 0 && why == "" {
 			why = (&routing.DownError{Session: s.Name, Port: s.Port, Cause: states[s.Name].Cause}).Error()
@@ -192,13 +192,13 @@ func survive(ctx context.Context, l *trials.Tester, n int, test *v1alpha1.Sessio
 	}
 	sum.SoakNs, sum.FlapsPerHour, sum.DownPerHour = int64(spent), trials.PerHour(sum.Flaps, spent), trials.PerHour(sum.Down, spent)
 	if why != "" {
-		why += l.Device.RouterEnded(ctx)
+		why += tester.Device.RouterEnded(ctx)
 	}
 	return why, nil
 }
 
 // tolerant is an error, unless it is of a session that is down: those are counted.
-func tolerant(l *trials.Tester, err error) error {
+func tolerant(err error) error {
 	if down := (*routing.DownError)(nil); errors.As(err, &down) {
 		return nil
 	}

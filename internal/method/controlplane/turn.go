@@ -13,8 +13,8 @@ import (
 // a frame, if it is longer than the sampling interval: no event of a network is seen
 // earlier. It is empty if frames come as often as samples, or as fast as the engine can send
 // them. An empty class selects all streams.
-func coarse(l *trials.Tester, step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
-	longest, err := turnOf(l, step, load, class)
+func coarse(tester *trials.Tester, step plan.Step, load plan.Amount, class string, sampling time.Duration) (string, error) {
+	longest, err := turnOf(tester, step, load, class)
 	if err != nil || longest <= sampling {
 		return "", err
 	}
@@ -23,8 +23,8 @@ func coarse(l *trials.Tester, step plan.Step, load plan.Amount, class string, sa
 
 // turnOf returns how often each network of a class of streams gets a frame; 0 where they are
 // sent as fast as the engine can. An empty class is all streams.
-func turnOf(l *trials.Tester, step plan.Step, load plan.Amount, class string) (time.Duration, error) {
-	loads, err := l.Plan.At(step.Size).Loads(load)
+func turnOf(tester *trials.Tester, step plan.Step, load plan.Amount, class string) (time.Duration, error) {
+	loads, err := tester.Plan.At(step.Size).Loads(load)
 	if err != nil {
 		return 0, err
 	}
@@ -33,7 +33,7 @@ func turnOf(l *trials.Tester, step plan.Step, load plan.Amount, class string) (t
 		count, stride uint32
 	}
 	perNano := map[networks]float64{} // frames to each network, of all senders
-	for _, s := range l.Plan.At(step.Size).Streams() {
+	for _, s := range tester.Plan.At(step.Size).Streams() {
 		if s.Networks == nil || class != "" && s.InClass != class {
 			continue
 		}
