@@ -10,7 +10,6 @@ import (
 
 	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
-	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 // hanging is a fake generator in which one call of the trials, not of learning,
@@ -120,20 +119,4 @@ func TestAnEndComesBeforeTheDeadline(t *testing.T) {
 			t.Errorf("error %v, want the cause", err)
 		}
 	})
-}
-
-// The simulated clock at a tenth of the real pace gets ten times as long.
-func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
-	p := testPlan(t)
-	tester := open(t, simulate(t, header+"\n64,100,1,2,3\n", p, sim.WithPace(0.1)), p, nil)
-	err := tester.Generator.Within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
-		end, _ := ctx.Deadline()
-		if left := time.Until(end); left <= 10*time.Minute || left > 11*time.Minute {
-			t.Errorf("%s, want 10 minutes and a little", left)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
 }

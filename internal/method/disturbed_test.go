@@ -205,7 +205,7 @@ func TestAnEngineThatIsLateByItself(t *testing.T) {
 			change: func(m *traffic.Measurement) { m.TxTime += 200 * time.Millisecond },
 		}
 		tester := open(t, gen, p, nil)
-		tester.Lateness = declared
+		trials.WithLateness(declared)(tester)
 		return mustRun(t, tester, p.Steps[step])
 	}
 	out := late(0, 250*time.Millisecond)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 )
@@ -127,44 +126,5 @@ func TestIntervalsOfADevice(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("interval %d: %s", n, diff)
 		}
-	}
-}
-
-// slowCount is a router whose routes take long to count.
-type slowCount struct {
-	countingDevice
-	clock *waitingClock
-}
-
-func (s *slowCount) Clock() traffic.Clock { return s.clock }
-func (s *slowCount) Routes() (int64, bool) {
-	s.routes++
-	s.clock.now = s.clock.now.Add(10 * time.Millisecond)
-	return s.routes, true
-}
-
-type waitingClock struct {
-	traffic.RealClock
-	now time.Time
-}
-
-func (w *waitingClock) Now() time.Time { return w.now }
-
-// Counting routes takes a hundredth of the time at most.
-func TestRoutesAreCountedRarely(t *testing.T) {
-	t.Parallel()
-	s := &slowCount{clock: &waitingClock{now: time.Unix(0, 0)}}
-	tester := trials.NewTester(s, plan.Plan{}, nil, nil)
-	tester.Device.Router = s
-	known := 0
-	for range 100 { // intervals of 100 ms
-		var d trials.DeviceInterval
-		if tester.Device.Look(&d); d.Routes != nil {
-			known++
-		}
-		s.clock.now = s.clock.now.Add(100 * time.Millisecond)
-	}
-	if known != int(s.routes) || known < 9 || known > 11 {
-		t.Errorf("counted %d times in 10 s, with %d answers", s.routes, known)
 	}
 }

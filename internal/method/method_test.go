@@ -93,7 +93,7 @@ func TestThroughputThenLatencyAtIt(t *testing.T) {
 	if d := out.Elapsed - rest - sending; d < 0 || d > time.Duration(out.Trials)*2*time.Second {
 		t.Errorf("took %s: %d trials sent for %s", out.Elapsed, out.Trials, sending)
 	}
-	tester.Results.SetThroughput("throughput", plan.Bytes(64), out.LoadPPM)
+	tester.Results.Found[trials.Found{Test: "throughput", Size: plan.Bytes(64)}] = out.LoadPPM
 	for step, ppm := range map[int]int64{1: 500_000, 2: 333_333} {
 		out := mustRun(t, tester, p.Steps[step])
 		if out.LoadPPM != ppm || out.Trials != 1 {
@@ -111,7 +111,7 @@ func TestLatencyAtAThroughputOfZero(t *testing.T) {
 	if _, err := Run(context.Background(), tester, p.Steps[2]); err == nil || !strings.Contains(err.Error(), "has no result for 64 bytes") {
 		t.Errorf("error %v, want that the throughput is not known", err)
 	}
-	tester.Results.SetThroughput("throughput", plan.Bytes(64), 0)
+	tester.Results.Found[trials.Found{Test: "throughput", Size: plan.Bytes(64)}] = 0
 	out := mustRun(t, tester, p.Steps[2])
 	if out.Trial != nil || out.Trials != 0 || !strings.Contains(out.Message, "found a throughput of 0 at 64 bytes") {
 		t.Errorf("%+v", out)

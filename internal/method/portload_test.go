@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/method/trials"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -81,7 +82,7 @@ func TestPortLoadsAreOffered(t *testing.T) {
 		},
 	}
 	tester := open(t, gen, p, nil)
-	tester.Lateness = time.Minute
+	trials.WithLateness(time.Minute)(tester)
 	got := rowOf(p, mustRun(t, tester, p.Steps[0])).Frames.PortLoad
 	if want := (v1alpha1.PortLoad{LowestPPM: 100_000, HighestPPM: 400_000}); got == nil || *got != want {
 		t.Errorf("%+v, want %+v", got, want)

@@ -55,7 +55,7 @@ func TestInformedLearnsFromTheFrameSizesBefore(t *testing.T) {
 		if (s.Start == "") != (starts[i] == "") {
 			t.Errorf("%s: began at %q, want %q", step.Name(), s.Start, starts[i])
 		}
-		tester.Results.SetThroughput("throughput", step.Size, out.LoadPPM)
+		tester.Results.Found[trials.Found{Test: "throughput", Size: step.Size}] = out.LoadPPM
 	}
 }
 
@@ -64,10 +64,10 @@ func TestInformedIsTheSameWhenResumed(t *testing.T) {
 	p := searchPlan(t, v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed}, 64, 128)
 	tester := open(t, simulate(t, limited, p), p, nil)
 	first := mustRun(t, tester, p.Steps[0])
-	tester.Results.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
+	tester.Results.Found[trials.Found{Test: "throughput", Size: plan.Bytes(64)}] = first.LoadPPM
 	whole := mustRun(t, tester, p.Steps[1])
 	resumed := open(t, simulate(t, limited, p), p, nil)
-	resumed.Results.SetThroughput("throughput", plan.Bytes(64), first.LoadPPM)
+	resumed.Results.Found[trials.Found{Test: "throughput", Size: plan.Bytes(64)}] = first.LoadPPM
 	again := mustRun(t, resumed, p.Steps[1])
 	if again.LoadPPM != whole.LoadPPM || again.Trials != whole.Trials || *again.Search != *whole.Search {
 		t.Errorf("resumed: %+v %+v, want %+v %+v", again, again.Search, whole, whole.Search)

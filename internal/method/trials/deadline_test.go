@@ -1,12 +1,15 @@
 package trials
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/plan"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 func TestSendingTime(t *testing.T) {
@@ -54,5 +57,23 @@ func TestSearchTolerance(t *testing.T) {
 				t.Errorf("%s and %s, want %s and %s", exact, most, tc.exact, tc.most)
 			}
 		})
+	}
+}
+
+// The simulated clock at a tenth of the real pace gets ten times as long.
+func TestTheDeadlineFollowsThePaceOfTheClock(t *testing.T) {
+	engine, err := sim.New("frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us\n64,100,1,2,3\n", []sim.Port{{Name: "p1", BitsPerSecond: 1_000_000_000}}, sim.WithPace(0.1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = newGenerator(engine, v1alpha1.EngineSim).within(t.Context(), time.Minute, "it", func(ctx context.Context) error {
+		end, _ := ctx.Deadline()
+		if left := time.Until(end); left <= 10*time.Minute || left > 11*time.Minute {
+			t.Errorf("%s, want 10 minutes and a little", left)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -67,8 +67,8 @@ func (d *Device) renewRouter(ctx context.Context) error {
 	return nil
 }
 
-// Look reads what the routing software of the device shows at the end of an interval.
-func (d *Device) Look(in *DeviceInterval) {
+// look reads what the routing software of the device shows at the end of an interval.
+func (d *Device) look(in *DeviceInterval) {
 	if r, can := d.Router.(MemoryReader); can {
 		if n, known := r.Memory(); known {
 			in.Memory = &n

@@ -33,10 +33,10 @@ func (g *Generator) lacks(ability, needs string) error {
 	return &traffic.MissingError{Engine: string(g.engine), Cannot: ability, Needs: needs}
 }
 
-// Within calls f of the generator, which should take d, and gives it up some time
+// within calls f of the generator, which should take d, and gives it up some time
 // after. The limit is one of real time: a generator that hangs does not move any
 // other.
-func (g *Generator) Within(ctx context.Context, d time.Duration, awaited string, f func(context.Context) error) error {
+func (g *Generator) within(ctx context.Context, d time.Duration, awaited string, f func(context.Context) error) error {
 	if c, ok := g.Clock().(paced); ok {
 		d = c.Real(d)
 	}
@@ -52,7 +52,7 @@ func (g *Generator) Within(ctx context.Context, d time.Duration, awaited string,
 
 // configure configures the generator with streams.
 func (g *Generator) configure(ctx context.Context, streams []traffic.Stream) error {
-	return g.Within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return g.Configure(ctx, streams) })
+	return g.within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return g.Configure(ctx, streams) })
 }
 
 // Run is the trial itself: start, hold, stop, settle, read. It also returns when the
@@ -64,7 +64,7 @@ func (g *Generator) Run(ctx context.Context, trial traffic.Trial, settle time.Du
 			return none, nil, err
 		}
 	}
-	err := g.Within(ctx, 0, "the beginning of sending", func(ctx context.Context) error { return g.Start(ctx, trial) })
+	err := g.within(ctx, 0, "the beginning of sending", func(ctx context.Context) error { return g.Start(ctx, trial) })
 	if err != nil {
 		return none, nil, fmt.Errorf("starting to send: %w", err)
 	}
@@ -73,7 +73,7 @@ func (g *Generator) Run(ctx context.Context, trial traffic.Trial, settle time.Du
 		return none, nil, err
 	}
 	var m traffic.Measurement
-	err = g.Within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
+	err = g.within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
 		m, err = g.Read(ctx)
 		return err
 	})
@@ -115,9 +115,9 @@ func (g *Generator) hold(ctx context.Context, trial traffic.Trial, settle time.D
 			wait()
 		}
 	}()
-	err := g.Within(waiting, SendingTime(trial)+settle, "the end of sending", g.Wait)
+	err := g.within(waiting, SendingTime(trial)+settle, "the end of sending", g.Wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		err = g.Within(ctx, 0, "the end of sending", g.Stop)
+		err = g.within(ctx, 0, "the end of sending", g.Stop)
 	}
 	if err != nil {
 		abort(fmt.Errorf("waiting for the end of sending: %w", err))

@@ -145,7 +145,7 @@ func (w *watched) between(bed plan.Plan, event Event, trial traffic.Trial, befor
 			}
 		}
 	}
-	w.device.Look(&out.Device)
+	w.device.look(&out.Device)
 	return out
 }
 

@@ -22,9 +22,9 @@ func (n Notes) HeldBack() bool { return n.has(traffic.NoteHeldBack) }
 // Contended reports whether others used the processors of the tester during the trial.
 func (n Notes) Contended() bool { return n.has(traffic.NoteForeignLoad) }
 
-// Unrouted reports whether a BGP session of the tester, or the routing software of the device, was
+// unrouted reports whether a BGP session of the tester, or the routing software of the device, was
 // down during the trial.
-func (n Notes) Unrouted() bool { return n.has(traffic.NoteSession) || n.has(traffic.NoteRouter) }
+func (n Notes) unrouted() bool { return n.has(traffic.NoteSession) || n.has(traffic.NoteRouter) }
 
 // HeldBackText describes by how much the device held the senders back; empty if it did not.
 func (n Notes) HeldBackText() string {

@@ -37,9 +37,9 @@ func (t *Tester) At(ctx context.Context, step plan.Step, load plan.Amount, d tim
 	}
 	ppm := t.Plan.At(step.Size).PPM(load)
 	event := Event{Step: step, LoadPPM: ppm, Duration: d, Bracket: bracket}
-	exact, tolerance := LateTolerance(d), max(LateTolerance(d), t.Lateness)
+	exact, tolerance := LateTolerance(d), max(LateTolerance(d), t.lateness)
 	if step.Search.ResolutionPPM > 0 {
-		exact, tolerance = searchTolerance(step, ppm, d, t.Lateness)
+		exact, tolerance = searchTolerance(step, ppm, d, t.lateness)
 	}
 	trial, err := t.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, tolerance, acts...)
 	if err == nil {
@@ -54,7 +54,7 @@ func (t *Tester) Twice(ctx context.Context, event Event, trial traffic.Trial, to
 	if err != nil {
 		return finished, err
 	}
-	if event.Repeats = finished.Void(); event.Repeats != "" {
+	if event.Repeats = finished.void(); event.Repeats != "" {
 		return t.Once(ctx, event, trial, tolerance, acts...)
 	}
 	return finished, err

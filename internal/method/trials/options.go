@@ -23,7 +23,7 @@ func WithSpeaker(s routing.Speaker) Option { return func(t *Tester) { t.Routes.S
 
 // WithLateness sets by how much the engine may end a trial later than asked for by itself,
 // according to its capabilities.
-func WithLateness(d time.Duration) Option { return func(t *Tester) { t.Lateness = d } }
+func WithLateness(d time.Duration) Option { return func(t *Tester) { t.lateness = d } }
 
 // WithIntervals calls show with every interval of the trials that the tester runs, while
 // they run. An engine that cannot sample has none; caps says what it counts. An interval whose samples fail is missing:

@@ -39,9 +39,9 @@ func newResults(p plan.Plan) *Results {
 	return &Results{plan: p, Found: map[Found]int64{}, Partial: map[Partial]Outcome{}}
 }
 
-// SetThroughput sets the throughput that a throughput test found at a frame size, in parts
+// setThroughput sets the throughput that a throughput test found at a frame size, in parts
 // per million of line rate, for tests that build on it.
-func (r *Results) SetThroughput(test string, size plan.Size, ppm int64) {
+func (r *Results) setThroughput(test string, size plan.Size, ppm int64) {
 	r.Found[Found{test, size}] = ppm
 }
 
@@ -54,7 +54,7 @@ func (r *Results) AddHints(hints ...search.Hint) { r.Hints = append(r.Hints, hin
 func (r *Results) Keep(row v1alpha1.ResultRow, throughput bool) {
 	r.Rows = append(r.Rows, row)
 	if throughput {
-		r.SetThroughput(row.Test, r.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
+		r.setThroughput(row.Test, r.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
 	}
 }
 

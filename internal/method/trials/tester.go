@@ -39,8 +39,8 @@ type Session struct {
 	Sent time.Duration
 	// stale frames that arrived after their own trial had been read.
 	stale uint64
-	// Lateness of the engine: how much later than asked for it may end a trial.
-	Lateness time.Duration
+	// lateness of the engine: how much later than asked for it may end a trial.
+	lateness time.Duration
 }
 
 // NewTester makes a tester. Observe is called when a trial begins, ends or is tried

@@ -226,8 +226,8 @@ func TestWireErrorsDisturbATrial(t *testing.T) {
 			m := measurement(100, tc.received, 100, 100)
 			m.WireErrors = map[string]uint64{tc.port: 2}
 			trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, m)
-			if got := trial.Disturbed(); got != tc.want || (trial.Void() != "") != tc.want {
-				t.Errorf("disturbed %v, void %q, want %v", got, trial.Void(), tc.want)
+			if got := trial.Disturbed(); got != tc.want || (trial.void() != "") != tc.want {
+				t.Errorf("disturbed %v, void %q, want %v", got, trial.void(), tc.want)
 			}
 		})
 	}

@@ -15,14 +15,14 @@ func (t *Trial) justShort() bool {
 	return t.GeneratorBound() && t.Sent > 0 && t.Sent/4 >= t.Intended/5
 }
 
-// Void returns the reason why a trial is no result of the device, and is run once more: the
+// void returns the reason why a trial is no result of the device, and is run once more: the
 // tester only just fell short or may have lost the frames, one of its links was disturbed,
 // or others used its processors while frames were lost. It is empty otherwise.
-func (t *Trial) Void() (why string) {
+func (t *Trial) void() (why string) {
 	switch {
 	case t.Notes.has(traffic.NoteRouter):
 		return "the router of the device ended"
-	case t.Notes.Unrouted():
+	case t.Notes.unrouted():
 		return "a BGP session went down"
 	case t.Disturbed():
 		return "a link of the tester was disturbed"
@@ -38,7 +38,7 @@ func (t *Trial) Void() (why string) {
 // backwards or lost frames arrived damaged at the tester's cards during the trial: the loss
 // says nothing about the device.
 func (t *Trial) Disturbed() bool {
-	return t.Notes.has(traffic.NoteCounter) || len(t.WireErrors()) > 0 || t.Notes.Unrouted()
+	return t.Notes.has(traffic.NoteCounter) || len(t.WireErrors()) > 0 || t.Notes.unrouted()
 }
 
 // Doubtful reports whether the trial did not pass for a reason that may not be the device.
