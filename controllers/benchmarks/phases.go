@@ -27,8 +27,8 @@ type Reconciler struct {
 	measurement *measurement
 	preemption  *preemption
 	ending      *ending
-	// onBed are the phases of a benchmark that has its bed.
-	onBed []phase
+	// phases run in their order. Once the outcome is decided only the clean-up is left.
+	phases []phase
 }
 
 // NewReconciler returns a reconciler that asks runners by a poller. What happens on a leased
@@ -62,10 +62,14 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		ledgers: r.ledgers, leases: r.leases, deadline: b.Deadlines.CleanUp, poll: b.Poll,
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
-	r.onBed = []phase{r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
-	if b.Bench != nil {
-		r.onBed = []phase{runOn(b.Bench)}
+	closing := []phase{r.ending.closeResult}
+	onBed := []phase{r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
+	if b.Bench != nil { // It has no result to close.
+		closing, onBed = nil, []phase{runOn(b.Bench)}
 	}
+	r.phases = slices.Concat(
+		[]phase{r.ending.notice, r.preemption.returnBed}, closing,
+		[]phase{r.ending.cleanUp, r.leases.take, r.preemption.notice}, onBed)
 	return r
 }
 
@@ -73,17 +77,10 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 // next phase can begin.
 type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
 
-// phases run in their order. Once the outcome is decided only the clean-up is left.
-func (r *Reconciler) phases() []phase {
-	return slices.Concat([]phase{
-		r.ending.notice, r.preemption.returnBed, r.ending.closeResult, r.ending.cleanUp, r.leases.take, r.preemption.notice,
-	}, r.onBed)
-}
-
 // advance runs the phases in their order until one of them has to wait. Once the
 // outcome is decided only the clean-up is left.
 func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-	for _, p := range r.phases() {
+	for _, p := range r.phases {
 		next, err := p(ctx, s)
 		if err != nil || next.Stop {
 			return next, err
