@@ -116,7 +116,7 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 		}
 		summary = v1alpha1.BroadcastSummary{
 			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
-			ForwardingRate: trials.ReceivedRate(most), LossPPM: trials.SharePPM(most.Lost, most.Expected),
+			ForwardingRate: most.ForwardingRate, LossPPM: trials.SharePPM(most.Lost, most.Expected),
 		}
 		return broadcastOne(ctx, tester, step, s, &summary)
 	})

@@ -74,7 +74,7 @@ func forwardingRate(ctx context.Context, tester *trials.Tester, step plan.Step) 
 		if err != nil {
 			return trials.Outcome{}, err
 		}
-		rate := trials.ReceivedRate(found.Trial)
+		rate := found.Trial.ForwardingRate
 		if i == 0 {
 			out, summary.AtMaxLoad = found, rate
 		}

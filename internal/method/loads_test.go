@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/plan"
 )
@@ -107,6 +109,17 @@ func TestForwardingRateAtOverload(t *testing.T) {
 	// lower load can forward more.
 	if f.MaxLoadPPM != 700_000 || f.Max != 41_666_667 || f.AtMaxLoad != 11_904_762 || rows[0].Trials != 7 {
 		t.Errorf("%+v in %d trials", f, rows[0].Trials)
+	}
+}
+
+// Frames that leave a buffer after the end of sending are not forwarded in its time: they do not
+// raise the rate above what the device forwards in a second.
+func TestForwardingRateWithoutDrainedFrames(t *testing.T) {
+	test := v1alpha1.Test{Name: "overload", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "50%", TrialDuration: metav1.Duration{Duration: time.Second}}}
+	rows := rowsOf(t, header+",buffer_frames\n64,73,1,2,3,180000\n", nil, test)
+	const capacity = 43_452_381 // 73 % of four ports at 10 Gbit/s
+	if f := rows[0].ForwardingRate; f.AtMaxLoad > capacity+10 || f.AtMaxLoad < capacity*9999/10_000 || f.Max != f.AtMaxLoad {
+		t.Errorf("%+v, want %d frames/s", f, capacity)
 	}
 }
 

@@ -94,7 +94,7 @@ func Deviation(sample []int64) int64 {
 	return (v.Sqrt(v).Int64() + 1) / 2
 }
 
-// ReceivedRate is the forwarding rate of a trial in frames/s: what was received
+// ReceivedRate is the receive rate of a trial in frames/s: what was received
 // over the time that sending took, at all receivers together.
 func ReceivedRate(t *Trial) int64 { return t.PerSecond(int64(t.Received)) }
 

@@ -13,6 +13,10 @@ type Trial struct {
 	Size plan.Size
 	Sending
 	Counts
+	// ForwardingRate in frames/s, at all receivers together (RFC 2285 section 3.6.1). If the
+	// engine knows when frames arrive, frames that leave a buffer of the device after the end
+	// of sending do not raise it.
+	ForwardingRate int64
 	// Saturated is the share of the frames that arrived shortly before Ended, in parts
 	// per million; 0 when it is not known.
 	Saturated int64
@@ -38,19 +42,21 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	t.Counters = Counters{Measurement: m, Streams: streams, Ports: p.Ports, took: t.took()}
 	t.CardUnsent = t.Counters.takeBackUnsent()
 	m = t.Counters.Measurement
-	heard, expected := make([]bool, len(p.Ports)), make([]bool, len(p.Ports))
+	heard, expected, all := make([]bool, len(p.Ports)), make([]bool, len(p.Ports)), make(forwarded, len(p.Ports))
 	for _, s := range streams {
 		tx := m.Tx[s.ID]
 		t.Intended += tx.Intended
 		t.Sent += tx.Sent
 		for _, port := range s.Rx {
-			rx := t.Counters.At(s, port)
-			if lost := t.count(rx, tx.Sent, t.Counters.Arrived(s, port)); lost > 0 {
+			rx, arrived := t.Counters.At(s, port), t.Counters.Arrived(s, port)
+			if lost := t.count(rx, tx.Sent, arrived); lost > 0 {
 				t.faults.lostAt[p.Ports[port].Name] += lost
 			}
+			all.add(port, rx, arrived)
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
 	}
+	t.ForwardingRate = all.rate(t.took())
 	for _, s := range p.Streams {
 		for _, port := range s.Watch {
 			rx := t.Counters.At(s, port)

@@ -127,6 +127,16 @@ func (p *egress) through(flows []flow, d time.Duration) []passed {
 	return counts
 }
 
+// drain returns how long the port takes to send the frames that are in its buffer when the last
+// ones have arrived.
+func (p *egress) drain() time.Duration {
+	if p.queue == 0 || p.capacityPPM == 0 {
+		return 0
+	}
+	r := p.handling.rate(p.port, p.capacityPPM)
+	return time.Duration(mulDiv(p.queue, uint64(r.PerNanos), uint64(r.Frames)))
+}
+
 // forward is one egress port of the device, which handles the mix of its flows: beyond its
 // capacity it drops, and the nearer the load is to it, the longer frames wait.
 func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, flows []flow, d time.Duration, known shapes) {
@@ -192,6 +202,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		fw.place(&count, s, m.Tx[s.ID], d)
+		count.LastNs += uint64(out.drain())
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
 	}
 }
