@@ -56,7 +56,7 @@ func simulate(t *testing.T, model string, p plan.Plan, opts ...sim.Option) *sim.
 	return e
 }
 
-// open makes a lab on a generator, with resolved neighbors.
+// open makes a tester on a generator, with resolved neighbors.
 func open(t *testing.T, gen traffic.Generator, p plan.Plan, observe func(trials.Event)) *trials.Tester {
 	t.Helper()
 	info, err := gen.Info(context.Background())

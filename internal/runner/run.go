@@ -196,19 +196,19 @@ func (r *run) measure(ctx context.Context) error {
 		r.progress = newProgress(r.plan, rows, r.cfg.Variant)
 		r.state.Rows = inOrder(rows)
 	})
-	lab, err := r.prepare(ctx)
+	tester, err := r.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	// What cannot be left ends with the generator.
-	defer func() { _ = lab.Close(ctx) }()
+	defer func() { _ = tester.Close(ctx) }()
 	for i, step := range r.plan.Steps {
 		if step.Variant != r.cfg.Variant {
 			continue
 		}
 		row, done := rows[i]
 		if !done {
-			out, err := method.Run(ctx, lab, step)
+			out, err := method.Run(ctx, tester, step)
 			if err != nil {
 				return err
 			}
@@ -231,7 +231,7 @@ func (r *run) measure(ctx context.Context) error {
 				r.progress.rowDone(i)
 			})
 		}
-		method.Done(lab, row)
+		method.Done(tester, row)
 	}
 	return nil
 }
@@ -332,15 +332,15 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	if r.interval != nil {
 		opts = append(opts, trials.WithIntervals(r.every, r.info.Capabilities, r.interval))
 	}
-	lab := trials.NewTester(r.gen, r.plan, hops, r.observe, opts...)
+	tester := trials.NewTester(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
-		lab.Results.AddHints(h.search())
+		tester.Results.AddHints(h.search())
 	}
-	lab.Results.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
-	return lab, nil
+	tester.Results.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
+	return tester, nil
 }
 
-// observe follows the lab.
+// observe follows the tester.
 func (r *run) observe(e trials.Event) {
 	now := r.gen.Clock().Now()
 	r.change(func() { r.progress.event(e, now) })

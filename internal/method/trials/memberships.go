@@ -118,8 +118,8 @@ func (g *Groups) Leave(ctx context.Context, groups []MulticastGroup) (traffic.Mo
 	return at, nil
 }
 
-// memberships are those of the ports of groups, of one family: consecutive groups of a port
-// are one.
+// memberships returns the memberships of the ports in groups of one family. Consecutive groups
+// of a port are one membership.
 func memberships(ports []plan.Port, groups []MulticastGroup) []traffic.Membership {
 	members := plan.Plan{Ports: ports}
 	for _, g := range groups {

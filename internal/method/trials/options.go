@@ -26,9 +26,10 @@ func WithSpeaker(s routing.Speaker) Option { return func(t *Tester) { t.Routes.S
 func WithLateness(d time.Duration) Option { return func(t *Tester) { t.lateness = d } }
 
 // WithIntervals calls show with every interval of the trials that the tester runs, while
-// they run. An engine that cannot sample has none; caps says what it counts. An interval whose samples fail is missing:
-// the next one is longer, and the trial is not affected. A slow show makes intervals longer,
-// too. Show is called by a goroutine of the trial, and not after the trial has ended.
+// they run. An engine that cannot sample has none; caps says what it counts. An interval whose
+// samples fail is missing: the next one is longer, and the trial is not affected. A slow show
+// makes intervals longer, too. Show is called by a goroutine of the trial, and not after the
+// trial has ended.
 func WithIntervals(every time.Duration, caps traffic.Capabilities, show func(Interval)) Option {
 	return func(t *Tester) {
 		t.watched = &watched{generator: t.Generator, device: t.Device, every: every, show: show, caps: caps}
