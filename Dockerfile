@@ -14,7 +14,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/version.Version=${VERSION}" -o /nodrop ./cmd/nodrop
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/base/version.Version=${VERSION}" -o /nodrop ./cmd/nodrop
 
 FROM ghcr.io/srl-labs/clab:${CONTAINERLAB_VERSION} AS device
 COPY --from=build /nodrop /nodrop

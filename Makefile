@@ -50,7 +50,7 @@ build: $(NODROP) ## build the binary (also linked as kubectl-nodrop)
 .PHONY: $(NODROP)
 $(NODROP):
 	@mkdir -p $(dir $@)
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/version.Version=$(VERSION)" -o $@ ./cmd/nodrop
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X nodrop.dev/nodrop/internal/base/version.Version=$(VERSION)" -o $@ ./cmd/nodrop
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
@@ -133,7 +133,7 @@ lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods, 
 
 .PHONY: kueue-sim
 kueue-sim: test-tools ## the real Kueue with its fair sharing and our model of it on the same trace, in simulated time (10 min)
-	NODROP_KUEUE_SIM='24 6 1500' go test ./internal/labsim -run '^TestMeasureKueue$$' -count=1 -v -timeout 60m
+	NODROP_KUEUE_SIM='24 6 1500' go test ./internal/lab/labsim -run '^TestMeasureKueue$$' -count=1 -v -timeout 60m
 
 .PHONY: metrics-load
 metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: eleven pairs of runs
@@ -146,7 +146,7 @@ dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs networ
 
 .PHONY: page-pictures
 page-pictures: ## draw the pages for docs/lab-page.md (needs the Debian package chromium-headless-shell)
-	NODROP_PICTURES=$(CURDIR)/docs/pictures go test ./internal/labpage -run '^TestPictures$$' -count=1 -v
+	NODROP_PICTURES=$(CURDIR)/docs/pictures go test ./internal/lab/labpage -run '^TestPictures$$' -count=1 -v
 
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards; E2E has arguments of the tests

@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // immutable changes every field of the spec of a benchmark, each for itself. A field

@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/charts"
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // TestLoadsAreChecked holds every load of a spec to the rule of its type, and the loads

@@ -16,8 +16,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"nodrop.dev/nodrop/internal/metrics/sink"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/reporting/metrics/sink"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // environment of a pod, with the keys of Secrets that the chart rendered.

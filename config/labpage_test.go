@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
 )
 
 // TestLabPage checks what labPage.enabled adds: a port, its Service, the right to review

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEveryContainerIsLimited goes through all pods that chart and kustomization
-// install. TestEveryContainerIsLimited of controllers/lab goes through the operator's.
+// install. TestEveryContainerIsLimited of internal/lab/labobjects goes through the operator's.
 func TestEveryContainerIsLimited(t *testing.T) {
 	charted, err := chart(t, append([]string{"--set", "metrics.enabled=true,webhook.certManager=true"}, withRecorder...)...)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/base/pki"
 )
 
 // withMetrics are values of a lab whose Prometheus reads operator and recorder.

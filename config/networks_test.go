@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // pluginConfig reads the CNI plugin's configuration out of a network.
@@ -46,7 +46,7 @@ func TestNetworksAreThoseOfTheOperator(t *testing.T) {
 			}
 			got := find(t, objects, "NetworkAttachmentDefinition", "dut-p1")
 			tc.port.ResourceName = "intel.com/dut_p1"
-			made, err := lab.Networks(lab.Settings{Namespace: "nodrop-lab"}, lab.Run{UID: "0f8fad5bd9"}, lab.Agent{
+			made, err := labobjects.Networks(labobjects.Settings{Namespace: "nodrop-lab"}, labobjects.Run{UID: "0f8fad5bd9"}, labobjects.Agent{
 				Ports: []v1alpha1.Port{{Name: "p1", Attachment: &v1alpha1.Attachment{SRIOV: &tc.port}}},
 			})
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 // TestDefaultPolicy gives the chart a default policy, and reads what the operator

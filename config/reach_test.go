@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // peer is one end of a connection: a pod, or an address outside of the cluster.
@@ -120,18 +120,18 @@ func opens(ports []networkingv1.NetworkPolicyPort, to peer, port int32) bool {
 // aRun returns pods of a run as the operator makes them, by role.
 func aRun(t *testing.T) map[string]peer {
 	t.Helper()
-	settings := lab.Settings{Namespace: operator.DefaultLabNamespace, Image: "i", TRexImage: "t"}
-	run := lab.Run{Namespace: "team", Name: "b", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
+	settings := labobjects.Settings{Namespace: operator.DefaultLabNamespace, Image: "i", TRexImage: "t"}
+	run := labobjects.Run{Namespace: "team", Name: "b", UID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
 	bed := objects.TestBed("",
 		objects.TRex(&v1alpha1.TRexEngine{Software: &v1alpha1.TRexSoftware{}}),
 		objects.Ports(v1alpha1.Port{Name: "p1", Node: "n", Attachment: objects.HostDevice("p1")}),
 	)
-	agent, err := lab.AgentPod(settings, run, lab.Agents(bed)[0], bed)
+	agent, err := labobjects.AgentPod(settings, run, labobjects.Agents(bed)[0], bed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers := map[string]peer{}
-	for role, pod := range map[string]*corev1.Pod{"agent": agent, "runner": lab.RunnerPod(settings, run, 1)} {
+	for role, pod := range map[string]*corev1.Pod{"agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
 		peers[role] = peerOf(pod.Namespace, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	}
 	return peers
@@ -155,7 +155,7 @@ func TestWhoReachesWhom(t *testing.T) {
 		port     int32
 	}
 	usual := []connection{
-		{"operator", "runner", lab.RunnerPort}, {"runner", "agent", lab.AgentPort},
+		{"operator", "runner", labobjects.RunnerPort}, {"runner", "agent", labobjects.AgentPort},
 		{"API server", "operator", 9443}, {"operator", "API server", 6443}, {"operator", "API server", 443},
 	}
 	anywhere := append(slices.Clone(usual), []connection{
@@ -197,7 +197,7 @@ func TestWhoReachesWhom(t *testing.T) {
 					if from == to || !ours {
 						continue
 					}
-					for _, port := range []int32{443, 4500, 4501, 6443, lab.AgentPort, lab.RunnerPort, 8081, 8443, 9000, 9443} {
+					for _, port := range []int32{443, 4500, 4501, 6443, labobjects.AgentPort, labobjects.RunnerPort, 8081, 8443, 9000, 9443} {
 						c := connection{from, to, port}
 						if got, want := all.allow(peers[from], peers[to], port), slices.Contains(tc.want, c); got != want {
 							t.Errorf("%s: allowed %t, want %t", fmt.Sprintf("%s -> %s:%d", from, to, port), got, want)

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
 )
 
 // withRecorder are values of a lab with a recorder.
@@ -74,7 +74,7 @@ func TestRecorder(t *testing.T) {
 		if got := all.allow(from, to, recorder.Port); got != (name == "runner" || name == "operator") {
 			t.Errorf("%s reaches the recorder: %t", name, got)
 		}
-		for _, port := range []int32{lab.AgentPort, lab.RunnerPort, 9443} {
+		for _, port := range []int32{labobjects.AgentPort, labobjects.RunnerPort, 9443} {
 			if all.allow(to, from, port) {
 				t.Errorf("the recorder reaches port %d of %s", port, name)
 			}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // rights asks the API server what a user may do, of everything that matters here.

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/testserver"
-	"nodrop.dev/nodrop/internal/webhookcert"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/webhookcert"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // cluster is a real API server into which helm installs the chart.

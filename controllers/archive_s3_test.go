@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestArchiveOutage kills the S3 server of the archive while benchmarks end and are

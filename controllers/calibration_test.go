@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/calibration"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/measure/calibration"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // What benchmarks use of others on a real API server.

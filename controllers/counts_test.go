@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/opmetrics/opmetricstest"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics/opmetricstest"
 )
 
 // count reads a metric of the operator.

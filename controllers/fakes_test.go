@@ -19,8 +19,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // fakeRunners answers in place of runner pods; it knows them by the name in

@@ -13,9 +13,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/gate"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // TestGates judges gates on a real API server.

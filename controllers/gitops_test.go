@@ -10,7 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestMadeAnewFromGit deletes everything that people write, and makes it anew as from Git:

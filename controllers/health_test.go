@@ -21,9 +21,9 @@ import (
 	"nodrop.dev/nodrop/controllers/notifications"
 	"nodrop.dev/nodrop/controllers/reservations"
 	"nodrop.dev/nodrop/controllers/schedules"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // noon is the time in these tests.

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/controllers/quotas"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestKueue has the real Kueue admit benchmarks, with the quota of config/kueue.

@@ -30,8 +30,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // labSize is the size of a simulated lab.
@@ -69,7 +69,7 @@ func (f *fakeBench) Run(_ context.Context, b *v1alpha1.Benchmark) (v1alpha1.Benc
 	return v1alpha1.PhasePassed, 0, nil
 }
 
-func (f *fakeBench) Sweep(context.Context, lab.Run) (string, error) { return "", nil }
+func (f *fakeBench) Sweep(context.Context, labobjects.Run) (string, error) { return "", nil }
 
 // labReport contains the observations of an operator in a simulated lab.
 type labReport struct {

@@ -15,12 +15,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/results"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // maxObject is the maximum size in bytes of any object that the operator writes.
@@ -218,34 +218,34 @@ func TestLargestObjects(t *testing.T) {
 	}
 	table := func(i int) string { return string(noise[i*kit.MaxTable : (i+1)*kit.MaxTable]) }
 	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{HostsPerPort: 4096}
-	settings, run := lab.Settings{Namespace: "nodrop-lab", Image: "nodrop:test", DeviceImage: "nodrop-device:test"}, lab.RunOf(b)
-	agents := lab.Agents(bed)
+	settings, run := labobjects.Settings{Namespace: "nodrop-lab", Image: "nodrop:test", DeviceImage: "nodrop-device:test"}, labobjects.RunOf(b)
+	agents := labobjects.Agents(bed)
 	cfg := runner.Config{Benchmark: *b, Profile: *profile, Bed: *bed, Variant: b.Spec.Variants[0], Calibration: largestEnvironment().Calibration,
 		Model: table(0), JitterAverageByLoad: table(1), JitterMaximumByLoad: table(2)}
 	for _, a := range agents {
 		cfg.Agents = append(cfg.Agents, a.Endpoint(run, "10.1.2.3"))
-		sec, err := lab.AgentSecret(settings, run, a, bed, profile, nil)
+		sec, err := labobjects.AgentSecret(settings, run, a, bed, profile, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		see("Secret of an agent", sec)
-		pod, err := lab.AgentPod(settings, run, a, bed)
+		pod, err := labobjects.AgentPod(settings, run, a, bed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		see("Pod of an agent", pod)
 	}
-	sec, err := lab.RunnerSecret(settings, run, cfg, 4)
+	sec, err := labobjects.RunnerSecret(settings, run, cfg, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	see("Secret of the runner", sec)
-	see("Pod of the runner", lab.RunnerPod(settings, run, 4))
+	see("Pod of the runner", labobjects.RunnerPod(settings, run, 4))
 	topology := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: longest("topology", 253)}, BinaryData: map[string][]byte{"topology.clab.yaml": nil}}
 	for i := range 100 {
 		topology.BinaryData[longest(fmt.Sprintf("f%d-", i), 253)] = make([]byte, 176<<10/100-253-1)
 	}
-	device, err := lab.DeviceSecret(settings, run, bed, topology, nil)
+	device, err := labobjects.DeviceSecret(settings, run, bed, topology, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestLargestObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sec := range lab.CertificatesSecrets(settings, run, set) {
+	for _, sec := range labobjects.CertificatesSecrets(settings, run, set) {
 		see("Secret of certificates of 256 nodes", sec)
 	}
 

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestLifeCycle runs benchmarks through their phases on a real API server.
@@ -165,7 +165,7 @@ func profileDeleted(w *world) {
 func (w *world) runnerConfig(name string) runner.Config {
 	w.t.Helper()
 	sec := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark(name)).RunnerName()}
+	key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.RunOf(w.benchmark(name)).RunnerName()}
 	w.Expect(w.c.Get(w.t.Context(), key, sec)).To(Succeed())
 	var cfg runner.Config
 	w.Expect(cfg.Decode(sec.Data["run.json.zst"])).To(Succeed())

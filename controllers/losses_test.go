@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // TestLosses takes pods away in the middle of a measurement.
@@ -184,11 +184,11 @@ func agentMoves(w *world) {
 	}).Should(Succeed())
 	w.Eventually(func() string {
 		sec := &corev1.Secret{}
-		key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark("b")).RunnerName()}
+		key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.RunOf(w.benchmark("b")).RunnerName()}
 		if err := w.c.Get(w.t.Context(), key, sec); err != nil {
 			return err.Error()
 		}
-		cfg, _, err := lab.RunnerConfig(sec)
+		cfg, _, err := labobjects.RunnerConfig(sec)
 		if err != nil {
 			return err.Error()
 		}

@@ -24,7 +24,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/notify"
+	"nodrop.dev/nodrop/internal/lab/notify"
 )
 
 // TestNotifications sends events to real HTTPS receivers.

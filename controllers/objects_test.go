@@ -7,12 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
-func labSettings() lab.Settings {
-	return lab.Settings{Namespace: labNamespace, Image: "nodrop:test", DeviceImage: "nodrop-device:test", PullPolicy: corev1.PullNever}
+func labSettings() labobjects.Settings {
+	return labobjects.Settings{Namespace: labNamespace, Image: "nodrop:test", DeviceImage: "nodrop-device:test", PullPolicy: corev1.PullNever}
 }
 
 func profile() *v1alpha1.TrafficProfile {

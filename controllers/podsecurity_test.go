@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // levelLabel sets the level of PodSecurity that a namespace enforces.
@@ -132,7 +132,7 @@ func (w *world) madeForTheTeam() func() []string {
 	var made []string
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Secret"),
-		corev1.SchemeGroupVersion.WithKind("ConfigMap"), lab.NetworkGVK,
+		corev1.SchemeGroupVersion.WithKind("ConfigMap"), labobjects.NetworkGVK,
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)

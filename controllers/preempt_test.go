@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestPreemption takes beds away from benchmarks, as the allocator asks for them.
@@ -48,7 +48,7 @@ func lateObjects(w *world) {
 	w.with()
 	w.modelledBed()
 	create(w.t, w.c, benchmark("b", "sim", preemptible))
-	first := lab.Run{UID: string(w.preemptedAt("sim").UID)}
+	first := labobjects.Run{UID: string(w.preemptedAt("sim").UID)}
 	w.urgentEnds()
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.beginsWith(b, 1)

@@ -19,11 +19,11 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/metrics/spool"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/recordercert"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/lab/recordercert"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/reporting/metrics/spool"
 )
 
 // labRecorder is a real recorder with its spool, and the keeper of its certificates. Its

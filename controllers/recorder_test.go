@@ -11,7 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // fakeMetrics contains the access to a recorder, or the error in its place.

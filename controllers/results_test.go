@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // TestResults stores what runners measure on a real API server.

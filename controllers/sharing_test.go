@@ -22,8 +22,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/labpage"
+	"nodrop.dev/nodrop/internal/lab/labpage"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // second is the namespace of another team.

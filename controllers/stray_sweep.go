@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // straySweep removes objects of runs that have no bed any more. An operator that was
@@ -64,15 +64,15 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 // strays are the runs that have objects in the lab, and neither a bed nor a chance to get
 // one. The order matters: a run has its lease before its first object, so that an object
 // without a lease, listed earlier, was left behind.
-func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
-	objects, err := s.RunObjects().List(ctx, client.HasLabels{lab.LabelUID})
+func (s *straySweep) strays(ctx context.Context) (map[labobjects.Run]bool, error) {
+	objects, err := s.RunObjects().List(ctx, client.HasLabels{labobjects.LabelUID})
 	if err != nil || len(objects) == 0 {
 		return nil, err
 	}
-	runs := map[lab.Run]bool{}
+	runs := map[labobjects.Run]bool{}
 	for i := range objects {
 		labels := objects[i].Labels
-		runs[lab.Run{UID: labels[lab.LabelUID], Attempt: lab.AttemptOf(labels)}] = true
+		runs[labobjects.Run{UID: labels[labobjects.LabelUID], Attempt: labobjects.AttemptOf(labels)}] = true
 	}
 	var beds v1alpha1.TestBedList
 	if err := s.Live.List(ctx, &beds); err != nil {
@@ -94,10 +94,10 @@ func (s *straySweep) strays(ctx context.Context) (map[lab.Run]bool, error) {
 	now := map[string]int32{}
 	for i := range benchmarks.Items {
 		if b := &benchmarks.Items[i]; !b.Status.Phase.Finished() {
-			now[string(b.UID)] = lab.RunOf(b).Attempt
+			now[string(b.UID)] = labobjects.RunOf(b).Attempt
 		}
 	}
-	maps.DeleteFunc(runs, func(run lab.Run, _ bool) bool {
+	maps.DeleteFunc(runs, func(run labobjects.Run, _ bool) bool {
 		attempt, known := now[run.UID]
 		return known && run.Attempt >= attempt
 	})

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // TestStrays makes objects of a run that has no bed appear in the lab, as an operator
@@ -19,7 +19,7 @@ func TestStrays(t *testing.T) {
 	w := newWorld(t, startServer(t))
 	w.measuringOnModel()
 	w.with()
-	run := lab.Run{UID: "7d5f3f0e-5c7e-4a52-9f6a-0f7c31a7b9de"}
+	run := labobjects.Run{UID: "7d5f3f0e-5c7e-4a52-9f6a-0f7c31a7b9de"}
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: labNamespace, Name: run.Prefix() + name, Labels: run.Selector()}
 	}

@@ -14,9 +14,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // rate is a row with a throughput.

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // onCards is a bed with TRex on eight virtual functions of two nodes, of which one on
@@ -55,10 +55,10 @@ func cardNode(name string) *corev1.Node {
 // networkFor is a network of the lab's own for a resource.
 func networkFor(name, resource string) *unstructured.Unstructured {
 	n := &unstructured.Unstructured{}
-	n.SetGroupVersionKind(lab.NetworkGVK)
+	n.SetGroupVersionKind(labobjects.NetworkGVK)
 	n.SetNamespace(labNamespace)
 	n.SetName(name)
-	n.SetAnnotations(map[string]string{lab.AnnotationResource: resource})
+	n.SetAnnotations(map[string]string{labobjects.AnnotationResource: resource})
 	return n
 }
 
@@ -106,7 +106,7 @@ func passCards(w *world) {
 func (w *world) networksOf(b *v1alpha1.Benchmark) []unstructured.Unstructured {
 	w.t.Helper()
 	list := networks()
-	w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.MatchingLabels(lab.RunOf(b).Selector()))).To(Succeed())
+	w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.MatchingLabels(labobjects.RunOf(b).Selector()))).To(Succeed())
 	return list.Items
 }
 

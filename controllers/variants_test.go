@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // TestVariants runs benchmarks through the variants of a device.
@@ -137,7 +137,7 @@ func variantsOfATopology(w *world) {
 	}).Should(BeTrue(), "the second device")
 	w.Expect(second.Spec.Containers[0].Args).To(ContainElements("up", "/etc/nodrop/topology/acl.clab.yaml", "dut"))
 	sec := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: labNamespace, Name: lab.DeviceSecretName(lab.RunOf(b))}
+	key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.DeviceSecretName(labobjects.RunOf(b))}
 	w.Expect(w.c.Get(w.t.Context(), key, sec)).To(Succeed())
 	w.Expect(sec.Data).To(HaveKeyWithValue("acl.clab.yaml", []byte("name: router-acl")))
 
@@ -308,7 +308,7 @@ func imageAndFrameSizes(w *world) {
 	w.appears("b", "device-up")
 	b := w.benchmark("b")
 	sec := &corev1.Secret{}
-	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: labNamespace, Name: lab.DeviceSecretName(lab.RunOf(b))}, sec)).To(Succeed())
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: labNamespace, Name: labobjects.DeviceSecretName(labobjects.RunOf(b))}, sec)).To(Succeed())
 	w.Expect(string(sec.Data["topology.clab.yaml"])).To(And(ContainSubstring("router:2"), Not(ContainSubstring("router:1"))))
 	w.succeeds("device-up")
 	w.reaches("b", v1alpha1.PhaseRunning)

@@ -25,12 +25,12 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/opmetrics"
-	"nodrop.dev/nodrop/internal/stored"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 const (
@@ -396,7 +396,7 @@ func (w *world) bedIsCleanEventually(bed string) {
 func (w *world) leftovers() []string {
 	var names []string
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.SecretList{}, networks()} {
-		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID})).To(Succeed())
+		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace), client.HasLabels{labobjects.LabelUID})).To(Succeed())
 		items, err := meta.ExtractList(list)
 		w.Expect(err).NotTo(HaveOccurred())
 		for _, item := range items {
@@ -410,7 +410,7 @@ func (w *world) leftovers() []string {
 func (w *world) pod(benchmark, role string) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{}
-	key := client.ObjectKey{Namespace: labNamespace, Name: lab.RunOf(w.benchmark(benchmark)).Prefix() + "-" + role}
+	key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.RunOf(w.benchmark(benchmark)).Prefix() + "-" + role}
 	if err := w.c.Get(w.t.Context(), key, pod); err != nil {
 		w.Expect(client.IgnoreNotFound(err)).To(Succeed())
 		return nil
@@ -427,6 +427,6 @@ func (w *world) appears(benchmark, role string) *corev1.Pod {
 
 func networks() *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(lab.NetworkGVK)
+	list.SetGroupVersionKind(labobjects.NetworkGVK)
 	return list
 }

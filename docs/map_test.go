@@ -20,24 +20,26 @@ var update = flag.Bool("update", false, "write the packages into docs/design/map
 
 const module = "nodrop.dev/nodrop/"
 
-// topics are the headings of the map, with the packages below each: a package belongs to the
-// topic that has the longest beginning of its path.
-var topics = []struct {
-	title string
-	paths []string
-}{
-	{"API, manifests and checks", []string{"api", "charts", "config", "internal/manifest", "internal/admission", "internal/preflight", "internal/policy", "internal/requirements", "internal/plan", "internal/manifestcheck", "internal/frame"}},
-	{"Operator and queue", []string{"controllers", "internal/operator", "internal/labsim", "internal/reservation", "internal/schedule", "internal/team", "internal/webhookcert", "internal/recordercert", "internal/pki", "internal/notify", "internal/opmetrics"}},
-	{"Measurement", []string{"internal/method", "internal/search", "internal/runner", "internal/result", "internal/calibration", "internal/capture", "internal/standalone"}},
-	{"Engines", []string{"internal/traffic"}},
-	{"Devices and routing", []string{"internal/dut", "internal/routing"}},
-	{"Results, storage and metrics", []string{"internal/stored", "internal/archive", "internal/gate", "internal/compare", "internal/history", "internal/trend", "internal/metrics", "internal/canonical"}},
-	{"Commands and what people see", []string{"cmd", "internal/report", "internal/labpage", "internal/dashboards", "internal/doctor", "internal/hint", "internal/human", "internal/version", "internal/cluster", "internal/documents", "internal/exit", "internal/scaffold", "internal/terminal"}},
-	{"The machine", []string{"internal/netif", "internal/processors", "internal/hypervisor", "internal/hostdevice"}},
+// topics are the folders of the map, from the highest layer to the lowest, with what each is for:
+// a package belongs to the topic of its folder.
+var topics = []struct{ folder, title string }{
+	{"cmd", "commands"},
+	{"controllers", "the operator"},
+	{"internal/lab", "labs in clusters and on one machine: queue, objects, page, doctor"},
+	{"internal/manifests", "what people write, and its checks"},
+	{"internal/reporting", "what is made of results: reports, gates, trends, archive, metrics"},
+	{"internal/dut", "devices, and the routers among them"},
+	{"internal/measure", "plans, methods, searches, runs and rows"},
+	{"internal/traffic", "frames, and the engines that send and count them"},
+	{"internal/routing", "BGP and BFD sessions of the tester"},
+	{"internal/base", "what every package may use: text, certificates, network interfaces"},
+	{"api", "resources"},
+	{"charts", "the chart, with the definitions of resources"},
+	{"config", "roles, webhooks and samples"},
 }
 
 // leftOut are packages for tests, and generated code.
-var leftOut = regexp.MustCompile(`test$|pb$|^docs$|^e2e$|/testserver$|/kubetest/objects$|/histories$`)
+var leftOut = regexp.MustCompile(`test$|pb$|^docs$|^e2e$|^internal/testkit/|/histories$`)
 
 // goPackage is a package as go list prints it.
 type goPackage struct {
@@ -87,15 +89,12 @@ func layerOf(all map[string]goPackage, path string, known map[string]int) int {
 
 // topicOf returns the index of the topic of a package, or -1.
 func topicOf(path string) int {
-	best, length := -1, 0
 	for i, topic := range topics {
-		for _, begin := range topic.paths {
-			if (path == begin || strings.HasPrefix(path, begin+"/")) && len(begin) > length {
-				best, length = i, len(begin)
-			}
+		if path == topic.folder || strings.HasPrefix(path, topic.folder+"/") {
+			return i
 		}
 	}
-	return best
+	return -1
 }
 
 // packagesInWords returns the tables of the map.
@@ -118,7 +117,7 @@ func packagesInWords(t *testing.T) string {
 	}
 	var text strings.Builder
 	for i, topic := range topics {
-		fmt.Fprintf(&text, "\n### %s\n\n| Package | Layer | What it does |\n|---|---|---|\n%s", topic.title, &tables[i])
+		fmt.Fprintf(&text, "\n### `%s`: %s\n\n| Package | Layer | What it does |\n|---|---|---|\n%s", topic.folder, topic.title, &tables[i])
 	}
 	return text.String()
 }

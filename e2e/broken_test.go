@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // TestBrokenManifests applies every manifest of config/samples/broken: all are

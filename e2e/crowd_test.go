@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // crowdBeds is the number of beds that TestCrowd fills.

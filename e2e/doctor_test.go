@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/internal/doctor"
+	"nodrop.dev/nodrop/internal/lab/doctor"
 )
 
 // examine runs kubectl nodrop doctor as the cluster's administrator, and returns

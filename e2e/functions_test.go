@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/doctor"
+	"nodrop.dev/nodrop/internal/lab/doctor"
 )
 
 // rowsOfFunctions is the number of rows that the samples sriov and sriov-claims measure: one

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestKueue has the real Kueue admit benchmarks that run in pods, with the rights of the chart

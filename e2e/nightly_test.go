@@ -36,8 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // clockSchedule is a schedule that fires every minute.

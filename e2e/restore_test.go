@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestRestore deletes the data of etcd while a benchmark sends frames, and restores the lab

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestSilentDevice measures a router at an address that it does not have. The

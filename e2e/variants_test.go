@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestVariants measures a router as it is and with forwarding turned off: each

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/routing/bgp/bgpbench"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/cmd/nodrop-dev/bgpbench"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/router"
 )
 
 func newBGPBenchCommand() *cobra.Command {
@@ -31,7 +31,7 @@ needs root, the packages frr and bird2, and a quiet machine.`,
 	}
 	cmd.Flags().Uint32Var(&routes, "routes", 0, "measure this number of routes in place of 100000, 500000 and 1000000, and 500000 of IPv6")
 	cmd.Flags().BoolVar(&ipv6, "ipv6", false, "with --routes: of IPv6")
-	cmd.Flags().StringSliceVar(&o.Routers, "router", []string{device.FRR, device.BIRD}, "the routers")
+	cmd.Flags().StringSliceVar(&o.Routers, "router", []string{router.FRR, router.BIRD}, "the routers")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 3*time.Minute, "how long a single measurement may take")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if os.Geteuid() != 0 {

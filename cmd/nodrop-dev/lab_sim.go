@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/labsim"
+	"nodrop.dev/nodrop/internal/lab/labsim"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // Bounds of a simulated lab.

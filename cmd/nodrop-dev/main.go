@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/version"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/version"
 )
 
 func main() {

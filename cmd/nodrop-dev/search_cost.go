@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/search/cost"
+	"nodrop.dev/nodrop/internal/measure/search/cost"
 )
 
 func newSearchCostCommand() *cobra.Command {

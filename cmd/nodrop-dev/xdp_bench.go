@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/traffic/xdp/xdpbench"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // archived writes a file with a result to an archive under a UID, and returns the URL

@@ -19,10 +19,10 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/frame/frametest"
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/traffic/frame"
+	"nodrop.dev/nodrop/internal/traffic/frame/frametest"
 )
 
 // routerOf is the folder of the router that a run has started, and the process in it that
@@ -30,7 +30,7 @@ import (
 func routerOf(t *testing.T, p *process) (folder string, pid int) {
 	t.Helper()
 	eventually(t, "the router of the run", func() bool {
-		files, _ := filepath.Glob(filepath.Join(device.Dir, "router-*", "b*d.pid"))
+		files, _ := filepath.Glob(filepath.Join(router.Dir, "router-*", "b*d.pid"))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {

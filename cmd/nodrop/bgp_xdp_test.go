@@ -21,20 +21,20 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/mrt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/lab/standalone"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/device"
-	"nodrop.dev/nodrop/internal/standalone"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // needsRouter skips a test where a router is not installed.
 func needsRouter(t *testing.T, kind string) {
 	t.Helper()
 	needsRoot(t)
-	if _, err := device.Version(t.Context(), kind); err != nil {
+	if _, err := router.Version(t.Context(), kind); err != nil {
 		t.Skipf("starts a router: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func endPeers(t *testing.T, p *process) *report.Document {
 	if strings.Contains(p.stdout.String()+p.stderr.String(), "s3cret-of-test") {
 		t.Error("the password is printed")
 	}
-	if cleaned, err := device.Clean(device.Dir); err != nil || cleaned > 0 {
+	if cleaned, err := router.Clean(router.Dir); err != nil || cleaned > 0 {
 		t.Errorf("left of %d routers, %v", cleaned, err)
 	}
 	return &document
@@ -111,8 +111,8 @@ var overLearnt = []string{
 // from each: over IPv4 from FRR, and over IPv6 from BIRD.
 func TestRunOverLearntRoutes(t *testing.T) {
 	for kind, rest := range map[string]string{
-		device.FRR:  peers("{name: networks, first: 198.18.128.0/24, count: 8}"),
-		device.BIRD: overIPv6(peers(`{name: networks, first: "2001:2:0:100::/64", count: 8}`)),
+		router.FRR:  peers("{name: networks, first: 198.18.128.0/24, count: 8}"),
+		router.BIRD: overIPv6(peers(`{name: networks, first: "2001:2:0:100::/64", count: 8}`)),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			needsRouter(t, kind)
@@ -158,7 +158,7 @@ func seesRouter(t *testing.T, db *testserver.Influx) {
 // Where a session goes down in a trial, the trial is void and run again; where it does so
 // again, the row is invalid and names the session. A router that ended is started anew.
 func TestRunSurvivesItsSessions(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	p := startPeers(t, peersBenchmark("{name: once, soak: {load: 10%, duration: 2s}}", "{name: twice, soak: {load: 10%, duration: 2s}}"),
 		peers("{name: networks, first: 198.18.128.0/24, count: 8}"))
 	folder, pid := routerOf(t, p)
@@ -234,7 +234,7 @@ func conclusive(t *testing.T, row v1alpha1.ResultRow) {
 
 // Times of convergence in three cycles are those that a capture of the same run shows.
 func TestRunConvergesAsCaptured(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	// In some trials a sample after convergence still misses frames that the capture has: the
 	// row is longer then. The cause is not known yet, so that short runs do not decide.
 	const runs = 3
@@ -301,7 +301,7 @@ func convergeAsCaptured(t *testing.T) (problems []string) {
 // Routes flap between FRR's paths while frames are sent to all of them. What is lost, and
 // when frames take which path, is as a capture of the same run shows.
 func TestRunFlapsAsCaptured(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	routes, flapped, times := 2000, 500, "leadTime: 500ms, withdrawnTime: 1s, announcedTime: 1s"
 	if !testing.Short() {
 		routes, flapped, times = 200_000, 50_000, "leadTime: 1s, withdrawnTime: 15s, announcedTime: 15s"
@@ -348,7 +348,7 @@ func TestRunFlapsAsCaptured(t *testing.T) {
 // A router without memory for all routes ends the test by itself, and a new one does the
 // next test.
 func TestRunRouteCapacityOfALimitedRouter(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	document := runPeers(t, peersBenchmark("{name: full, routeCapacity: {routes: many, block: 4000, waitTime: 5s}}", "{name: few, routeCapacity: {routes: few, block: 4000, waitTime: 5s}}"),
 		overIPv6(peers(`{name: many, sessions: [peer-p1], first: "2001:2:0:1000::/80", count: 400000, traffic: false}, {name: few, sessions: [peer-p1], first: "2001:2:0:2000::/80", count: 8000, traffic: false}`)),
 		"--router-memory", "64Mi")
@@ -377,7 +377,7 @@ func TestRunRouteCapacityOfALimitedRouter(t *testing.T) {
 // A router sends its routes again without losing a frame, and is restarted under traffic:
 // frames are lost until it has its routes again.
 func TestRunRefreshesAndRestarts(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	document := runPeers(t, peersBenchmark(
 		"{name: refresh, routeRefresh: {load: 5%, leadTime: 300ms, interval: 3s, refreshes: 2}}",
 		"{name: restart, bgpRestart: {load: 5%, leadTime: 300ms, recoveryTime: 8s, restarts: 1}}"),
@@ -436,7 +436,7 @@ func TestRunSessionScale(t *testing.T) {
 // Routes of a dump in MRT come through a router with their attributes, next to those that
 // frames go to.
 func TestRunOverRoutesOfADump(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	file := filepath.Join(t.TempDir(), "rib.mrt.gz")
 	if err := os.WriteFile(file, dumpOfRoutes(t, 3000), 0o600); err != nil {
 		t.Fatal(err)
@@ -499,7 +499,7 @@ func dumpOfRoutes(t *testing.T, count uint32) []byte {
 
 // What a run that was killed leaves of its router, nodrop clean ends.
 func TestCleanEndsARouter(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	p := startPeers(t, peersBenchmark("{name: long, soak: {load: 1%, duration: 1h}}"), peers("{name: networks, first: 198.18.128.0/24, count: 8}"), "--router-memory", "1Gi")
 	folder, pid := routerOf(t, p)
 	captureOn(t, pid, "p2").awaitTrial(t, 1)

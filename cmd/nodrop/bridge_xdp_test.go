@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // benchmarkOf is a benchmark of these tests on the bed bridge, whose profile has

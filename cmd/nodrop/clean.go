@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/hostdevice"
-	"nodrop.dev/nodrop/internal/netif/card"
-	router "nodrop.dev/nodrop/internal/routing/device"
-	"nodrop.dev/nodrop/internal/standalone"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/hostdevice"
+	"nodrop.dev/nodrop/internal/base/netif/card"
+	router "nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/lab/standalone"
 )
 
 func newCleanCommand() *cobra.Command {

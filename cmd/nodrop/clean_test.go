@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // deaths are moments at which a run is killed.

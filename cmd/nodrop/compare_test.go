@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/compare"
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/compare"
 )
 
 // fecDelta has published figures: by how many nanoseconds forward error correction

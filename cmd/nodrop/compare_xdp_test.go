@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/compare"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/reporting/compare"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // A router and a bridge are measured with real frames, and the command compares what

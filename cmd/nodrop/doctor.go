@@ -15,13 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/doctor"
-	"nodrop.dev/nodrop/internal/doctor/look"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/lab/doctor"
+	"nodrop.dev/nodrop/internal/lab/doctor/look"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newDoctorCommand() *cobra.Command {

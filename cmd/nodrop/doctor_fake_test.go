@@ -19,9 +19,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/internal/doctor"
-	"nodrop.dev/nodrop/internal/doctor/probe"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
+	"nodrop.dev/nodrop/internal/lab/doctor"
+	"nodrop.dev/nodrop/internal/lab/doctor/probe"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
 )
 
 // fakeNodes stand between the command and a real API server, and answer for the

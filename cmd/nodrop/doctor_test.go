@@ -28,13 +28,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/doctor"
-	"nodrop.dev/nodrop/internal/doctor/probe"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/lab/doctor"
+	"nodrop.dev/nodrop/internal/lab/doctor/probe"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 var updateGolden = flag.Bool("update", false, "write testdata/doctor anew")

@@ -16,8 +16,8 @@ import (
 	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/exit"
 )
 
 // updateDocs makes the test write what it has seen into the document.

@@ -11,8 +11,8 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 func newFrameFromPCAPCommand() *cobra.Command {

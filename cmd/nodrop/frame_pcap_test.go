@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // captured writes a file with one frame, of which some bytes were captured.

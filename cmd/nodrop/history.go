@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/documents"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/documents"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newHistoryCommand() *cobra.Command {

@@ -13,10 +13,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/history"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/history"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // TestHistoryFindsWhenFECWasTurnedOn makes a history of two configurations of a device: 15

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/hostdevice"
-	"nodrop.dev/nodrop/internal/scaffold"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/hostdevice"
+	"nodrop.dev/nodrop/internal/manifests/scaffold"
 )
 
 func newInitCommand() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/hostdevice"
-	"nodrop.dev/nodrop/internal/manifest"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/hostdevice"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 // fakeInterfaces returns the interfaces of a machine with two free cards and others that are

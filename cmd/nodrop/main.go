@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/version"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/version"
 )
 
 // pluginName is the name of the binary, or of a link to it, that kubectl runs for "kubectl

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
 )
 
 func TestExitCodesNeverChange(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/manifestcheck"
-	"nodrop.dev/nodrop/internal/plan"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/manifests/manifestcheck"
+	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
 // manifestFlags select the manifests that a command reads, and the changes to them.

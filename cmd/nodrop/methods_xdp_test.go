@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const xdpMethods = `apiVersion: nodrop.dev/v1alpha1

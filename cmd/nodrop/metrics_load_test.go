@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/delivery"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
-	"nodrop.dev/nodrop/internal/metrics/sink"
-	"nodrop.dev/nodrop/internal/metrics/spool"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/metrics/delivery"
+	"nodrop.dev/nodrop/internal/reporting/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/reporting/metrics/sink"
+	"nodrop.dev/nodrop/internal/reporting/metrics/spool"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/processors"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/processors"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // A run whose process is in a network namespace of its own writes to a database outside,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // A receiver that sends nothing itself tells the bridge where it is before the

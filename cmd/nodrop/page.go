@@ -20,10 +20,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
 	"nodrop.dev/nodrop/controllers/allocation"
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/labpage"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/lab/labpage"
 )
 
 func newPageCommand() *cobra.Command {

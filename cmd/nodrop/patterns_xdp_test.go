@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // bridgedBed has four ports in one network, without gateways: the device is a

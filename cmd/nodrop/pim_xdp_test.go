@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // pimManifests are a router that routes multicast from one port to two others, to a number of
@@ -46,7 +46,7 @@ func pimBenchmark(tests ...string) string {
 // Frames to 200 groups go from one network to two others, over FRR as the rendezvous point,
 // and all of them are counted.
 func TestRunRoutesMulticast(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	document := runHere(t, pimBenchmark("{name: latency, latency: {loads: [1%], trialDuration: 1s}}",
 		"{name: throughput, throughput: {resolution: 5%, minLoad: 0.5%, maxLoad: 10%, trialDuration: 500ms, searchTrialDuration: 200ms}}",
 		fmt.Sprintf("{name: capacity, groupCapacity: {initialGroups: 50, groupIncrement: 150, load: 1%%, joinTime: 100ms, trialDuration: %v}}", 500*time.Millisecond*pace)), pimManifests)
@@ -76,7 +76,7 @@ func TestRunRoutesMulticast(t *testing.T) {
 // FRR forwards a group that all have left until it has asked for other members, twice and with
 // a second for the answer (RFC 3376 sections 8.8 and 8.9): the rest between trials is longer.
 func TestRunGroupDelaysOfARouter(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	benchmark := pimBenchmark("{name: join, groupJoinDelay: {load: 2%, leadTime: 500ms, waitTime: 3s, repetitions: 1}}",
 		"{name: leave, groupLeaveDelay: {load: 2%, leadTime: 1s, waitTime: 3s, repetitions: 1}}")
 	document := runHere(t, strings.Replace(benchmark, "restTime: 0s", "restTime: 3s", 1), pimManifests)
@@ -96,7 +96,7 @@ func TestRunGroupDelaysOfARouter(t *testing.T) {
 
 // A trial in which FRR's pimd ends is void and run again over a router that was started anew.
 func TestRunSurvivesItsMulticastRouter(t *testing.T) {
-	needsRouter(t, device.FRR)
+	needsRouter(t, router.FRR)
 	few := strings.Replace(pimManifests, "groups: 200", "groups: 2", 1)
 	p := start(t, "run", "-f", manifests(t, pimBenchmark("{name: soak, soak: {load: 1%, duration: 3s}}"), few), "-o", "json")
 	pid := pimdOf(t, p)
@@ -117,7 +117,7 @@ func TestRunSurvivesItsMulticastRouter(t *testing.T) {
 func pimdOf(t *testing.T, p *process) (pid int) {
 	t.Helper()
 	eventually(t, "the multicast router of the run", func() bool {
-		files, _ := filepath.Glob(filepath.Join(device.Dir, "router-*", "zebra", "pimd.pid"))
+		files, _ := filepath.Glob(filepath.Join(router.Dir, "router-*", "zebra", "pimd.pid"))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {

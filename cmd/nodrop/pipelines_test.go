@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // TestPipelineExamples runs the commands of the examples in docs/pipelines as the pipelines do,

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/runner/service"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/measure/runner/service"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 const podUID = "0c5f"

@@ -15,12 +15,12 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
 

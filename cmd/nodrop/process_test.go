@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // asProgram makes the test binary behave as nodrop, so that tests run the whole

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
 	"nodrop.dev/nodrop/controllers/allocation"
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/team"
 )
 
 func newQueueCommand() *cobra.Command {

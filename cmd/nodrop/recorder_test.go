@@ -23,10 +23,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/cmd/nodrop/inpod"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/metrics/metricstest"
 )
 
 // The points of a runner come to the database through a recorder that is started after the

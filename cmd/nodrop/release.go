@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 func newReleaseCommand() *cobra.Command {

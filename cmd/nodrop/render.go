@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/policy"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/manifests/policy"
+	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
 func newRenderCommand() *cobra.Command {
@@ -30,11 +30,11 @@ with its rendezvous point. Passwords are placeholders.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	in.addFlags(cmd)
-	cmd.Flags().StringVar(&kind, "kind", "", "kind of the device: "+strings.Join(device.Kinds(), ", ")+" (required)")
-	cmd.Flags().StringArrayVar(&given, "interface", nil, "PORT=NAME, the device's interface at a port of the bed; without it they count up: "+device.InterfaceName(device.EOS, 0, 0)+", "+device.InterfaceName(device.EOS, 1, 0)+"; may be repeated")
+	cmd.Flags().StringVar(&kind, "kind", "", "kind of the device: "+strings.Join(router.Kinds(), ", ")+" (required)")
+	cmd.Flags().StringArrayVar(&given, "interface", nil, "PORT=NAME, the device's interface at a port of the bed; without it they count up: "+router.InterfaceName(router.EOS, 0, 0)+", "+router.InterfaceName(router.EOS, 1, 0)+"; may be repeated")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(device.Kinds(), kind) {
-			return hint.With(fmt.Errorf("--kind: there is no kind %q", kind), "give one of "+strings.Join(device.Kinds(), ", "))
+		if !slices.Contains(router.Kinds(), kind) {
+			return hint.With(fmt.Errorf("--kind: there is no kind %q", kind), "give one of "+strings.Join(router.Kinds(), ", "))
 		}
 		names, err := interfaceNames(given)
 		if err != nil {
@@ -57,12 +57,12 @@ with its rendezvous point. Passwords are placeholders.`,
 				return fmt.Errorf("--interface: test bed %s has no port %q; its %d ports are %s to %s", bundle.Bed.Name, port, len(ports), ports[0].Name, ports[len(ports)-1].Name)
 			}
 		}
-		config, errs := device.ForBed(&bundle.Bed, kind, names)
+		config, errs := router.ForBed(&bundle.Bed, kind, names)
 		if err := bundle.Invalid(errs); err != nil {
 			return err
 		}
 		config.Accept = policy.Networks(&bundle.Bed, defaultPolicy)
-		return device.Render(cmd.OutOrStdout(), kind, config)
+		return router.Render(cmd.OutOrStdout(), kind, config)
 	}
 	return cmd
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/base/hint"
 )
 
 func TestRenderOfASample(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/documents"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/documents"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newReportCommand() *cobra.Command {

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // fieldManager owns the fields that "run --wait" applies.

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // calibrationNotes returns a note if the run did not use the calibration that the bed names,

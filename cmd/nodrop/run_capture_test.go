@@ -12,9 +12,9 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/standalone"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/lab/standalone"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const capturingBenchmark = `apiVersion: nodrop.dev/v1alpha1

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // cardsVariable names the two ends of a cable between network cards, such as "eth0,eth1".

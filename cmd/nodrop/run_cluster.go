@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/cluster"
-	"nodrop.dev/nodrop/internal/documents"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/documents"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // clusterRun is "run --wait": benchmarks are applied to the cluster and followed to their end.

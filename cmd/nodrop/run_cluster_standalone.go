@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 )
 
 const clusterRunHelp, clusterRunExample = "", ""

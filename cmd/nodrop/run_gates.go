@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/documents"
-	"nodrop.dev/nodrop/internal/gate"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/cmd/nodrop/documents"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // findBaselines finds what the gates of a benchmark compare with among the results in files

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hostdevice"
 	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hostdevice"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const physicalBed = `apiVersion: nodrop.dev/v1alpha1

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/canonical"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/metrics/metricstest"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/internal/base/canonical"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // smallManifests are two ports with one frame size, and trials that are short.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/netif/netiftest"
+	"nodrop.dev/nodrop/internal/base/netif/netiftest"
 )
 
 // A minimal system does not load the modules tcp_diag, udp_diag, xfrm_user and nfnetlink. A

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // slowBenchmark has two rows that come soon at a pace of 60, and two that take a day each.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/standalone"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/lab/standalone"
+	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 

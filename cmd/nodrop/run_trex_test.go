@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // asTRex makes a bed of the engine xdp one of TRex in software mode.

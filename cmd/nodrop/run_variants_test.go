@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // A benchmark with variants is refused with what to do where they cannot be had.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/human"
-	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // runView shows a run in this process: every finished row, and once a second

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

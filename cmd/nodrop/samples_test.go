@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const samplesDir = "../../config/samples"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/compare"
+	"nodrop.dev/nodrop/internal/reporting/compare"
 )
 
 // publishedDifferences holds the sample of variants to the differences that its

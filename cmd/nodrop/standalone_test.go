@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
+	"nodrop.dev/nodrop/internal/base/exit"
 )
 
 // The binary that is built with the tag standalone exists to be there soon after

@@ -13,15 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/human"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/manifestcheck"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/reservation"
-	"nodrop.dev/nodrop/internal/schedule"
-	"nodrop.dev/nodrop/internal/terminal"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/manifests/manifestcheck"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
+	"nodrop.dev/nodrop/internal/manifests/schedule"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newValidateCommand() *cobra.Command {

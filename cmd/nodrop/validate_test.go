@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/exit"
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/kubetest"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // command runs nodrop in this process, and returns what it wrote to stdout.

@@ -3,7 +3,7 @@ package allocation
 import (
 	"time"
 
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // agenda lists the objects whose status may have to be written again.

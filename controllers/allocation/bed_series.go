@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // bedSeriesTimeout bounds one attempt to look at the beds and to hand their points over.

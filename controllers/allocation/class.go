@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
 // class is a set of benchmarks with the same judgment: of one namespace, with equal

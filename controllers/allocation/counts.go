@@ -12,10 +12,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/calibration"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/measure/calibration"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 var _ opmetrics.StateReader = (*Allocator)(nil)

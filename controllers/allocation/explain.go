@@ -11,9 +11,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/human"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 // explainer describes to people where each benchmark waits, and why.

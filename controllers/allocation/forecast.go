@@ -7,9 +7,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/controllers/share"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/lab/share"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 // forecasts is the maximum number of benchmarks for which a start is estimated: those that

@@ -9,7 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // partGrace is the time for which some members of a gang may have beds while others get none.

@@ -9,7 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // Waits before a grant is tried again. After a conflict the bed is kept for the

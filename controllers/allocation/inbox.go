@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // inbox collects what changed since the last cycle, and wakes the allocator.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
 )
 
 // judge knows which beds each waiting benchmark can run on, and why none fits. It judges

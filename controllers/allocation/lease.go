@@ -13,8 +13,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // errLate means that what was decided may not hold any more: a reservation may have come
@@ -147,7 +147,7 @@ func (w *leaseWriter) releasePart(ctx context.Context, members []*v1alpha1.Bench
 			return nil
 		}
 		for i := range beds.Items {
-			if kit.HasLease(&beds.Items[i], lab.RunOf(live)) {
+			if kit.HasLease(&beds.Items[i], labobjects.RunOf(live)) {
 				held[beds.Items[i].Name] = live
 			}
 		}
@@ -161,7 +161,7 @@ func (w *leaseWriter) releasePart(ctx context.Context, members []*v1alpha1.Bench
 		}
 	}
 	for bed, b := range held {
-		if err := kit.ReleaseBed(ctx, w.client, w.live, bed, lab.RunOf(b)); err != nil {
+		if err := kit.ReleaseBed(ctx, w.client, w.live, bed, labobjects.RunOf(b)); err != nil {
 			return err
 		}
 	}

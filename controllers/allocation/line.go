@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // line is the queue of the benchmarks that may get a bed now. A benchmark is in it while it waits,

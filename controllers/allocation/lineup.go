@@ -9,8 +9,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/controllers/share"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/lab/share"
 )
 
 // LineupInput is everything that places in the queue depend on, as listed at one time.

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"nodrop.dev/nodrop/controllers/queue"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // promises maps a bed to the benchmark for which it is being taken from its holder.

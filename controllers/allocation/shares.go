@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/controllers/share"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/lab/share"
 )
 
 // Bounds of the lists in the status of the LabPolicy.

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/manifests/team"
 )
 
 // snapshot returns the state on which the queue decides.

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/preflight"
-	"nodrop.dev/nodrop/internal/team"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/manifests/team"
 )
 
 // teams contains the LabPolicy and the namespaces, which decide to which team a benchmark

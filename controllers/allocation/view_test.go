@@ -8,7 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // The answer to a write may come after the bed was deleted, and made again.

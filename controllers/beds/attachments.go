@@ -11,7 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // trexHasImage is checked here and not at admission, which does not have the settings of
@@ -20,7 +20,7 @@ func (r *Reconciler) trexHasImage(_ context.Context, bed *v1alpha1.TestBed) (rea
 	if bed.Spec.Engine.Server() == nil {
 		return "", "", nil
 	}
-	if _, err := lab.TRexImage(r.Lab, bed.Spec.Engine.Server()); err != nil {
+	if _, err := labobjects.TRexImage(r.Lab, bed.Spec.Engine.Server()); err != nil {
 		return v1alpha1.ReasonBedInvalid, "spec.engine.trex.image: " + err.Error(), nil
 	}
 	return "", "", nil
@@ -46,7 +46,7 @@ func (r *Reconciler) networksExist(ctx context.Context, bed *v1alpha1.TestBed) (
 
 func (r *Reconciler) network(ctx context.Context, a *v1alpha1.SRIOVAttachment) (problem string, _ error) {
 	n := &unstructured.Unstructured{}
-	n.SetGroupVersionKind(lab.NetworkGVK)
+	n.SetGroupVersionKind(labobjects.NetworkGVK)
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: a.NetworkName}, n)
 	switch {
 	case meta.IsNoMatchError(err):
@@ -56,8 +56,8 @@ func (r *Reconciler) network(ctx context.Context, a *v1alpha1.SRIOVAttachment) (
 	case err != nil:
 		return "", fmt.Errorf("reading NetworkAttachmentDefinition %s: %w", a.NetworkName, err)
 	}
-	if resource := n.GetAnnotations()[lab.AnnotationResource]; resource != a.ResourceName {
-		return fmt.Sprintf("NetworkAttachmentDefinition %s has %q as annotation %s, and the port has resourceName %s: make them the same", a.NetworkName, resource, lab.AnnotationResource, a.ResourceName), nil
+	if resource := n.GetAnnotations()[labobjects.AnnotationResource]; resource != a.ResourceName {
+		return fmt.Sprintf("NetworkAttachmentDefinition %s has %q as annotation %s, and the port has resourceName %s: make them the same", a.NetworkName, resource, labobjects.AnnotationResource, a.ResourceName), nil
 	}
 	return "", nil
 }

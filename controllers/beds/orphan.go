@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // orphan ends a lease that no controller will release: its benchmark does not exist or
@@ -45,7 +45,7 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
-	left, err := r.RunObjects().CleanUp(ctx, lab.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
+	left, err := r.RunObjects().CleanUp(ctx, labobjects.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
 	if err != nil {
 		return r.Poll, err
 	}

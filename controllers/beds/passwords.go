@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/dut/router"
 )
 
 // passwordsExist checks for the Secrets with the passwords of BGP sessions.
@@ -26,8 +26,8 @@ func sessionsForDevice(bed *v1alpha1.TestBed, topology *corev1.ConfigMap, key st
 	if bed.Spec.Routing != nil {
 		return ""
 	}
-	for _, kind := range []string{device.FRR, device.BIRD} {
-		name := device.FileOf(kind)
+	for _, kind := range []string{router.FRR, router.BIRD} {
+		name := router.FileOf(kind)
 		if _, own := topology.Data[name]; !own && strings.Contains(topology.Data[key], name) {
 			return fmt.Sprintf("key %s of ConfigMap %s mentions %s, which is made from the BGP sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology", key, topology.Name, name)
 		}

@@ -13,10 +13,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/preflight"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
@@ -118,7 +118,7 @@ func (r *Reconciler) referencesExist(ctx context.Context, bed *v1alpha1.TestBed)
 		if problem != "" {
 			return v1alpha1.ReasonBedInvalid, problem, nil
 		}
-		if err := lab.CheckTopology(topology); err != nil {
+		if err := labobjects.CheckTopology(topology); err != nil {
 			return v1alpha1.ReasonBedInvalid, err.Error(), nil
 		}
 		if problem := sessionsForDevice(bed, topology, ref.Key); problem != "" {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/preflight"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
 )
 
 // nodesOffer compares what the bed's nodes offer with the requests of its traffic pods:

@@ -9,8 +9,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestConditionsAfterTheEnd ends benchmarks in every way, and checks the whole set

@@ -12,15 +12,15 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // devices starts virtual devices.
 type devices struct {
 	// live reads from the API server.
 	live     client.Reader
-	settings lab.Settings
+	settings labobjects.Settings
 	files    kit.LabFiles
 	objects  kit.RunObjects
 	// deadline is the time within which a device must come up.
@@ -49,7 +49,7 @@ func (d *devices) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if problem != "" {
 		return fail(problem)
 	}
-	up, err := lab.DeviceUpPod(d.settings, s.Run, topology)
+	up, err := labobjects.DeviceUpPod(d.settings, s.Run, topology)
 	if err != nil {
 		return fail(err.Error())
 	}
@@ -78,17 +78,17 @@ func (d *devices) placement(ctx context.Context, s *kit.Scope) (device.Placement
 		return device.Placement{}, nil
 	}
 	up := &corev1.Pod{}
-	if err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: lab.DeviceUpName(s.Run)}, up); client.IgnoreNotFound(err) != nil {
+	if err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceUpName(s.Run)}, up); client.IgnoreNotFound(err) != nil {
 		return device.Placement{}, fmt.Errorf("reading which processors the device has: %w", err)
 	}
-	return lab.DevicePlacement(up), nil
+	return labobjects.DevicePlacement(up), nil
 }
 
 // topology keeps the device's description as it is now, so that what is started
 // with it can be stopped with it.
 func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
 	sec := &corev1.Secret{}
-	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: lab.DeviceSecretName(s.Run)}, sec)
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceSecretName(s.Run)}, sec)
 	if err == nil {
 		return sec, "", nil
 	}
@@ -106,7 +106,7 @@ func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret,
 	}
 	bed := s.Bed.DeepCopy()
 	bed.Spec.Device = s.Device
-	sec, err = lab.DeviceSecret(d.settings, s.Run, bed, config, passwords)
+	sec, err = labobjects.DeviceSecret(d.settings, s.Run, bed, config, passwords)
 	if err != nil {
 		return nil, err.Error(), nil
 	}

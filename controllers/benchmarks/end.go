@@ -11,7 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // ending ends benchmarks: it completes the result, removes everything from the lab, releases the

@@ -8,7 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // IndexGang is the index of benchmarks by their gang.
@@ -67,5 +67,5 @@ func (ls *leases) hasBed(ctx context.Context, b *v1alpha1.Benchmark) (bool, erro
 	if err := ls.live.Get(ctx, client.ObjectKeyFromObject(&held[0]), bed); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return kit.HasLease(bed, lab.RunOf(b)), nil
+	return kit.HasLease(bed, labobjects.RunOf(b)), nil
 }

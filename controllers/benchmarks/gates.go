@@ -11,10 +11,10 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/gate"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/stored"
-	"nodrop.dev/nodrop/internal/trend"
+	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+	"nodrop.dev/nodrop/internal/reporting/trend"
 )
 
 // baselineTimeout bounds one attempt to read the baselines of a benchmark.

@@ -11,12 +11,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/result"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/search"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/measure/search"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // maxEarlier is the maximum number of earlier results that are read for hints.

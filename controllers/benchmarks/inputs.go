@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/preflight"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // inputKeeper keeps what a benchmark is measured with as it is when the benchmark gets its bed.

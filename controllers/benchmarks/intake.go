@@ -12,16 +12,16 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
 	"nodrop.dev/nodrop/controllers/results"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // intake follows the runners of benchmarks, and stores the rows that they finish.
 type intake struct {
 	// live reads from the API server.
 	live     client.Reader
-	settings lab.Settings
+	settings labobjects.Settings
 	objects  kit.RunObjects
 	poller   *Poller
 	runners  *runnerPods
@@ -34,15 +34,15 @@ func (t *intake) follow(ctx context.Context, s *kit.Scope, cfg *runner.Config, p
 		return errors.New("the runner's pod has no address yet")
 	}
 	sec := &corev1.Secret{}
-	if err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: lab.CertificatesName(s.Run)}, sec); err != nil {
+	if err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec); err != nil {
 		return fmt.Errorf("reading the certificates of the run: %w", err)
 	}
-	certificate, err := lab.OperatorCertificate(sec)
+	certificate, err := labobjects.OperatorCertificate(sec)
 	if err != nil {
 		return err
 	}
 	t.poller.follow(keyOf(s.Benchmark), pod.UID, kit.RunnerTarget{
-		Address: lab.RunnerAddress(pod.Status.PodIP), ServerName: s.Run.RunnerHost(), Pod: pod.UID, Certificate: certificate,
+		Address: labobjects.RunnerAddress(pod.Status.PodIP), ServerName: s.Run.RunnerHost(), Pod: pod.UID, Certificate: certificate,
 	}, results.NewChecker(cfg))
 	return nil
 }

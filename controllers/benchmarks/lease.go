@@ -10,7 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // leases takes over the beds that the allocator has leased to benchmarks, checks that they keep
@@ -106,7 +106,7 @@ func (ls *leases) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("reading test bed %s: %w", held[i].Name, err)
 		}
-		if kit.HasLease(bed, lab.RunOf(b)) {
+		if kit.HasLease(bed, labobjects.RunOf(b)) {
 			return bed, nil
 		}
 		// One of a later attempt stays: the benchmark was read before it.
@@ -171,7 +171,7 @@ func (ls *leases) releaseAll(ctx context.Context, s *kit.Scope) error {
 	if err != nil {
 		return err
 	}
-	runs := map[string]lab.Run{}
+	runs := map[string]labobjects.Run{}
 	for i := range held {
 		runs[held[i].Name] = kit.RunOf(held[i].Status.Lease)
 	}

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/results"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // ledgers stores the results of benchmarks, and remembers what is stored of running ones. All of

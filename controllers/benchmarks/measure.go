@@ -14,7 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // measurement follows a benchmark while its trials run.
@@ -61,7 +61,7 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if err != nil {
 		return kit.Step{}, err
 	}
-	for _, a := range lab.Agents(&cfg.Bed) {
+	for _, a := range labobjects.Agents(&cfg.Bed) {
 		if kit.IsLost(pods[a.PodName(s.Run)]) {
 			return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost, fmt.Sprintf(
 				"traffic pod %s on node %s disappeared during the measurement, and with it counters of the current trial; %s",

@@ -15,9 +15,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // runnerPods makes the pods of runners, gives up those that do not answer, and replaces those
@@ -26,7 +26,7 @@ type runnerPods struct {
 	client client.Client
 	// live reads from the API server.
 	live     client.Reader
-	settings lab.Settings
+	settings labobjects.Settings
 	objects  kit.RunObjects
 	// metrics is the recorder of the lab; nil without one.
 	metrics kit.Metrics
@@ -65,11 +65,11 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runne
 	if problem != "" {
 		return nil, kit.Permanent(fmt.Errorf("TestBed %s: %s", s.Bed.Name, problem))
 	}
-	sec, err := lab.RunnerSecret(p.settings, s.Run, cfg, 1)
+	sec, err := labobjects.RunnerSecret(p.settings, s.Run, cfg, 1)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
-	pod := lab.RunnerPod(p.settings, s.Run, 1)
+	pod := labobjects.RunnerPod(p.settings, s.Run, 1)
 	for _, obj := range []client.Object{sec, pod} {
 		if err := p.objects.Ensure(ctx, s.Run, obj); err != nil {
 			return nil, kit.Refusal(err, p.settings.Namespace)
@@ -99,7 +99,7 @@ func (p *runnerPods) addRecorder(ctx context.Context, s *kit.Scope, cfg *runner.
 // sameAgents removes secret and pod of a runner that was started with other agents: one of
 // them was replaced since, and has another address.
 func (p *runnerPods) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint) error {
-	cfg, _, err := lab.RunnerConfig(sec)
+	cfg, _, err := labobjects.RunnerConfig(sec)
 	if err != nil || equality.Semantic.DeepEqual(cfg.Agents, endpoints) {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *runnerPods) config(ctx context.Context, s *kit.Scope) (*runner.Config, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the runner's secret: %w", err)
 	}
-	cfg, attempt, err := lab.RunnerConfig(sec)
+	cfg, attempt, err := labobjects.RunnerConfig(sec)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -157,14 +157,14 @@ const maxRunners = 4
 func (p *runnerPods) replace(ctx context.Context, s *kit.Scope, cfg *runner.Config, attempt int, pod *corev1.Pod) (kit.Step, error) {
 	counted := kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) == v1alpha1.ReasonRunnerRestarting
 	if pod != nil {
-		counted = lab.RunnerAttempt(pod) < attempt
+		counted = labobjects.RunnerAttempt(pod) < attempt
 	}
 	if !counted {
 		return p.countNext(ctx, s, cfg, attempt, pod)
 	}
 	switch {
 	case pod == nil:
-		if err := p.objects.Ensure(ctx, s.Run, lab.RunnerPod(p.settings, s.Run, attempt)); err != nil {
+		if err := p.objects.Ensure(ctx, s.Run, labobjects.RunnerPod(p.settings, s.Run, attempt)); err != nil {
 			return kit.Step{}, err
 		}
 	case pod.DeletionTimestamp.IsZero():
@@ -189,7 +189,7 @@ func (p *runnerPods) countNext(ctx context.Context, s *kit.Scope, cfg *runner.Co
 		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed, fmt.Sprintf(
 			"the runner was lost %d times, the last time because %s; %s", attempt, why, rowsKept(s))), nil
 	}
-	sec, err := lab.RunnerSecret(p.settings, s.Run, *cfg, attempt+1)
+	sec, err := labobjects.RunnerSecret(p.settings, s.Run, *cfg, attempt+1)
 	if err != nil {
 		return kit.Step{}, err
 	}

@@ -16,8 +16,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/results"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/runner/service"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/measure/runner/service"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/runner"
-	"nodrop.dev/nodrop/internal/runner/service"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/measure/runner/service"
 )
 
 // MutualTLS calls runners over HTTPS; both sides authenticate with the certificates of

@@ -14,7 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // snapshots stores the inputs of benchmarks, and remembers those of running ones. All of it can

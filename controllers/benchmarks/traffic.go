@@ -14,9 +14,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // trafficPods starts the agents and the runner of a run.
@@ -24,7 +24,7 @@ type trafficPods struct {
 	client client.Client
 	// live reads from the API server.
 	live     client.Reader
-	settings lab.Settings
+	settings labobjects.Settings
 	files    kit.LabFiles
 	objects  kit.RunObjects
 	devices  *devices
@@ -66,7 +66,7 @@ func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error)
 // ensure creates what is missing, and returns what the benchmark waits for; "" if all is
 // ready.
 func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
-	agents := lab.Agents(s.Bed)
+	agents := labobjects.Agents(s.Bed)
 	certificates, err := t.certificates(ctx, s, len(agents))
 	if err != nil {
 		return "", err
@@ -129,7 +129,7 @@ func (t *trafficPods) discard(ctx context.Context, pod *corev1.Pod) error {
 // secret that is written last.
 func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int) (*corev1.Secret, error) {
 	sec := &corev1.Secret{}
-	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: lab.CertificatesName(s.Run)}, sec)
+	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec)
 	if err == nil {
 		return sec, nil
 	}
@@ -141,7 +141,7 @@ func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int
 	if err != nil {
 		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}
-	for _, sec = range lab.CertificatesSecrets(t.settings, s.Run, set) {
+	for _, sec = range labobjects.CertificatesSecrets(t.settings, s.Run, set) {
 		if err := t.objects.Ensure(ctx, s.Run, sec); err != nil {
 			return nil, err
 		}
@@ -150,12 +150,12 @@ func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int
 }
 
 // agent makes one traffic pod with what it needs.
-func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a lab.Agent, passwords lab.Passwords) (*corev1.Pod, error) {
-	sec, err := lab.AgentSecret(t.settings, s.Run, a, s.Bed, s.Profile, passwords)
+func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a labobjects.Agent, passwords labobjects.Passwords) (*corev1.Pod, error) {
+	sec, err := labobjects.AgentSecret(t.settings, s.Run, a, s.Bed, s.Profile, passwords)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
-	networks, err := lab.Networks(t.settings, s.Run, a)
+	networks, err := labobjects.Networks(t.settings, s.Run, a)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
@@ -163,7 +163,7 @@ func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a lab.Agent, pass
 	for _, n := range networks {
 		objects = append(objects, n)
 	}
-	pod, err := lab.AgentPod(t.settings, s.Run, a, s.Bed)
+	pod, err := labobjects.AgentPod(t.settings, s.Run, a, s.Bed)
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}

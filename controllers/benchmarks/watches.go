@@ -17,7 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // workers is the number of benchmarks that are reconciled concurrently. Most of a reconcile is
@@ -56,7 +56,7 @@ func (b *Reconciler) holderOf(ctx context.Context, obj client.Object) []reconcil
 
 // ownerOfPod names the benchmark that a pod of the lab belongs to.
 func ownerOfPod(_ context.Context, obj client.Object) []reconcile.Request {
-	return kit.RequestFor(obj.GetAnnotations()[lab.AnnotationBenchmark])
+	return kit.RequestFor(obj.GetAnnotations()[labobjects.AnnotationBenchmark])
 }
 
 // benchmarkMoved passes changes by users, and at the start of an operator the benchmarks

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // checker checks every version of every object against the invariants.
@@ -163,7 +163,7 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 // seeRelease judges that nothing of a benchmark is left on its bed. The caller holds the lock.
 func (c *checker) seeRelease(bed, uid string) {
 	for _, pod := range c.pods {
-		if pod.Labels[lab.LabelUID] == uid && lab.AttemptOf(pod.Labels) == c.attempts[uid] && !c.behind {
+		if pod.Labels[labobjects.LabelUID] == uid && labobjects.AttemptOf(pod.Labels) == c.attempts[uid] && !c.behind {
 			c.violated("bed %s was given back while pod %s is there", bed, pod.Name)
 		}
 	}
@@ -223,13 +223,13 @@ func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 	}
 	before := c.pods[pod.Name]
 	c.pods[pod.Name] = pod
-	uid := pod.Labels[lab.LabelUID]
+	uid := pod.Labels[labobjects.LabelUID]
 	c.started[uid] = true
 	if !runs(pod) || before != nil && runs(before) {
 		return
 	}
 	for _, other := range c.pods {
-		o := other.Labels[lab.LabelUID]
+		o := other.Labels[labobjects.LabelUID]
 		if o != uid && runs(other) && c.beds[o] != "" && group(c.beds[o]) == group(c.beds[uid]) {
 			c.violated("pod %s of a run on bed %s was started while pod %s of a run on bed %s is there", pod.Name, c.beds[uid], other.Name, c.beds[o])
 		}

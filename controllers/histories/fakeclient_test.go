@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // link is the connection of one operator to the API server, with injected faults.
@@ -135,7 +135,7 @@ func (c *fakeClient) Create(ctx context.Context, obj client.Object, _ ...client.
 
 // keep leaves the end of a pod to the kubelet.
 func keep(obj client.Object) {
-	if obj.GetLabels()[lab.LabelUID] != "" {
+	if obj.GetLabels()[labobjects.LabelUID] != "" {
 		obj.SetFinalizers([]string{finalizerKubelet})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -188,10 +188,10 @@ func (w *world) unsettled(ctx context.Context) string {
 		}
 	}
 	networks := &unstructured.UnstructuredList{}
-	networks.SetGroupVersionKind(lab.NetworkGVK.GroupVersion().WithKind(lab.NetworkGVK.Kind + "List"))
+	networks.SetGroupVersionKind(labobjects.NetworkGVK.GroupVersion().WithKind(labobjects.NetworkGVK.Kind + "List"))
 	var left []string
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.SecretList{}, networks} {
-		if err := w.List(ctx, list, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID}); err != nil {
+		if err := w.List(ctx, list, client.InNamespace(labNamespace), client.HasLabels{labobjects.LabelUID}); err != nil {
 			return err.Error()
 		}
 		items, _ := meta.ExtractList(list)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 const (
@@ -60,7 +60,7 @@ func (l *fakeLab) work(ctx context.Context) {
 
 func (l *fakeLab) reconcile(ctx context.Context) {
 	var pods corev1.PodList
-	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.HasLabels{lab.LabelUID}); err != nil {
+	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.HasLabels{labobjects.LabelUID}); err != nil {
 		return
 	}
 	l.mu.Lock()
@@ -105,7 +105,7 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	l.mu.Lock()
-	sick := l.sick[pod.Labels[lab.LabelUID]] && role == "device-down"
+	sick := l.sick[pod.Labels[labobjects.LabelUID]] && role == "device-down"
 	l.mu.Unlock()
 	switch {
 	case sick:
@@ -147,7 +147,7 @@ func roleOf(pod *corev1.Pod) string {
 // podsOf returns the pods of a run whose role begins as given.
 func (l *fakeLab) podsOf(ctx context.Context, uid types.UID, role string) []corev1.Pod {
 	var pods corev1.PodList
-	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{lab.LabelUID: string(uid)}); err != nil {
+	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{labobjects.LabelUID: string(uid)}); err != nil {
 		return nil
 	}
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !strings.HasPrefix(roleOf(&p), role) })

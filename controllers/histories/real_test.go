@@ -21,8 +21,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers"
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/testserver"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // realUnit is the duration of a second of a history on a real API server.

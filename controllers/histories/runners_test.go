@@ -16,8 +16,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // sizes are the rows of every benchmark.
@@ -74,7 +74,7 @@ func (f *fakeRunners) end(pod *corev1.Pod) {
 func (f *fakeRunners) podOf(ctx context.Context, serverName string) (*corev1.Pod, error) {
 	uid := strings.TrimSuffix(strings.TrimPrefix(serverName, "runner."), ".nodrop")
 	var pods corev1.PodList
-	err := f.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{lab.LabelUID: uid, lab.LabelRole: lab.RoleRunner})
+	err := f.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{labobjects.LabelUID: uid, labobjects.LabelRole: labobjects.RoleRunner})
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +183,6 @@ func (f *fakeRunners) Begin(ctx context.Context, target kit.RunnerTarget, rows [
 	for _, size := range r.checkpoint {
 		known[size] = true
 	}
-	f.check.began(pod.Labels[lab.LabelUID], known)
+	f.check.began(pod.Labels[labobjects.LabelUID], known)
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 
 	"nodrop.dev/nodrop/controllers"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/operator"
+	"nodrop.dev/nodrop/controllers/operator"
 )
 
 func TestMain(m *testing.M) {

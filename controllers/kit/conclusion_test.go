@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // noon is the time in these tests.

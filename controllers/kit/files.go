@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // LabFiles reads the ConfigMaps and Secrets of the owner of the lab.

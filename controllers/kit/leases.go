@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/controllers/queue"
-	"nodrop.dev/nodrop/internal/calibration"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/measure/calibration"
 )
 
 // IndexLease is the index of beds by the UID of the benchmark that has them.
@@ -41,16 +41,18 @@ func HeldBeds(ctx context.Context, reader client.Reader, uid string) ([]v1alpha1
 }
 
 // HasLease reports whether a bed is leased to a run.
-func HasLease(bed *v1alpha1.TestBed, run lab.Run) bool {
-	return bed.Status.Lease != nil && RunOf(bed.Status.Lease) == (lab.Run{UID: run.UID, Attempt: run.Attempt})
+func HasLease(bed *v1alpha1.TestBed, run labobjects.Run) bool {
+	return bed.Status.Lease != nil && RunOf(bed.Status.Lease) == (labobjects.Run{UID: run.UID, Attempt: run.Attempt})
 }
 
 // RunOf is the run that a lease is for, without the name of the benchmark.
-func RunOf(l *v1alpha1.BedLease) lab.Run { return lab.Run{UID: l.UID, Attempt: l.Attempt} }
+func RunOf(l *v1alpha1.BedLease) labobjects.Run {
+	return labobjects.Run{UID: l.UID, Attempt: l.Attempt}
+}
 
 // ReleaseBed removes the lease of a bed if the run has it. The patch tests that, so that
 // it needs no earlier read, and no lock that others could break.
-func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Reader, name string, run lab.Run) error {
+func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Reader, name string, run labobjects.Run) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/status/lease/uid", "value": run.UID},
 		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(run.Attempt)},

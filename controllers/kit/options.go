@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/notify"
-	"nodrop.dev/nodrop/internal/opmetrics"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/lab/notify"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // Options of the operator. Times that are 0 have the defaults of defaults.go.
 type Options struct {
 	// Lab contains the location and the images of runs.
-	Lab lab.Settings
+	Lab labobjects.Settings
 	// DefaultPolicy defines which frames may be sent on beds without a policy of their own;
 	// nil is the built-in policy.
 	DefaultPolicy *v1alpha1.TrafficPolicy
@@ -122,5 +122,5 @@ type Bench interface {
 	// one it is called again after a while.
 	Run(ctx context.Context, b *v1alpha1.Benchmark) (outcome v1alpha1.BenchmarkPhase, after time.Duration, err error)
 	// Sweep removes what is left of a run, and names what it could not remove yet.
-	Sweep(ctx context.Context, run lab.Run) (left string, err error)
+	Sweep(ctx context.Context, run labobjects.Run) (left string, err error)
 }

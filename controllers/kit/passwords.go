@@ -9,19 +9,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/dut/router"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
 // Passwords reads the passwords of the BGP sessions of a bed from their Secrets. A
 // problem is something that the owner of the bed has to correct; it names no password.
-func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.Passwords, problem string, _ error) {
+func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ labobjects.Passwords, problem string, _ error) {
 	sessions, invalid := plan.Sessions(bed)
 	if len(invalid) > 0 {
 		return nil, invalid.ToAggregate().Error(), nil
 	}
-	var passwords lab.Passwords
+	var passwords labobjects.Passwords
 	secrets := map[string]*corev1.Secret{}
 	for _, s := range sessions {
 		if s.Password == nil {
@@ -44,12 +44,12 @@ func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ lab.P
 		if !has {
 			return nil, fmt.Sprintf("%s.key: Secret %s has no key %s: add it, or correct the key", path, s.Password.Name, s.Password.Key), nil
 		}
-		password, err := device.ReadPassword(data)
+		password, err := router.ReadPassword(data)
 		if err != nil {
 			return nil, fmt.Sprintf("%s: key %s of Secret %s: %v", path, s.Password.Key, s.Password.Name, err), nil
 		}
 		if passwords == nil {
-			passwords = lab.Passwords{}
+			passwords = labobjects.Passwords{}
 		}
 		passwords[s.Name] = password
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // countPhase counts a benchmark whose phase has changed, once that is stored.

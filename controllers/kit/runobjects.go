@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // RunObjects makes, lists and removes the objects of runs in the lab.
@@ -17,13 +17,13 @@ type RunObjects struct {
 	// Live reads from the API server.
 	Live client.Reader
 	// Lab contains the location and the images of runs.
-	Lab lab.Settings
+	Lab labobjects.Settings
 	// Bench removes runs instead of this type; nil without one.
 	Bench Bench
 }
 
 // Ensure creates an object of a run unless it exists, and reads an existing one into it.
-func (o RunObjects) Ensure(ctx context.Context, run lab.Run, obj client.Object) error {
+func (o RunObjects) Ensure(ctx context.Context, run labobjects.Run, obj client.Object) error {
 	key := client.ObjectKeyFromObject(obj)
 	err := o.Live.Get(ctx, key, obj)
 	if apierrors.IsNotFound(err) {
@@ -35,13 +35,13 @@ func (o RunObjects) Ensure(ctx context.Context, run lab.Run, obj client.Object) 
 		return fmt.Errorf("making %s: %w", key, err)
 	}
 	if owner := obj.GetLabels(); !run.Has(owner) {
-		return fmt.Errorf("making %s: it exists and belongs to %q: delete it", key, owner[lab.LabelUID])
+		return fmt.Errorf("making %s: it exists and belongs to %q: delete it", key, owner[labobjects.LabelUID])
 	}
 	return nil
 }
 
 // Pods returns the existing pods of a run, by name.
-func (o RunObjects) Pods(ctx context.Context, run lab.Run) (map[string]*corev1.Pod, error) {
+func (o RunObjects) Pods(ctx context.Context, run labobjects.Run) (map[string]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := o.Live.List(ctx, &list, client.InNamespace(o.Lab.Namespace), client.MatchingLabels(run.Selector())); err != nil {
 		return nil, fmt.Errorf("listing the pods of the run: %w", err)

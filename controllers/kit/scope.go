@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // Scope is the state that the phases of one reconcile share.
@@ -17,7 +17,7 @@ type Scope struct {
 	// Before is the benchmark as it was read.
 	Before *v1alpha1.Benchmark
 	// Run names the benchmark's objects in the lab.
-	Run lab.Run
+	Run labobjects.Run
 	// Bed that is leased.
 	Bed *v1alpha1.TestBed
 	// Profile and ConfigMaps, by name, as they were kept; with the bed they are what the
@@ -34,7 +34,7 @@ type Scope struct {
 
 // NewScope returns the state of a reconcile of a benchmark as it was read.
 func NewScope(b *v1alpha1.Benchmark, now time.Time, t *Timers) *Scope {
-	return &Scope{Benchmark: b, Before: b.DeepCopy(), Run: lab.RunOf(b), Now: now, Timers: t}
+	return &Scope{Benchmark: b, Before: b.DeepCopy(), Run: labobjects.RunOf(b), Now: now, Timers: t}
 }
 
 // Set sets a condition and, unless it is true, makes its message the benchmark's.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // StatusWriter stores the status of benchmarks, and makes their new phases known by the log,

@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"nodrop.dev/nodrop/controllers/lab"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // CleanUp removes a run as Remove does, and returns what is left, with the failure if there is
 // one; "" if nothing is left. Its error is that the API server does not answer, which does not show
 // what is left.
-func (o RunObjects) CleanUp(ctx context.Context, run lab.Run) (left string, _ error) {
+func (o RunObjects) CleanUp(ctx context.Context, run labobjects.Run) (left string, _ error) {
 	left, err := o.Remove(ctx, run)
 	switch {
 	case err == nil:
@@ -38,12 +38,12 @@ func (o RunObjects) CleanUp(ctx context.Context, run lab.Run) (left string, _ er
 //
 // Order matters. Agents release interfaces to the node before their device is stopped, and the
 // device's secret, which contains how to stop it, is removed only when it is stopped.
-func (o RunObjects) Remove(ctx context.Context, run lab.Run) (left string, _ error) {
+func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (left string, _ error) {
 	if o.Bench != nil {
 		return o.Bench.Sweep(ctx, run)
 	}
 	device := &corev1.Secret{}
-	err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Lab.Namespace, Name: lab.DeviceSecretName(run)}, device)
+	err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Lab.Namespace, Name: labobjects.DeviceSecretName(run)}, device)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading the device's topology: %w", err)
 	}
@@ -52,9 +52,9 @@ func (o RunObjects) Remove(ctx context.Context, run lab.Run) (left string, _ err
 	if err != nil {
 		return "", err
 	}
-	down := pods[lab.DeviceDownName(run)]
+	down := pods[labobjects.DeviceDownName(run)]
 	if mayBeUp {
-		delete(pods, lab.DeviceDownName(run))
+		delete(pods, labobjects.DeviceDownName(run))
 	}
 	if left, err := o.removePods(ctx, pods); left != "" || err != nil {
 		return left, err
@@ -86,10 +86,10 @@ func (o RunObjects) removePods(ctx context.Context, pods map[string]*corev1.Pod)
 
 // stopDevice runs the pod that stops the device, and removes the secret when that
 // succeeded.
-func (o RunObjects) stopDevice(ctx context.Context, run lab.Run, device *corev1.Secret, down *corev1.Pod) (left string, _ error) {
+func (o RunObjects) stopDevice(ctx context.Context, run labobjects.Run, device *corev1.Secret, down *corev1.Pod) (left string, _ error) {
 	switch {
 	case down == nil:
-		pod, err := lab.DeviceDownPod(o.Lab, run, device)
+		pod, err := labobjects.DeviceDownPod(o.Lab, run, device)
 		if err != nil {
 			return "", err
 		}
@@ -111,7 +111,7 @@ func (o RunObjects) stopDevice(ctx context.Context, run lab.Run, device *corev1.
 
 // removeRest deletes networks, secrets and the pod that stopped the device, and returns what
 // is still there.
-func (o RunObjects) removeRest(ctx context.Context, run lab.Run) (left string, _ error) {
+func (o RunObjects) removeRest(ctx context.Context, run labobjects.Run) (left string, _ error) {
 	objects, err := o.List(ctx, client.MatchingLabels(run.Selector()))
 	if err != nil {
 		return "", err
@@ -135,7 +135,7 @@ func (o RunObjects) removeRest(ctx context.Context, run lab.Run) (left string, _
 func (o RunObjects) List(ctx context.Context, runs client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	var all []metav1.PartialObjectMetadata
 	for _, kind := range []schema.GroupVersionKind{
-		lab.NetworkGVK, corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("Pod"),
+		labobjects.NetworkGVK, corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

@@ -14,9 +14,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/team"
-	"nodrop.dev/nodrop/internal/team/labpolicy"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/manifests/team"
+	"nodrop.dev/nodrop/internal/manifests/team/labpolicy"
 )
 
 // Conditions and reasons of a Workload of Kueue, of version v1beta2 of its API.
@@ -97,7 +97,7 @@ func workloadFor(b *v1alpha1.Benchmark, priority int64) *unstructured.Unstructur
 	w := NewWorkload()
 	w.SetNamespace(b.Namespace)
 	w.SetName(workloadName(b))
-	w.SetLabels(map[string]string{lab.LabelUID: string(b.UID), "kueue.x-k8s.io/job-uid": string(b.UID)})
+	w.SetLabels(map[string]string{labobjects.LabelUID: string(b.UID), "kueue.x-k8s.io/job-uid": string(b.UID)})
 	w.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Benchmark", Name: b.Name, UID: b.UID, Controller: new(true),
 	}})

@@ -22,8 +22,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/preflight"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 // Connection data are handed out in one Secret for each namespace, whose name is the same

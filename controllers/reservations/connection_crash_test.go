@@ -17,8 +17,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/crashtest"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/lab"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestConnectionSurvivesEveryDeath lets an operator die at every write of two reservations,
@@ -69,7 +69,7 @@ func twoReservations(t *testing.T, m *crashtest.FakeAPI) {
 			if m.Dead || r == nil {
 				m.Dead = false
 				r = NewReconciler(kit.Base{Client: m, Live: m, Recorder: events.NewFakeRecorder(100), Options: kit.Options{
-					Lab: lab.Settings{Namespace: "lab"}, Connections: true, Sweep: 100 * time.Hour, Recheck: time.Minute, Poll: time.Millisecond,
+					Lab: labobjects.Settings{Namespace: "lab"}, Connections: true, Sweep: 100 * time.Hour, Recheck: time.Minute, Poll: time.Millisecond,
 					Now: func() time.Time { return now },
 				}})
 			}

@@ -20,7 +20,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 // Reconciler shows what reservations get: in their status, in that of their

@@ -9,7 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/reservation"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
 
 // remindBefore is the time between the reminder of a reservation and its begin or end.

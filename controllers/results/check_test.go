@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	_ "nodrop.dev/nodrop/internal/method" // every method is planned
-	"nodrop.dev/nodrop/internal/runner"
+	_ "nodrop.dev/nodrop/internal/measure/method" // every method is planned
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // schema validates objects as the API server does.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 func TestEnvironmentChanges(t *testing.T) {

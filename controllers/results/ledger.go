@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/result"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 func owner() *v1alpha1.Benchmark {

@@ -20,7 +20,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/schedule"
+	"nodrop.dev/nodrop/internal/manifests/schedule"
 )
 
 // Reconciler makes the benchmarks of schedules, and deletes old ones.

@@ -9,7 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/schedule"
+	"nodrop.dev/nodrop/internal/manifests/schedule"
 )
 
 // clockSlack is the difference between the clocks of two operators that is not reported.

@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/schedule"
+	"nodrop.dev/nodrop/internal/manifests/schedule"
 )
 
 // fire makes the benchmarks of the firing in hand that are not there yet. It is done once

@@ -17,7 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/schedule"
+	"nodrop.dev/nodrop/internal/manifests/schedule"
 )
 
 // maxActive is the maximum number of benchmarks that the status of a schedule names.

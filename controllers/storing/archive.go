@@ -21,9 +21,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/archive"
-	"nodrop.dev/nodrop/internal/opmetrics"
-	"nodrop.dev/nodrop/internal/report"
+	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const (

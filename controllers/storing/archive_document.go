@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/report"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // document is the whole result of a finished benchmark, as kubectl nodrop report

@@ -16,9 +16,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/stored"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/notify"
+	"nodrop.dev/nodrop/internal/lab/notify"
 )
 
 // notificationRecheck is the interval at which retention checks whether all events were sent.

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/processors"
 )
 
 // linkMTU lets frames of 9216 bytes through, the largest of the API: 14 of them

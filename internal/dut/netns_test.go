@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
 )
 
 // TestMain lets the test's own binary act as a program that isolates itself.

@@ -8,9 +8,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/processors"
 )
 
 // place gives a device with so many interfaces processors of its own, on which it takes in

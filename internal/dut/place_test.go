@@ -14,10 +14,10 @@ import (
 	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/netif/netiftest"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/dut/device"
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/netif/netiftest"
-	"nodrop.dev/nodrop/internal/processors"
 )
 
 // placed checks that a device has the processors that a split with two interfaces gives

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 func TestRateKeepsEveryRateExact(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // MAC is an Ethernet address.

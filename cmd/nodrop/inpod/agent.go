@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/routing/bgp"
 	"nodrop.dev/nodrop/internal/routing/remote"
 	"nodrop.dev/nodrop/internal/traffic"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/trex"

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/routing/device"
+	"nodrop.dev/nodrop/internal/dut/router"
 )
 
 // NewDeviceCommand returns the command that starts and stops a virtual device.
@@ -36,7 +36,7 @@ and its links are up. With --sessions the files device.frr.conf and device.bird.
 where the topology mentions them, are made from the BGP sessions of the bed. With --placement the device takes in what it receives from
 the host on processors of its own, where there are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
 		if sessions != "" {
-			var bed device.BedSessions
+			var bed router.BedSessions
 			if err := readJSON(sessions, &bed); err != nil {
 				return err
 			}

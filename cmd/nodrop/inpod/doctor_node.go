@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodrop.dev/nodrop/internal/doctor/probe"
+	"nodrop.dev/nodrop/internal/lab/doctor/probe"
 )
 
 // NewDoctorNodeCommand returns the command that looks at a node for doctor.

@@ -18,9 +18,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/operator"
-	"nodrop.dev/nodrop/internal/version"
+	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/base/version"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"log/slog"
 	"os"
 
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // podLog returns the logger of programs in pods.

@@ -19,12 +19,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"nodrop.dev/nodrop/internal/metrics/delivery"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/metrics/sink"
-	"nodrop.dev/nodrop/internal/metrics/spool"
-	"nodrop.dev/nodrop/internal/opmetrics"
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/reporting/metrics/delivery"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/reporting/metrics/sink"
+	"nodrop.dev/nodrop/internal/reporting/metrics/spool"
+	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
 // recorderOptions are the flags of nodrop recorder.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/metrics"
-	"nodrop.dev/nodrop/internal/metrics/recorder"
-	"nodrop.dev/nodrop/internal/metrics/stream"
-	"nodrop.dev/nodrop/internal/pki"
-	"nodrop.dev/nodrop/internal/runner"
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/metrics"
+	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/reporting/metrics/stream"
 )
 
 // recordAtEnd is the maximum time for which a stopping runner hands over its last points.

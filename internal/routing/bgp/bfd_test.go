@@ -13,8 +13,8 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/device"
 )
 
 // When BFD goes down so does the session, which says so; it comes back with BFD.
@@ -22,8 +22,8 @@ func TestBFDDown(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	var config strings.Builder
-	must(t, device.Render(&config, device.FRR, device.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
-	d, err := device.Start(t.Context(), b.device, device.FRR, config.String())
+	must(t, router.Render(&config, router.FRR, router.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
+	d, err := router.Start(t.Context(), b.device, router.FRR, config.String())
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Stop()) })
 	s := New(Options{Ports: b.ports, Retry: 50 * time.Millisecond})
@@ -57,8 +57,8 @@ func TestBFDMissing(t *testing.T) {
 		without[i].BFD = nil
 	}
 	var config strings.Builder
-	must(t, device.Render(&config, device.FRR, device.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: without, Passwords: true}))
-	d, err := device.Start(t.Context(), b.device, device.FRR, config.String())
+	must(t, router.Render(&config, router.FRR, router.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: without, Passwords: true}))
+	d, err := router.Start(t.Context(), b.device, router.FRR, config.String())
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Stop()) })
 	s := New(Options{Ports: b.ports, Retry: 50 * time.Millisecond})

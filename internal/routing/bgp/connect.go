@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/routing"
 )
 

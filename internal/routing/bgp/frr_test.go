@@ -11,9 +11,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/device"
 )
 
 // bed is a device's namespace with two ports of the tester, each in its own.
@@ -102,13 +102,13 @@ func must(t *testing.T, err error) {
 
 func TestRealRouters(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{device.FRR, device.BIRD} {
+	for _, kind := range []string{router.FRR, router.BIRD} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
 			var config strings.Builder
-			must(t, device.Render(&config, kind, device.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
-			d, err := device.Start(t.Context(), b.device, kind, config.String())
+			must(t, router.Render(&config, kind, router.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
+			d, err := router.Start(t.Context(), b.device, kind, config.String())
 			must(t, err)
 			t.Cleanup(func() { must(t, d.Stop()) })
 			s := New(Options{Ports: b.ports, Retry: 50 * time.Millisecond})
@@ -145,8 +145,8 @@ func TestFRRPassesLabelsAndFurtherPathsOn(t *testing.T) {
 		b.sessions[i].Families, b.sessions[i].AddPath = []routing.Family{routing.IPv4LabeledUnicast, routing.IPv6Unicast}, true
 	}
 	var config strings.Builder
-	must(t, device.Render(&config, device.FRR, device.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
-	d, err := device.Start(t.Context(), b.device, device.FRR, config.String())
+	must(t, router.Render(&config, router.FRR, router.Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: b.sessions, Passwords: true}))
+	d, err := router.Start(t.Context(), b.device, router.FRR, config.String())
 	must(t, err)
 	t.Cleanup(func() { must(t, d.Stop()) })
 	s := New(Options{Ports: b.ports, Retry: 50 * time.Millisecond})

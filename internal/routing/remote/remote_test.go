@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/bgp"
 	"nodrop.dev/nodrop/internal/routing/remote"

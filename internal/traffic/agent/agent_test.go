@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Config tells an agent which ports it owns. The operator writes it as JSON

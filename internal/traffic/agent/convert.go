@@ -9,10 +9,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 	"nodrop.dev/nodrop/internal/traffic/capability"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 const uid = "0c5f"

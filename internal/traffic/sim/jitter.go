@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // JitterTable contains the jitter of frames by size and load. Test houses print it separately

@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"slices"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Streams of several sizes at once share what the table says of each size: the

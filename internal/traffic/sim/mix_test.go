@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // threeSizes is limited by frames/s at 64 and 570 bytes, and by nothing at 1518.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Model describes the behavior of a device, and of a tester, per frame size.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/processors"
 )
 
 // Occupy uses a processor while the test runs, and no longer.

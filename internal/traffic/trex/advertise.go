@@ -9,8 +9,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // advertising is the profile that announces the addresses of a port and their hardware

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/hypervisor"
+	"nodrop.dev/nodrop/internal/base/hypervisor"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // closeTimeout bounds how long Close and other clearing up may take.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-zeromq/zmq4"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // fakeServer behaves as recordings of a TRex v3.08 server do, with their traps.

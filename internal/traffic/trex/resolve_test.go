@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 func TestResolve(t *testing.T) {

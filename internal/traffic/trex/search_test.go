@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/calibration"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/manifest"
-	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/result"
-	build "nodrop.dev/nodrop/internal/version"
+	build "nodrop.dev/nodrop/internal/base/version"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/calibration"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // search is a search of the throughput of frames of 64 bytes from left to right with

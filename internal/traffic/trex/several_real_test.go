@@ -15,7 +15,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"nodrop.dev/nodrop/internal/pki"
+	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/trex"

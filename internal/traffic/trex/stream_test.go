@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
+	"nodrop.dev/nodrop/internal/traffic/frame/frametest"
 )
 
 func ranged(change func(*traffic.Headers)) traffic.Stream {

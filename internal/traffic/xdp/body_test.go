@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Streams of one port with different payloads, headers and sizes arrive whole, through XDP

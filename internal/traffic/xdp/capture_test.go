@@ -12,8 +12,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"nodrop.dev/nodrop/internal/capture"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capture"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

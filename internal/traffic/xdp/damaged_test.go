@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

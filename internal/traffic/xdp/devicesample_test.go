@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/hint"
+	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // row measures a row. busy reports whether something else used the tester's processor, in sum

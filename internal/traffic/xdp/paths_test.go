@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/kubetest/objects"
-	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/method/trials"
-	"nodrop.dev/nodrop/internal/plan"
-	"nodrop.dev/nodrop/internal/result"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

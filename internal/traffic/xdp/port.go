@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/hypervisor"
-	"nodrop.dev/nodrop/internal/netif/card"
+	"nodrop.dev/nodrop/internal/base/hypervisor"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"

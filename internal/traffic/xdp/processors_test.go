@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/processors"
 )
 
 // A tester that may use no other processors than the device's, as a traffic pod may,

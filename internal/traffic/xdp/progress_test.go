@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

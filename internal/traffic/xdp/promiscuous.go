@@ -5,9 +5,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/netif/card"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // hearing decides whether a port receives frames to all addresses, or to its own only.

@@ -12,9 +12,9 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/frame/frametest"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
+	"nodrop.dev/nodrop/internal/traffic/frame/frametest"
 )
 
 // listen opens a packet socket on an interface of the device.

@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/method"
-	"nodrop.dev/nodrop/internal/method/trials"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 )
 
 // arrivedAtDevice returns the number of frames that have come to d1.

@@ -10,8 +10,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/vishvananda/netlink"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 func prefixes(all ...string) (out []netip.Prefix) {

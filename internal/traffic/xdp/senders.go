@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )

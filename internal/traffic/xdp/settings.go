@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/netif"
-	"nodrop.dev/nodrop/internal/netif/card"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

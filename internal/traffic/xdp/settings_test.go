@@ -13,9 +13,9 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/netif/card"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // cardNames returns the names of the cards, or skips the test. It brings them up, since

@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/processors"
+	"nodrop.dev/nodrop/internal/base/processors"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

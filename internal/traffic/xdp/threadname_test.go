@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/netif/sysfs"
+	"nodrop.dev/nodrop/internal/base/netif/sysfs"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 

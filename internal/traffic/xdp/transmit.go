@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/xsk"

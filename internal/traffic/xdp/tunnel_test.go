@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

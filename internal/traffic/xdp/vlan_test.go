@@ -12,9 +12,9 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"nodrop.dev/nodrop/internal/frame"
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 

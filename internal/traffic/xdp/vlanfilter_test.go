@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // A driver that filters VLANs also in promiscuous mode is refused; others are not.

@@ -11,7 +11,7 @@ import (
 	"github.com/safchain/ethtool"
 	"k8s.io/utils/cpuset"
 
-	"nodrop.dev/nodrop/internal/netif/card"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

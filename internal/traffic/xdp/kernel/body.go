@@ -6,8 +6,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // body contains the bytes of a frame other than headers and signature: a payload, and in

@@ -15,8 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"nodrop.dev/nodrop/internal/hint"
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 

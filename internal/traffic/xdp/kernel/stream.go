@@ -6,8 +6,8 @@ import (
 	"math"
 	"unsafe"
 
-	"nodrop.dev/nodrop/internal/frame"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // CheckStream returns an error if a stream cannot be sent or received.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/vishvananda/netns"
 
-	"nodrop.dev/nodrop/internal/netif"
+	"nodrop.dev/nodrop/internal/base/netif"
 )
 
 // Namespace is the network namespace that the ports are in.

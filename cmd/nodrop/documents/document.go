@@ -1,0 +1,45 @@
+// Package documents finds the results that an argument of a command names: benchmarks of a cluster,
+// files, and documents of an archive.
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/report"
+)
+
+// IsURL reports whether an argument is the URL of a document in an archive.
+func IsURL(name string) bool { return strings.Contains(name, "://") }
+
+// IsFile reports whether an argument is a file: it has the ending of one, or a
+// folder before it. A benchmark's name has neither.
+func IsFile(name string) bool {
+	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
+}
+
+// readDocument reads a document in an archive or in a file, compressed or not, of
+// which get returns the text.
+func readDocument(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
+	text, err := get(ctx, where)
+	switch {
+	case err != nil && IsURL(where):
+		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
+			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
+	case err != nil:
+		return nil, err
+	}
+	document, err := report.Read(text)
+	if err != nil {
+		return nil, hint.With(fmt.Errorf("%s: %w", where, err), "kubectl nodrop report and nodrop run write a result with -o json")
+	}
+	return document, nil
+}

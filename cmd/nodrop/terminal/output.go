@@ -1,0 +1,97 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/report"
+)
+
+// Output is the destination and the format of a result.
+type Output struct {
+	Format  string
+	File    string
+	formats []report.Format
+}
+
+// writer is a result, or a comparison of some.
+type writer interface {
+	Write(w io.Writer, format report.Format) error
+}
+
+// AddFlags adds the flags of a command that can write these formats.
+func (o *Output) AddFlags(cmd *cobra.Command, formats []report.Format) {
+	o.formats = formats
+	cmd.Flags().StringVarP(&o.Format, "output", "o", string(report.FormatTable), o.Names()+" (docs/report-formats.md)")
+	cmd.Flags().StringVar(&o.File, "output-file", "", "write the result to this file instead of stdout")
+}
+
+// Names returns the names of the formats for a person.
+func (o *Output) Names() string {
+	var names []string
+	for _, f := range o.formats {
+		names = append(names, string(f))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Check refuses a wrong format, and a file that cannot be written, before anything is
+// measured. What is in the file stays.
+func (o *Output) Check() error {
+	if !slices.Contains(o.formats, report.Format(o.Format)) {
+		return fmt.Errorf("%q is not an output format: give %s", o.Format, o.Names())
+	}
+	if o.File == "" {
+		return nil
+	}
+	_, before := os.Stat(o.File)
+	file, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE, 0o644)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return hint.With(fmt.Errorf("--output-file: %w", err), "make its directory first: mkdir -p "+filepath.Dir(o.File))
+	case err != nil:
+		return hint.With(fmt.Errorf("--output-file: %w", err), "name a file in a directory that you may write to")
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("--output-file: %w", err)
+	}
+	if errors.Is(before, fs.ErrNotExist) {
+		if err := os.Remove(o.File); err != nil {
+			return fmt.Errorf("--output-file: %w", err)
+		}
+	}
+	return nil
+}
+
+// Write writes the result. With a file that cannot be written the result goes
+// to stdout all the same, so that a long measurement is not lost.
+func (o *Output) Write(stdout io.Writer, result writer) error {
+	format := report.Format(o.Format)
+	if o.File == "" {
+		return result.Write(stdout, format)
+	}
+	file, err := os.Create(o.File)
+	if err == nil {
+		err = result.Write(file, format)
+		if closing := file.Close(); err == nil {
+			err = closing
+		}
+	}
+	if err != nil {
+		if lost := result.Write(stdout, format); lost != nil {
+			return lost
+		}
+		return fmt.Errorf("writing the result to a file (it is on stdout instead): %w", err)
+	}
+	return nil
+}

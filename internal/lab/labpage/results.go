@@ -1,0 +1,300 @@
+package labpage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
+)
+
+// historySize is the maximum number of runs that are read for a history.
+const historySize = 50
+
+// kinds of content by format of a report.
+var kinds = map[report.Format]string{
+	report.FormatHTML: "text/html; charset=utf-8", report.FormatJSON: "application/json", report.FormatCSV: "text/csv; charset=utf-8",
+	report.FormatMarkdown: "text/markdown; charset=utf-8", report.FormatJUnit: "application/xml",
+}
+
+var endings = map[report.Format]string{report.FormatJSON: ".json", report.FormatCSV: ".csv", report.FormatMarkdown: ".md", report.FormatJUnit: ".junit.xml"}
+
+// results reads the results of benchmarks from the cluster and from the archive.
+type results struct {
+	// profiles has the traffic profiles of benchmarks that were not accepted yet.
+	profiles client.Reader
+	// stored has the rows of results.
+	stored client.Reader
+	// archive has results of earlier runs; nil where the lab has none.
+	archive Archive
+	// slow bounds the requests that read results at once.
+	slow chan struct{}
+	// kept are results that change no more.
+	kept documents
+}
+
+// report shows the result of a benchmark.
+func (r *results) report(ctx context.Context, q *request) (*answer, error) {
+	b, err := q.withRows(ctx, q.PathValue("namespace"), q.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.document(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return written(d, q)
+}
+
+// withRows is a benchmark whose rows the person may read.
+func (q *request) withRows(ctx context.Context, namespace, name string) (*v1alpha1.Benchmark, error) {
+	b, err := q.find(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	may, err := q.mayResults(ctx, namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case !may:
+		return nil, errForbidden
+	}
+	return b, nil
+}
+
+// written is a result in the format that a request asks for.
+func written(d *report.Document, q *request) (*answer, error) {
+	format := report.Format(q.URL.Query().Get("format"))
+	if format == "" {
+		format = report.FormatHTML
+	}
+	if kinds[format] == "" {
+		return nil, errNotFound
+	}
+	var text bytes.Buffer
+	if err := d.Write(&text, format); err != nil {
+		return nil, err
+	}
+	a := &answer{kind: kinds[format], policy: reportPolicy, content: text.Bytes()}
+	if ending := endings[format]; ending != "" {
+		a.file = d.Benchmark.Name + ending
+	}
+	return a, nil
+}
+
+// comparison compares a benchmark with another one of its namespace, which is the baseline.
+func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
+	namespace, name, with := q.PathValue("namespace"), q.PathValue("name"), q.URL.Query().Get("with")
+	if with == name {
+		return nil, &problem{400, "Nothing to compare", "A comparison needs two benchmarks."}
+	}
+	var documents []*report.Document
+	for _, each := range []string{with, name} {
+		b, err := q.withRows(ctx, namespace, each)
+		if err != nil {
+			return nil, err
+		}
+		d, err := r.document(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, d)
+	}
+	c, err := report.Compare(documents, []string{with, name})
+	if err != nil {
+		return nil, &problem{400, "Cannot be compared", err.Error()}
+	}
+	var text bytes.Buffer
+	if err := c.Write(&text, report.FormatHTML); err != nil {
+		return nil, err
+	}
+	return &answer{kind: kinds[report.FormatHTML], policy: reportPolicy, content: text.Bytes()}, nil
+}
+
+// documents keeps results that do not change any more.
+type documents struct {
+	mu   sync.Mutex
+	of   map[string]*report.Document // by UID of the benchmark
+	uids []string                    // the oldest first
+	rows int
+}
+
+// keptRows bounds the rows of results that are kept: about 100 MB.
+const keptRows = 20_000
+
+func (d *documents) get(uid string) *report.Document {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.of[uid]
+}
+
+func (d *documents) put(uid string, one *report.Document) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of == nil {
+		d.of = map[string]*report.Document{}
+	}
+	if d.of[uid] != nil || len(one.Rows) > keptRows {
+		return
+	}
+	d.of[uid], d.uids, d.rows = one, append(d.uids, uid), d.rows+len(one.Rows)
+	for d.rows > keptRows {
+		d.rows -= len(d.of[d.uids[0]].Rows)
+		delete(d.of, d.uids[0])
+		d.uids = d.uids[1:]
+	}
+}
+
+// document reads the result of a benchmark. That of one that is finished and archived
+// changes no more, and is kept.
+func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.Document, error) {
+	if d := r.kept.get(string(b.UID)); d != nil {
+		return d, nil
+	}
+	release, err := r.slowly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	content, err := stored.Content(ctx, r.stored, b)
+	if err != nil {
+		return nil, fmt.Errorf("reading a result: %w", err)
+	}
+	complete := true
+	if of := b.Status.Results; of != nil {
+		if gone := int(of.Rows) - len(content.Rows); gone > 0 {
+			complete = false
+			content.Notes = append(content.Notes, fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, of.Rows))
+		}
+	}
+	if content.Profile == nil { // The benchmark was not accepted yet.
+		var profile v1alpha1.TrafficProfile
+		if err := r.profiles.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &profile); err == nil {
+			content.Profile = profile.For(&b.Spec)
+		}
+	}
+	d := report.New(content)
+	if complete && b.Status.Phase.Finished() {
+		r.kept.put(string(b.UID), d)
+	}
+	return d, nil
+}
+
+// slowly waits for one of the places of requests that read results.
+func (r *results) slowly(ctx context.Context) (release func(), _ error) {
+	select {
+	case r.slow <- struct{}{}:
+		return func() { <-r.slow }, nil
+	case <-ctx.Done():
+		return nil, errUnavailable
+	}
+}
+
+type historyPage struct {
+	frame
+	Namespace, Name string
+	Runs            []archivedRun
+	Text            string
+	Most            int
+}
+
+type archivedRun struct {
+	UID    string
+	Name   string
+	Phase  v1alpha1.BenchmarkPhase
+	Time   time.Time
+	Device string
+	Rows   int
+	Now    time.Time
+}
+
+// history shows the runs of a history in the archive, also of benchmarks that were deleted.
+func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
+	namespace, name := q.PathValue("namespace"), q.PathValue("name")
+	page := historyPage{frame: p.frame(q, "benchmarks", "History of "+name, 0), Namespace: namespace, Name: name, Most: historySize}
+	var figures report.HistoryBuilder
+	err := p.results.eachArchived(ctx, q, func(d *report.Document) error {
+		run := archivedRun{UID: d.Benchmark.UID, Name: d.Benchmark.Name, Phase: d.Phase, Rows: len(d.Rows), Now: q.lab.at}
+		if d.StartTime != nil {
+			run.Time = d.StartTime.Time
+		}
+		if d.Environment != nil {
+			run.Device = d.Environment.Device
+		}
+		page.Runs = append(page.Runs, run)
+		return figures.Add(d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Runs) == 0 {
+		return nil, errNotFound
+	}
+	slices.SortFunc(page.Runs, func(a, b archivedRun) int { return b.Time.Compare(a.Time) })
+	h, err := figures.History()
+	if err != nil {
+		return nil, err
+	}
+	page.Text = h.Text()
+	return render("history", page)
+}
+
+// eachArchived reads the results of a history that the person may read.
+func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.Document) error) error {
+	namespace, name := q.PathValue("namespace"), q.PathValue("name")
+	for _, resource := range []string{"benchmarks", "benchmarkresults"} {
+		may, err := q.may(ctx, "list", resource, namespace, "")
+		if err != nil {
+			return err
+		}
+		if !may {
+			return errNotFound
+		}
+	}
+	if r.archive == nil || !isName(namespace) || !isName(name) {
+		return errNotFound
+	}
+	release, err := r.slowly(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.archive.EachOf(ctx, namespace, name, historySize, do)
+}
+
+// isName reports whether a text can be the name of an object: it leads to no other folder of
+// the archive.
+func isName(text string) bool {
+	return text != "" && len(text) <= longestFilter && !strings.Contains(text, "..") &&
+		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && text[0] != '.'
+}
+
+var errFound = errors.New("found")
+
+// archived shows one result of the archive.
+func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
+	var found *report.Document
+	err := r.eachArchived(ctx, q, func(d *report.Document) error {
+		if d.Benchmark.UID == q.PathValue("uid") {
+			found = d
+			return errFound
+		}
+		return nil
+	})
+	switch {
+	case found != nil:
+		return written(found, q)
+	case err != nil:
+		return nil, err
+	}
+	return nil, errNotFound
+}

@@ -1,0 +1,117 @@
+package labpage
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/allocation"
+	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/report"
+)
+
+// result is one of a run of the history "nightly".
+func result(namespace string, run int, framesPerSecond int64) report.Content {
+	b := benchmark(namespace, fmt.Sprintf("nightly-%02d", run), v1alpha1.PhasePassed, func(b *v1alpha1.Benchmark) {
+		began, ended := at(-1440*(30-run)), at(-1440*(30-run)+30)
+		b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = "b1", &began, &ended
+		b.Status.Results = &v1alpha1.ResultSummary{Rows: 1}
+		b.Spec.HistoryName = "nightly"
+	})
+	return report.Content{Benchmark: b, Rows: []v1alpha1.ResultRow{{
+		RowID:    v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64},
+		Frames:   &v1alpha1.FrameSection{Sent: 1000, Received: 1000, LineRatePPM: 580_000, FramesPerSecond: framesPerSecond, OfferedFramesPerSecond: framesPerSecond, BitsPerSecond: framesPerSecond * 512},
+		Validity: v1alpha1.ValidityValid, Trials: 1,
+	}}}
+}
+
+// TestHistory shows the runs of a real archive, with the run at which the level changed, and
+// the report of each; of another team it shows nothing.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	store, err := archive.Open("file://" + t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run := range 24 {
+		rate := int64(8_600_000 + run%3*1000)
+		if run >= 12 {
+			rate -= 900_000
+		}
+		for _, namespace := range []string{"a", "c"} {
+			if _, err := store.Put(t.Context(), report.New(result(namespace, run, rate))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	done := result("a", 23, 1).Benchmark
+	c := caches(t, done)
+	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	_, text, _ := get(t, p, "/benchmarks/a/nightly-23")
+	if !strings.Contains(text, `href="/history/a/nightly"`) {
+		t.Errorf("the benchmark does not lead to its history: %s", text)
+	}
+	status, text, _ := get(t, p, "/history/a/nightly")
+	checkHTML(t, "/history/a/nightly", text)
+	for _, want := range []string{"24 runs from", "regression", "/archive/a/nightly/anightly-05", "nightly-05"} {
+		if status != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("the history lacks %q: %s", want, text)
+		}
+	}
+	if status, text, header := get(t, p, "/archive/a/nightly/anightly-05"); status != http.StatusOK || !strings.Contains(text, "nightly-05") || header.Get("Content-Security-Policy") != reportPolicy {
+		t.Errorf("the report of a run: status %d, %v", status, header)
+	}
+	for _, path := range []string{"/history/c/nightly", "/archive/c/nightly/cnightly-05", "/archive/a/nightly/cnightly-05", "/history/a/..%2f..%2fc%2fnightly", "/history/a/none", "/history/a/%2e%2e"} {
+		if status, text, _ := get(t, p, path); status == http.StatusOK {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+}
+
+// TestComparison compares two results, each of which is read once only.
+func TestComparison(t *testing.T) {
+	t.Parallel()
+	before, after := result("a", 1, 8_600_000), result("a", 2, 7_700_000)
+	c := caches(t, before.Benchmark, after.Benchmark, partOf(before), partOf(after))
+	p := New(Options{Reader: c, Results: c, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	_, text, _ := get(t, p, "/benchmarks/a/nightly-02")
+	if !strings.Contains(text, `<option value="nightly-01">`) {
+		t.Errorf("it cannot be compared: %s", text)
+	}
+	for range 2 {
+		status, text, header := get(t, p, "/comparisons/a/nightly-02?with=nightly-01")
+		if status != http.StatusOK || !strings.Contains(text, "Comparison") || !strings.Contains(text, "−10.47") || header.Get("Content-Security-Policy") != reportPolicy {
+			t.Fatalf("status %d: %s", status, text)
+		}
+	}
+	if len(p.results.kept.of) != 2 || p.results.kept.rows != 2 {
+		t.Errorf("%d results with %d rows are kept", len(p.results.kept.of), p.results.kept.rows)
+	}
+}
+
+// partOf is the only part of a result.
+func partOf(c report.Content) *v1alpha1.BenchmarkResult {
+	b := c.Benchmark
+	return &v1alpha1.BenchmarkResult{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-1", Labels: map[string]string{v1alpha1.LabelBenchmarkUID: string(b.UID), v1alpha1.LabelBenchmark: b.Name}},
+		Spec:       v1alpha1.BenchmarkResultSpec{BenchmarkName: b.Name, BenchmarkUID: string(b.UID), Part: 1, Test: "throughput", Complete: true, Rows: c.Rows},
+	}
+}
+
+// TestDocuments: as many results are kept as have a bounded number of rows.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	var kept documents
+	for i := range 30 {
+		kept.put(fmt.Sprint(i), &report.Document{Rows: make([]v1alpha1.ResultRow, 1000)})
+	}
+	kept.put("large", &report.Document{Rows: make([]v1alpha1.ResultRow, keptRows+1)})
+	if kept.rows != keptRows || len(kept.of) != 20 || len(kept.uids) != 20 || kept.get("29") == nil || kept.get("9") != nil || kept.get("large") != nil {
+		t.Errorf("%d results with %d rows are kept", len(kept.of), kept.rows)
+	}
+}

@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"time"
+
+	"nodrop.dev/nodrop/internal/lab/share"
+)
+
+// Run is a benchmark that has a bed.
+type Run struct {
+	// Team for which it runs, in which pool.
+	share.Account
+	// Since is the time at which it got the bed, and Expected is the time for which it is
+	// expected to have it; 0 if that is not known.
+	Since    time.Time
+	Expected time.Duration
+}
+
+// left returns the time for which the run is expected to have its bed, up to the horizon. One
+// that is over its time is expected to end soon, at a tenth of the horizon.
+func (r *Run) left(now time.Time) time.Duration {
+	if r.Expected <= 0 {
+		return share.Horizon
+	}
+	return max(min(r.Since.Add(r.Expected).Sub(now), share.Horizon), share.Horizon/10)
+}
+
+// Sharing keeps the book of a lab, and determines the standings of its teams.
+type Sharing struct {
+	Book *share.Book
+	// Weights of teams; 1 for a team that is not there.
+	Weights map[string]float64
+	// counted is the time at which the demand of teams was last counted.
+	counted time.Time
+}
+
+// counting is the processor time per group that it takes at most to count what teams want,
+// which is done the less often the more groups there are, and once a second at least.
+const counting = 200 * time.Microsecond
+
+// Stand sets the standings of a snapshot. A team stands by what it has had less than it was
+// due over the window, with what follows from its runs within the horizon.
+func (h *Sharing) Stand(q *Queue, s *Snapshot, runs []Run) {
+	running := map[share.Account]int{}
+	for i := range runs {
+		running[runs[i].Account]++
+	}
+	h.Book.AddUp(s.Now)
+	if since := s.Now.Sub(h.counted); since >= min(time.Duration(len(q.groups))*counting, time.Second) || since < 0 {
+		h.counted = s.Now
+		h.Book.Advance(s.Now, share.State{Loads: q.Loads(*s, running), Beds: openBeds(s), Weights: h.Weights})
+	}
+	s.Standings = map[share.Account]Standing{}
+	for _, a := range h.Book.Accounts() {
+		s.Standings[a] = h.standing(a)
+	}
+	for i := range runs {
+		a := runs[i].Account
+		st, known := s.Standings[a]
+		if !known {
+			st = h.standing(a)
+		}
+		st.Behind -= runs[i].left(s.Now)
+		s.Standings[a] = st
+	}
+	// A team that comes for the first time within the second has its weight at least.
+	for _, g := range q.groups {
+		for _, pool := range g.poolsOf() {
+			a := share.Account{Team: g.team, Pool: pool}
+			if _, known := s.Standings[a]; !known {
+				s.Standings[a] = h.standing(a)
+			}
+		}
+	}
+}
+
+func (h *Sharing) standing(a share.Account) Standing {
+	weight := h.Weights[a.Team]
+	if weight <= 0 {
+		weight = 1
+	}
+	ahead := time.Duration(h.Book.Entitled(a) * float64(share.Horizon))
+	return Standing{Behind: h.Book.Use(a).Behind() + ahead, Weight: weight}
+}
+
+// openBeds counts the open beds of each pool.
+func openBeds(s *Snapshot) map[string]int {
+	beds := map[string]int{}
+	for _, b := range s.Beds {
+		if b.Open {
+			beds[b.Pool]++
+		}
+	}
+	return beds
+}

@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"time"
+
+	"nodrop.dev/nodrop/internal/lab/share"
+)
+
+// Standing is the position of a team in a pool of beds.
+type Standing struct {
+	// Behind is the bed time that the team is due, less the bed time that it has had and is
+	// about to have.
+	Behind time.Duration
+	// Weight of the team, above 0.
+	Weight float64
+}
+
+// score orders teams: the highest is served first.
+func (s Standing) score() float64 {
+	if s.Weight <= 0 {
+		return float64(s.Behind)
+	}
+	return float64(s.Behind) / s.Weight
+}
+
+// Aging raises the priority of what waits, so that everything is served in the end.
+type Aging struct {
+	// Interval after which the priority of an entry that waits is raised; 0 means never.
+	Interval time.Duration
+	// Points by which it is raised each time.
+	Points int32
+	// Max is the highest priority to which it is raised.
+	Max int32
+}
+
+// Priority is the priority that an entry has at a time.
+func (a Aging) Priority(priority int32, created, now time.Time) int32 {
+	if a.Interval <= 0 || a.Points <= 0 || priority >= a.Max || !now.After(created) {
+		return priority
+	}
+	raised := int64(priority) + int64(now.Sub(created)/a.Interval)*int64(a.Points)
+	return int32(min(raised, int64(a.Max)))
+}
+
+// poolsOf are the pools of a group.
+func (g *group) poolsOf() []string {
+	if len(g.pools) == 0 {
+		return onePool
+	}
+	return g.pools
+}
+
+var onePool = []string{""}
+
+// score returns the score of a group's team in the pool where it is highest.
+func (r *round) score(g *group) float64 {
+	best := 0.0
+	for i, pool := range g.poolsOf() {
+		if s := r.standings[share.Account{Team: g.team, Pool: pool}].score(); i == 0 || s > best {
+			best = s
+		}
+	}
+	return best
+}
+
+const (
+	// few is the share of the beds up to which an entry is bound to few of them.
+	few = 0.25
+	// boundAhead is the bed time for a weight of 1 by which the team of an entry that is bound
+	// to few beds may be ahead of others for it, once it has waited four times as long.
+	boundAhead = 30 * time.Minute
+)
+
+// bonus returns the amount that an entry which is bound to few beds gains by waiting. When its
+// bed becomes free, any team can use that, and the turn of its own team comes rarely: without
+// a bonus it waits that many times longer than an entry that can use every bed. The bed counts
+// for its team as every other one does, so that shares stay within the bonus. Without shares
+// the bonus is 0.
+func (r *round) bonus(g *group, e *Entry) float64 {
+	if !r.bound(g) {
+		return 0
+	}
+	since := e.Created
+	if lower, found := r.behind[g]; found && lower.Before(since) {
+		since = lower
+	}
+	return float64(min(max(r.now.Sub(since), 0)/4, boundAhead))
+}
+
+// bound reports whether the entries of a group are bound to few beds.
+func (r *round) bound(g *group) bool {
+	return r.shared && float64(len(g.beds)) <= few*float64(len(r.beds))
+}
+
+// newRound is a round in which no entry gains so much by waiting that it comes before one of
+// its team with a higher priority: what a lower priority gains the higher one has, too.
+func (q *Queue) newRound(s Snapshot) *round {
+	r := newRound(s)
+	type line struct {
+		*shape
+		team string
+	}
+	lines := map[line][]*group{}
+	for _, g := range q.groups {
+		if r.bound(g) {
+			l := line{g.shape, g.team}
+			lines[l] = append(lines[l], g)
+		}
+	}
+	r.behind = map[*group]time.Time{}
+	for _, all := range lines {
+		for _, g := range all {
+			for _, lower := range all {
+				first, found := r.behind[g]
+				if created := lower.entries[0].Created; lower.priority < g.priority && (!found || created.Before(first)) {
+					r.behind[g] = created
+				}
+			}
+		}
+	}
+	return r
+}
+
+// charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
+// for as long as the entry is expected to use it if that is shorter.
+func (r *round) charge(e *Entry, pool string) {
+	a := share.Account{Team: e.Team, Pool: pool}
+	s := r.standings[a]
+	d := share.Horizon
+	if e.Expected > 0 {
+		d = min(d, e.Expected)
+	}
+	s.Behind -= d
+	r.standings[a] = s
+}

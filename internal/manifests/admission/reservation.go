@@ -1,0 +1,201 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
+	"nodrop.dev/nodrop/internal/manifests/team"
+	"nodrop.dev/nodrop/internal/manifests/team/labpolicy"
+)
+
+// Reservations judges reservations when they are created, and when their time changes.
+type Reservations struct {
+	// Live reads from the API server: beds and reservations are often applied within one
+	// second.
+	Live client.Reader
+	// LabNamespace is the lab's own, whose reservations are maintenance windows.
+	LabNamespace string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+var _ admission.Validator[*v1alpha1.Reservation] = (*Reservations)(nil)
+
+// ValidateCreate refuses a reservation that can never hold, and warns of one that others
+// overlap who came first.
+func (v *Reservations) ValidateCreate(ctx context.Context, r *v1alpha1.Reservation) (admission.Warnings, error) {
+	return v.judge(ctx, nil, r)
+}
+
+// ValidateUpdate refuses in addition to take time that others have reserved: a reservation
+// that was created earlier would get it.
+func (v *Reservations) ValidateUpdate(ctx context.Context, before, after *v1alpha1.Reservation) (admission.Warnings, error) {
+	if !after.DeletionTimestamp.IsZero() || !addsTime(&before.Spec, &after.Spec) {
+		return nil, nil
+	}
+	return v.judge(ctx, before, after)
+}
+
+// ValidateDelete lets everything pass.
+func (v *Reservations) ValidateDelete(context.Context, *v1alpha1.Reservation) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// addsTime reports whether a change makes occurrences longer, or more of them.
+func addsTime(before, after *v1alpha1.ReservationSpec) bool {
+	if after.Until.After(before.Until.Time) {
+		return true
+	}
+	if before.Recurrence == nil || after.Recurrence == nil {
+		return (before.Recurrence == nil) != (after.Recurrence == nil)
+	}
+	return slices.ContainsFunc(before.Recurrence.Exceptions, func(t metav1.Time) bool {
+		return !slices.ContainsFunc(after.Recurrence.Exceptions, func(o metav1.Time) bool { return o.Equal(&t) })
+	})
+}
+
+func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservation) (admission.Warnings, error) {
+	now := v.Now()
+	problems := reservation.Validate(r)
+	if len(problems) == 0 {
+		problems = inTime(before, r, now)
+	}
+	if len(problems) > 0 {
+		return nil, invalidReservation(r, problems)
+	}
+	lab, err := v.lab(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	newest := r.DeepCopy()
+	if before == nil {
+		newest.CreationTimestamp = metav1.NewTime(now.Add(time.Second)) // After all others.
+	}
+	others := lab.Reservations
+	lab.Reservations = append([]*v1alpha1.Reservation{newest}, others...)
+	in := reservation.Span{From: now, Until: now.Add(2 * reservation.Horizon)}
+	calendar := reservation.NewCalendar(lab, in)
+	claim := calendar.Claims[reservation.KeyOf(r)]
+	if claim.Problem != "" {
+		path, value := field.NewPath("spec", "testBedNames"), any(r.Spec.TestBedNames)
+		if r.Spec.TestBedSelector != nil {
+			path, value = field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(r.Spec.TestBedSelector)
+		}
+		return nil, invalidReservation(r, field.ErrorList{field.Invalid(path, value, claim.Problem)})
+	}
+	if before != nil {
+		lab.Reservations = others
+		if problems := takesFromOthers(lab, before, newest, claim, in); len(problems) > 0 {
+			return nil, invalidReservation(r, problems)
+		}
+	}
+	if problem, err := v.beyond(ctx, lab, newest, calendar); err != nil {
+		return nil, err
+	} else if problem != nil {
+		return nil, invalidReservation(r, field.ErrorList{problem})
+	}
+	var warnings admission.Warnings
+	for i, l := range claim.Lost {
+		if i == 3 {
+			warnings = append(warnings, fmt.Sprintf("there are %d more such times", len(claim.Lost)-i))
+			break
+		}
+		warnings = append(warnings, fmt.Sprintf("reservation %s, which was created earlier: this reservation does not have the bed then", l))
+	}
+	return warnings, nil
+}
+
+// beyond returns an error if the team would have more beds reserved than it may. Of several
+// reservations that are made at once, a few more can pass.
+func (v *Reservations) beyond(ctx context.Context, lab reservation.CalendarInput, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
+	policy, err := labpolicy.Read(ctx, v.Live)
+	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
+		return nil, err
+	}
+	teamOf := func(namespace string) team.Team { return team.OfName(policy, lab.Namespaces, namespace) }
+	own := teamOf(r.Namespace)
+	return reservation.Beyond(own, r, c, func(namespace string) bool {
+		return namespace != v.LabNamespace && teamOf(namespace).Name == own.Name
+	}), nil
+}
+
+func invalidReservation(r *v1alpha1.Reservation, problems field.ErrorList) error {
+	return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Reservation").GroupKind(), r.Name, problems)
+}
+
+// inTime judges the first occurrence by the clock.
+func inTime(before, r *v1alpha1.Reservation, now time.Time) field.ErrorList {
+	spec := field.NewPath("spec")
+	first := reservation.First(&r.Spec)
+	if latest := now.Add(reservation.Horizon); before == nil && first.From.After(latest) {
+		return field.ErrorList{field.Invalid(spec.Child("from"), first.From.Format(time.RFC3339), fmt.Sprintf(
+			"a reservation begins at most 90 days ahead, now at %s: apply it later", latest.UTC().Format(time.RFC3339)))}
+	}
+	if r.Spec.Recurrence == nil && !first.Until.After(now) {
+		return field.ErrorList{field.Invalid(spec.Child("until"), first.Until.Format(time.RFC3339),
+			"this is in the past: give a later time; kubectl nodrop release ends a reservation now")}
+	}
+	return nil
+}
+
+// lab reads what a calendar depends on, without the reservation that is judged.
+func (v *Reservations) lab(ctx context.Context, r *v1alpha1.Reservation) (reservation.CalendarInput, error) {
+	lab := reservation.CalendarInput{Beds: map[string]*v1alpha1.TestBed{}, Namespaces: map[string]*corev1.Namespace{}, Namespace: v.LabNamespace}
+	var list v1alpha1.ReservationList
+	if err := v.Live.List(ctx, &list); err != nil {
+		return lab, fmt.Errorf("listing reservations: %w", err)
+	}
+	for i := range list.Items {
+		if other := &list.Items[i]; reservation.KeyOf(other) != reservation.KeyOf(r) {
+			lab.Reservations = append(lab.Reservations, other)
+		}
+	}
+	var beds v1alpha1.TestBedList
+	if err := v.Live.List(ctx, &beds); err != nil {
+		return lab, fmt.Errorf("listing test beds: %w", err)
+	}
+	for i := range beds.Items {
+		lab.Beds[beds.Items[i].Name] = &beds.Items[i]
+	}
+	var namespaces corev1.NamespaceList
+	if err := v.Live.List(ctx, &namespaces); err != nil {
+		return lab, fmt.Errorf("listing namespaces: %w", err)
+	}
+	for i := range namespaces.Items {
+		lab.Namespaces[namespaces.Items[i].Name] = &namespaces.Items[i]
+	}
+	return lab, nil
+}
+
+// takesFromOthers compares the times that a change adds with those of other reservations.
+func takesFromOthers(others reservation.CalendarInput, before, after *v1alpha1.Reservation, claim *reservation.Claim, in reservation.Span) field.ErrorList {
+	had, err := reservation.Between(&before.Spec, in)
+	if err != nil {
+		return nil
+	}
+	taken := reservation.NewCalendar(others, in).Of
+	for _, o := range claim.Occurrences {
+		for _, added := range reservation.Minus(o, had) {
+			for _, bed := range claim.Beds {
+				for _, s := range taken[bed] {
+					if s.Overlaps(added) {
+						return field.ErrorList{field.Invalid(field.NewPath("spec", "until"), after.Spec.Until.Format(time.RFC3339), fmt.Sprintf(
+							"reservation %s has bed %s %s: give a time before, or ask its owners to release it", s.Reservation, bed, s.Span))}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

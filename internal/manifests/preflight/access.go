@@ -1,0 +1,189 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/manifests/requirements"
+	"nodrop.dev/nodrop/internal/manifests/team"
+)
+
+// Allows reports whether any grant of a bed selects a namespace.
+func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
+	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
+}
+
+// Wants reports whether a benchmark names the bed, or selects it by its labels or by what it
+// has.
+func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
+	switch {
+	case b.Spec.TestBedName != "":
+		return b.Spec.TestBedName == bed.Name
+	case b.Spec.TestBedRequirements != nil:
+		return len(requirements.Lacks(bed, b.Spec.TestBedRequirements)) == 0
+	}
+	return Selects(b.Spec.TestBedSelector, bed.Labels)
+}
+
+// Grant returns the grant under which a benchmark may have a bed: of those that
+// select its namespace and that it fits in, the one that allows the most to run at once.
+// It returns false when there is none.
+func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) (v1alpha1.AccessGrant, bool) {
+	var best *v1alpha1.AccessGrant
+	for i := range bed.Spec.Access {
+		g := &bed.Spec.Access[i]
+		if !grants(*g, namespace) || len(beyond(g, r)) > 0 {
+			continue
+		}
+		if best == nil || (best.MaxRunning != 0 && (g.MaxRunning == 0 || g.MaxRunning > best.MaxRunning)) {
+			best = g
+		}
+	}
+	if best == nil {
+		return v1alpha1.AccessGrant{}, false
+	}
+	return *best, true
+}
+
+// Limit bounds how many benchmarks with one key hold beds at once.
+type Limit struct {
+	// Key identifies the limit: a benchmark that holds a bed counts for the keys of its
+	// own limits on that bed.
+	Key string
+	// Max is the maximum number of benchmarks that hold beds at once, including the
+	// requested one.
+	Max int
+}
+
+// Limits are the bounds of a benchmark on a bed; the allocator counts. There are none where its grant has no maxRunning, or where it has no grant.
+func Limits(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) []Limit {
+	if g, granted := Grant(bed, namespace, r); granted && g.MaxRunning > 0 {
+		return []Limit{{Key: "namespace/" + namespace.Name, Max: int(g.MaxRunning)}}
+	}
+	return nil
+}
+
+// MayReserve returns the reason why a namespace may not reserve a bed for a time; empty if
+// it may. A reservation needs a grant with at least this maxDuration.
+func MayReserve(bed *v1alpha1.TestBed, namespace *corev1.Namespace, length time.Duration) string {
+	longest := time.Duration(-1)
+	for i := range bed.Spec.Access {
+		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
+			longest = max(longest, g.MaxDuration.Duration)
+		}
+	}
+	switch {
+	case longest < 0:
+		return fmt.Sprintf("TestBed %s does not allow namespace %s: choose another, or ask the bed's owner to add this to spec.access: {names: [%s], maxDuration: %s}",
+			bed.Name, namespace.Name, namespace.Name, human.Duration(length))
+	case length > longest:
+		return fmt.Sprintf("the grant of namespace %s on TestBed %s has the bed for at most %s, and the reservation takes %s: give an earlier until, or ask the bed's owner for a grant with maxDuration: %s",
+			namespace.Name, bed.Name, human.Duration(longest), human.Duration(length), human.Duration(length))
+	}
+	return ""
+}
+
+// grants reports whether a grant selects a namespace.
+func grants(g v1alpha1.AccessGrant, namespace *corev1.Namespace) bool {
+	return slices.Contains(g.Names, namespace.Name) || Selects(g.Selector, namespace.Labels)
+}
+
+// bound is a field of a benchmark that a grant bounds.
+type bound struct {
+	path  *field.Path
+	value any
+	// had is the bound, and lower the advice how to keep it.
+	had, lower string
+}
+
+// Request contains the properties of a benchmark that a grant limits.
+type Request struct {
+	// Priority with the name of its class, if it has one.
+	Priority int32
+	Class    string
+	// Lease is the time for which it may have the bed.
+	Lease time.Duration
+}
+
+// NewRequest returns the request of a benchmark, with the priority of its class. The policy
+// may be nil.
+func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
+	priority, _ := team.Priority(policy, b)
+	return Request{
+		Priority: priority, Class: b.Spec.PriorityClassName, Lease: time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second,
+	}
+}
+
+// beyond are the fields of a benchmark that are beyond a grant.
+func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
+	var out []bound
+	if r.Priority > g.MaxPriority {
+		b := bound{
+			path: field.NewPath("spec", "priority"), value: r.Priority,
+			had: fmt.Sprintf("a priority up to %d", g.MaxPriority), lower: fmt.Sprintf("give at most %d", g.MaxPriority),
+		}
+		if r.Class != "" {
+			b.path, b.value = field.NewPath("spec", "priorityClassName"), r.Class
+			b.had += fmt.Sprintf(", and the class has %d", r.Priority)
+			b.lower = "name a lower class"
+		}
+		out = append(out, b)
+	}
+	if r.Lease > g.MaxDuration.Duration {
+		out = append(out, bound{
+			path: field.NewPath("spec", "activeDeadlineSeconds"), value: int64(r.Lease / time.Second),
+			had:   fmt.Sprintf("the bed for at most %s", human.Duration(g.MaxDuration.Duration)),
+			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
+		})
+	}
+	return out
+}
+
+// beyondAll are problems of a benchmark whose namespace has grants on a bed, of which
+// none is enough: what is beyond the one that comes closest.
+func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) field.ErrorList {
+	var closest []bound
+	for i := range bed.Spec.Access {
+		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
+			if missing := beyond(g, r); closest == nil || len(missing) < len(closest) {
+				closest = missing
+			}
+		}
+	}
+	var problems field.ErrorList
+	for _, m := range closest {
+		problems = append(problems, field.Invalid(m.path, m.value, fmt.Sprintf(
+			"the grant of namespace %s on TestBed %s has %s: %s, or ask the bed's owner to add this to spec.access: %s",
+			namespace.Name, bed.Name, m.had, m.lower, neededGrant(namespace, r))))
+	}
+	return problems
+}
+
+// neededGrant is the grant that a benchmark needs, as YAML in one line.
+func neededGrant(namespace *corev1.Namespace, r Request) string {
+	members := []string{fmt.Sprintf("names: [%s]", namespace.Name)}
+	if r.Priority > 0 {
+		members = append(members, fmt.Sprintf("maxPriority: %d", r.Priority))
+	}
+	members = append(members, "maxDuration: "+human.Duration(r.Lease))
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// Selects reports whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
+// checked where the selector is admitted.
+func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	if selector == nil {
+		return false
+	}
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(set))
+}

@@ -1,0 +1,110 @@
+package trials
+
+import (
+	"iter"
+	"maps"
+	"math/big"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// Counters are the counters of a trial by stream and port. They are summed up by groups,
+// classes, flows and ports.
+type Counters struct {
+	Measurement traffic.Measurement
+	Streams     []plan.Stream
+	Ports       []plan.Port
+	// took is the time that sending took, at least the intended one.
+	took time.Duration
+	// kept are the sums when the counters of the receivers were let go of; nil while they
+	// are kept.
+	kept *sums
+}
+
+// sums are the counters of a trial summed up.
+type sums struct {
+	latency Latency
+	groups  *v1alpha1.MulticastSummary
+	classes *v1alpha1.ClassesSummary
+	flows   []v1alpha1.FlowSummary
+	byPort  []v1alpha1.PortLatency
+}
+
+// perSecond is a number of frames over the time that sending took, in frames/s.
+func (c *Counters) perSecond(frames int64) int64 { return PerSecond(frames, c.took) }
+
+// received are the counters of all streams at each of their receivers.
+func (c *Counters) received() iter.Seq[traffic.RxCount] {
+	return func(yield func(traffic.RxCount) bool) {
+		for _, s := range c.Streams {
+			for _, port := range s.Rx {
+				if !yield(c.At(s, port)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// At returns the counts of a stream at a port, given by its index.
+func (c *Counters) At(s plan.Stream, port int) traffic.RxCount {
+	return c.Measurement.Rx[traffic.RxKey{Stream: s.ID, Port: c.Ports[port].Name}]
+}
+
+// Arrived returns the number of frames of a stream that arrived at a receiver, or in its
+// place at a port with a further path. A frame that came to both counts once.
+func (c *Counters) Arrived(s plan.Stream, port int) uint64 {
+	here := c.At(s, port).Received
+	arrived := here
+	for _, further := range s.Further {
+		arrived += c.At(s, further).Received
+	}
+	return min(arrived, max(here, c.Measurement.Tx[s.ID].Sent))
+}
+
+// takeBackUnsent removes frames that the tester's cards did not send from those that count
+// as sent, and returns their number. A card does not report the streams of these frames, so lost frames of the
+// port's streams are taken, in the order of the streams. The sums of the trial are exact.
+func (c *Counters) takeBackUnsent() (unsent uint64) {
+	if len(c.Measurement.Unsent) == 0 {
+		return 0
+	}
+	left := maps.Clone(c.Measurement.Unsent)
+	c.Measurement.Tx = maps.Clone(c.Measurement.Tx)
+	for _, s := range c.Streams {
+		port := c.Ports[s.Tx].Name
+		tx := c.Measurement.Tx[s.ID]
+		lost := tx.Sent
+		for _, rx := range s.Rx { // a frame that was not sent is missing at each receiver
+			lost = min(lost, tx.Sent-min(tx.Sent, c.Arrived(s, rx)))
+		}
+		if n := min(lost, left[port]); n > 0 {
+			tx.Sent -= n
+			left[port] -= n
+			unsent += n
+			c.Measurement.Tx[s.ID] = tx
+		}
+	}
+	return unsent
+}
+
+// Condense sums up the counters of the receivers and lets go of them. Of a million
+// flows they take some hundred megabytes, and a search keeps many trials.
+func (c *Counters) Condense() {
+	if c.kept != nil {
+		return
+	}
+	c.kept = &sums{latency: c.Latency(), groups: c.multicast(), classes: c.byClass(), flows: c.byFlow(), byPort: c.multicastLatency()}
+	c.Measurement.Rx = nil
+}
+
+// Forget lets go of the counters of the receivers, and of the latency in them, unless
+// they were summed up.
+func (c *Counters) Forget() {
+	if c.kept == nil {
+		c.kept, c.Measurement.Rx = &sums{latency: Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}}, nil
+	}
+}

@@ -1,0 +1,117 @@
+package trials
+
+import (
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/plan"
+)
+
+// Definition contains the complete definition of a method: how a test is planned, run and
+// reported. Each method's file describes its own, and list.go has them all.
+type Definition struct {
+	// Method contains the part of the definition that a plan needs.
+	plan.Method
+	// Run runs one step.
+	Run Func
+	// OwnGroups reports whether the method joins the multicast groups itself: it begins
+	// without a membership, and nothing is learnt before it, as nothing would come.
+	OwnGroups bool
+	// OwnRoutes reports whether the method announces the routes itself: it begins with open
+	// sessions on which nothing is announced.
+	OwnRoutes bool
+	// OwnSessions reports whether the method opens the sessions itself, and announces on them: it
+	// begins without a session that it can rely on.
+	OwnSessions bool
+	// Purpose describes in one line what is measured, with the section of the RFC.
+	// SampledPurpose replaces it if only a share of the frames was timed, if that makes a
+	// difference.
+	Purpose, SampledPurpose string
+	// Caveat returns, as a sentence, in what a test differs from its purpose; empty if it does
+	// not. It is nil for a method of which no test does.
+	Caveat func(v1alpha1.Test) string
+	// Columns are the figures of the method, in the order of the report's table. A method
+	// without columns shows latency and jitter.
+	Columns []Column
+	// Events returns the number of times that each event of the event columns happened in
+	// the trials of a row, and whether it is known; nil for a method without such columns.
+	Events func(row *v1alpha1.ResultRow) (int64, bool)
+	// Moments returns the times at which events are to begin in each trial of a test, in
+	// their order; nil for a method whose times are not known in advance.
+	Moments func(v1alpha1.Test) []Moment
+	// Stable returns the series of the streams that the events do not affect; the row has
+	// the series of the affected ones. It is nil for a method with one kind of streams.
+	Stable func(row *v1alpha1.ResultRow) *v1alpha1.RateSeries
+	// Headline is the most telling number of a row, and whether it has one; nil for a
+	// method whose first column with a number is it.
+	Headline func(row *v1alpha1.ResultRow) (Figure, bool)
+	// Lossless reports whether a row without loss says more than one with loss.
+	Lossless bool
+	// Optional reports whether a step may turn out not to be needed, and then makes no row.
+	Optional bool
+	// Trials describes the trials of a test for the report's appendix.
+	Trials func(v1alpha1.Test) string
+	// Resolution returns the precision to which a test finds its load; nil if the load is
+	// exact.
+	Resolution func(v1alpha1.Test) v1alpha1.LoadAmount
+}
+
+// Unit of a column's numbers.
+type Unit int
+
+// The units.
+const (
+	// Number is a whole number: frames, frames/s.
+	Number Unit = iota
+	// PPM is a share in parts per million, printed as a percentage.
+	PPM
+	// Nanoseconds is a time, printed in microseconds.
+	Nanoseconds
+	// YesNo is 1 for yes and 0 for no.
+	YesNo
+	// LongNanoseconds is a time, printed in milliseconds.
+	LongNanoseconds
+)
+
+// Column is one number of a result row.
+type Column struct {
+	// Heading and Name of the column. Columns that follow each other with one
+	// heading stand under it together.
+	Heading, Name string
+	Unit          Unit
+	// Event is the kind of event that the number is of; empty when it is of the row.
+	Event string
+	// Metric is the name by which gates ask for the number, where heading and name make
+	// none that is unique.
+	Metric string
+	// Value is the row's number, and whether it has one.
+	Value func(row *v1alpha1.ResultRow) (int64, bool)
+}
+
+// FullName is heading and name of the column in one: "burst avg".
+func (c Column) FullName() string {
+	heading, _, _ := strings.Cut(c.Heading, ", ")
+	return strings.TrimSpace(heading + " " + c.Name)
+}
+
+// RowColumns are the columns that are of a row and of no event.
+func (d Definition) RowColumns() []Column {
+	return slices.DeleteFunc(slices.Clone(d.Columns), func(c Column) bool { return c.Event != "" })
+}
+
+// EventColumns are the columns of each kind of event, and the kinds in their order. All kinds
+// have the same columns.
+func (d Definition) EventColumns() (kinds []string, by map[string][]Column) {
+	by = map[string][]Column{}
+	for _, c := range d.Columns {
+		if c.Event == "" {
+			continue
+		}
+		if by[c.Event] == nil {
+			kinds = append(kinds, c.Event)
+		}
+		by[c.Event] = append(by[c.Event], c)
+	}
+	return kinds, by
+}

@@ -1,0 +1,97 @@
+package trials
+
+import (
+	"slices"
+
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/search"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// faults are the ways in which the tester itself may have lost frames of a trial.
+type faults struct {
+	// allowed are the loss ratios that a search allows, in parts per million; none where
+	// the loss itself is what the trial is for.
+	allowed []int64
+	// lostAt counts the lost frames by the name of the port that should have received
+	// them.
+	lostAt map[string]uint64
+	// inStalls counts the lost frames that were lost when the tester was late; nil when that
+	// is not known.
+	inStalls *uint64
+	// pacing contains by how much each port fell behind its schedule.
+	pacing map[string]traffic.Pacing
+}
+
+// droppedShare is the share of the lost frames, one in so many, that the tester's own port
+// must have dropped for the loss to be attributed to the tester. It applies where the loss
+// is the result of a trial. Fewer drops do not explain the loss.
+const droppedShare = 10
+
+// allowedBy are the loss ratios that the search of a step allows, in parts per million;
+// none for a step that searches nothing.
+func allowedBy(step plan.Step) []int64 {
+	if step.Search.ResolutionPPM == 0 {
+		return nil
+	}
+	allowed := []int64{step.LossRatioPPM}
+	for _, g := range step.Goals {
+		allowed = append(allowed, g.LossRatioPPM)
+	}
+	return allowed
+}
+
+// decides reports whether a search finds another verdict without n of the lost frames.
+func (f *faults) decides(c Counts, n uint64) bool {
+	return slices.ContainsFunc(f.allowed, func(ratio int64) bool {
+		return search.Exceeds(c.Lost, c.Expected, ratio) && !search.Exceeds(c.Lost-min(n, c.Lost), c.Expected, ratio)
+	})
+}
+
+// explaining returns the counts of ports that can contain lost frames and matter.
+func (f *faults) explaining(c Counts, counts map[string]uint64) map[string]uint64 {
+	matter := map[string]uint64{}
+	var explained uint64
+	for port, n := range counts {
+		if lost := f.lostAt[port]; n > 0 && lost > 0 {
+			matter[port] = n
+			explained += min(n, lost)
+		}
+	}
+	if f.allowed != nil && !f.decides(c, explained) || f.allowed == nil && explained < c.Lost/droppedShare {
+		return nil
+	}
+	return matter
+}
+
+// HarmlessBurst is the number of frames in a row that a port may send to catch up without
+// causing a loss: an input queue holds that many. Linux takes as many from a NIC at once,
+// and the smallest rings hold several times more.
+const HarmlessBurst = 64
+
+// stalled reports whether the tester fell behind its schedule, and that frames were lost
+// that may be due to the bursts by which it caught up. Of a loss of more frames than
+// it sent in such bursts the device lost some of a constant load: more than a search
+// allows, or any at all. In a long trial only those bursts count that it sent when frames were
+// lost.
+func (f *faults) stalled(c Counts) bool {
+	caughtUp := f.caughtUp()
+	if f.allowed != nil {
+		return f.decides(c, caughtUp)
+	}
+	return 0 < c.Lost && c.Lost <= caughtUp
+}
+
+// caughtUp returns the number of frames that the tester sent in bursts that can cause a
+// loss, limited to the frames that were lost at that time.
+func (f *faults) caughtUp() (n uint64) {
+	for _, p := range f.pacing {
+		if p.MaxBurst > HarmlessBurst {
+			n += p.CaughtUp
+		}
+	}
+	if f.inStalls != nil {
+		n = min(n, *f.inStalls)
+	}
+	return n
+}

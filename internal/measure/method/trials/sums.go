@@ -1,0 +1,167 @@
+package trials
+
+import (
+	"math"
+	"net/netip"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/plan"
+)
+
+// Latency sums up the latency of all streams at their receivers.
+func (c *Counters) Latency() Latency {
+	if c.kept != nil {
+		return c.kept.latency
+	}
+	s := newLatencySum()
+	for rx := range c.received() {
+		s.add(rx.Latency)
+	}
+	return s.sum()
+}
+
+// Multicast sums up the trial by groups; nil when no stream is sent to one.
+func (c *Counters) Multicast() *v1alpha1.MulticastSummary {
+	if c.kept != nil {
+		return c.kept.groups
+	}
+	return c.multicast()
+}
+
+// Classes sums up the trial by traffic classes; nil when all streams are of one.
+func (c *Counters) Classes() *v1alpha1.ClassesSummary {
+	if c.kept != nil {
+		return c.kept.classes
+	}
+	return c.byClass()
+}
+
+// Flows sums up the trial by the flows of the profile; nil without flows.
+func (c *Counters) Flows() []v1alpha1.FlowSummary {
+	if c.kept != nil {
+		return c.kept.flows
+	}
+	return c.byFlow()
+}
+
+// MulticastLatency is the latency of multicast at each receiving port; nil when none was
+// timed.
+func (c *Counters) MulticastLatency() []v1alpha1.PortLatency {
+	if c.kept != nil {
+		return c.kept.byPort
+	}
+	return c.multicastLatency()
+}
+
+// multicast sums up a trial by groups; nil without a stream to a group. Several
+// streams may be sent to one group.
+func (c *Counters) multicast() *v1alpha1.MulticastSummary {
+	received := map[netip.Addr]uint64{}
+	s := &v1alpha1.MulticastSummary{}
+	for _, stream := range c.Streams {
+		group := stream.Headers.DstIP
+		if !group.IsMulticast() {
+			continue
+		}
+		n := received[group]
+		for _, port := range stream.Rx {
+			n += c.At(stream, port).Received
+		}
+		received[group] = n
+		s.Receivers = max(s.Receivers, int32(len(stream.Rx)))
+	}
+	if len(received) == 0 {
+		return nil
+	}
+	s.Groups, s.MinFrames = int32(len(received)), math.MaxInt64
+	for _, n := range received {
+		s.MinFrames, s.MaxFrames = min(s.MinFrames, int64(n)), max(s.MaxFrames, int64(n))
+	}
+	s.MinFramesPerSecond, s.MaxFramesPerSecond = c.perSecond(s.MinFrames), c.perSecond(s.MaxFrames)
+	return s
+}
+
+// byClass sums up a trial by traffic classes; nil when all streams are of one, or of flows.
+func (c *Counters) byClass() *v1alpha1.ClassesSummary {
+	order, by := c.sumsBy(plan.Stream.Class)
+	if len(order) < 2 || c.Streams[0].Flow != "" || c.Streams[0].InClass != "" {
+		return nil
+	}
+	return &v1alpha1.ClassesSummary{Multicast: by[plan.ClassMulticast].ClassSummary, Unicast: by[plan.ClassUnicast].ClassSummary}
+}
+
+// summed contains the totals of some streams.
+type summed struct {
+	v1alpha1.ClassSummary
+	latency latencySum
+}
+
+// sumsBy adds up the trial by what of says of every stream, and names those in the order of
+// the streams.
+func (c *Counters) sumsBy(of func(plan.Stream) string) (order []string, by map[string]*summed) {
+	by = map[string]*summed{}
+	for _, s := range c.Streams {
+		name := of(s)
+		sum := by[name]
+		if sum == nil {
+			sum = &summed{latency: newLatencySum()}
+			by[name], order = sum, append(order, name)
+		}
+		sent := c.Measurement.Tx[s.ID].Sent
+		sum.Sent += int64(sent)
+		for _, port := range s.Rx {
+			arrived := c.Arrived(s, port)
+			sum.Received += int64(arrived)
+			sum.Lost += int64(sent - min(sent, arrived))
+			sum.latency.add(c.At(s, port).Latency)
+		}
+	}
+	for _, sum := range by {
+		sum.OfferedFramesPerSecond, sum.ReceivedFramesPerSecond = c.perSecond(sum.Sent), c.perSecond(sum.Received)
+	}
+	return order, by
+}
+
+// byFlow sums up a trial by the flows of the profile; nil without flows.
+func (c *Counters) byFlow() []v1alpha1.FlowSummary {
+	if len(c.Streams) == 0 || c.Streams[0].Flow == "" {
+		return nil
+	}
+	var flows []v1alpha1.FlowSummary
+	order, by := c.sumsBy(func(s plan.Stream) string { return s.Flow })
+	for _, name := range order {
+		f := v1alpha1.FlowSummary{Name: name, ClassSummary: by[name].ClassSummary}
+		if l := by[name].latency.sum(); l.Count > 0 {
+			f.Latency = &v1alpha1.FlowLatency{
+				MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs),
+				P50Ns: l.Percentile(500), P90Ns: l.Percentile(900), P99Ns: l.Percentile(990), P999Ns: l.Percentile(999),
+			}
+		}
+		flows = append(flows, f)
+	}
+	return flows
+}
+
+// multicastLatency sums up the latency of the streams to groups by receiving port; nil
+// when no frame of one was timed.
+func (c *Counters) multicastLatency() []v1alpha1.PortLatency {
+	ports := make([]Latency, len(c.Ports))
+	for _, s := range c.Streams {
+		if !s.Headers.DstIP.IsMulticast() {
+			continue
+		}
+		for _, port := range s.Rx {
+			ports[port].Add(c.At(s, port).Latency)
+		}
+	}
+	var all []v1alpha1.PortLatency
+	for i := range ports {
+		if l := &ports[i]; l.Count > 0 && len(all) < MaxPortDelays {
+			all = append(all, v1alpha1.PortLatency{Port: c.Ports[i].Name, MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs)})
+		}
+	}
+	return all
+}
+
+// MaxPortDelays is the maximum number of ports that a row lists.
+const MaxPortDelays = 256

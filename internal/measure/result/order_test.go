@@ -1,0 +1,38 @@
+package result
+
+import (
+	"testing"
+
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// What an engine does not count is absent, and what it counted is there, also when it
+// was none.
+func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ordering bool
+		trial    *trials.Trial
+		want     []*int64
+	}{
+		"counted":      {true, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9, Duplicate: 1, Reordered: 2, OutOfSequence: 3}}, []*int64{new(int64(1)), new(int64(2)), new(int64(3))}},
+		"none":         {true, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9}}, []*int64{new(int64), new(int64), new(int64)}},
+		"not counted":  {false, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9}}, []*int64{nil, nil, nil}},
+		"some of them": {false, &trials.Trial{Sending: trials.Sending{Sent: 9}, Counts: trials.Counts{Received: 9, Duplicate: 1}}, []*int64{nil, nil, nil}},
+		"no trial":     {true, nil, []*int64{nil, nil, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := Row(plan.Plan{}, Input{
+				Bed: objects.TestBed(""), Info: traffic.Info{Capabilities: traffic.Capabilities{Ordering: tc.ordering}}, Outcome: trials.Outcome{Trial: tc.trial},
+			})
+			for i, got := range []*int64{row.Frames.Duplicate, row.Frames.Reordered, row.Frames.OutOfSequence} {
+				want := tc.want[i]
+				if (got == nil) != (want == nil) || got != nil && *got != *want {
+					t.Errorf("%+v: count %d is wrong", row, i)
+				}
+			}
+		})
+	}
+}

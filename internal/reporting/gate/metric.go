@@ -1,0 +1,157 @@
+package gate
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"unicode"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/reporting/compare"
+)
+
+// Metric is a figure that the rows of a test can have.
+type Metric struct {
+	// Name by which a gate asks for it.
+	Name string
+	// Unit of its values.
+	Unit Unit
+	// Meaning for a person.
+	Meaning string
+	// Value of a row, or why it has none.
+	Value func(row *v1alpha1.ResultRow) (value int64, why string)
+}
+
+// Metrics returns the metrics of the rows of a method, in the order in which reports show
+// them; those that only the method measures come first.
+func Metrics(d trials.Definition) []Metric {
+	var all []Metric
+	add := func(m Metric) {
+		if !slices.ContainsFunc(all, func(known Metric) bool { return known.Name == m.Name }) {
+			all = append(all, m)
+		}
+	}
+	for _, c := range d.Columns {
+		add(ofColumn(c))
+	}
+	if d.Frameless {
+		return all
+	}
+	if d.FindsThroughput {
+		add(ofRow(compare.Throughput, FramesPerSecond, "the load that was found, as it left the tester, in frames/s over all ports"))
+		add(Metric{"LineRate", PPM, "the same as a share of line rate, or of the full load where the profile lets ports send less", func(row *v1alpha1.ResultRow) (int64, string) {
+			_, why := compare.ValueOf(row, compare.Throughput)
+			return trials.Offered(row).LineRatePPM, why
+		}})
+	} else {
+		add(Metric{string(compare.FrameLoss), PPB, "lost frames as a share of those that were sent, rounded up", frameLoss})
+	}
+	add(ofRow(compare.LatencyMin, Nanoseconds, "the lowest latency"))
+	add(ofRow(compare.LatencyAvg, Nanoseconds, "the mean latency"))
+	for _, p := range percentiles {
+		add(Metric{p.name, Nanoseconds, p.meaning, p.valueOf})
+	}
+	add(ofRow(compare.LatencyMax, Nanoseconds, "the highest latency"))
+	add(ofRow(compare.JitterAvg, Nanoseconds, "the mean jitter"))
+	add(ofRow(compare.JitterMax, Nanoseconds, "the highest jitter"))
+	return all
+}
+
+// metricOf is the metric of a name that a test has.
+func metricOf(test *v1alpha1.Test, name string) (Metric, bool) {
+	d, _ := method.DescribeTest(*test)
+	all := Metrics(d)
+	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return Metric{}, false
+	}
+	return all[i], true
+}
+
+func ofRow(metric compare.Metric, unit Unit, meaning string) Metric {
+	return Metric{string(metric), unit, meaning, func(row *v1alpha1.ResultRow) (int64, string) { return compare.ValueOf(row, metric) }}
+}
+
+// frameLoss is rounded up, so that only a row without loss has 0.
+func frameLoss(row *v1alpha1.ResultRow) (int64, string) {
+	_, why := compare.ValueOf(row, compare.FrameLoss)
+	if why != "" {
+		return 0, why
+	}
+	lost := new(big.Int).Mul(big.NewInt(row.Frames.Lost), big.NewInt(1_000_000_000))
+	return ceiling(lost, row.Frames.Sent), ""
+}
+
+type percentile struct {
+	name, meaning string
+	of            func(*v1alpha1.LatencySummary) int64
+}
+
+var percentiles = []percentile{
+	{"LatencyP50", "the median of the latencies", func(l *v1alpha1.LatencySummary) int64 { return l.P50Ns }},
+	{"LatencyP90", "the latency that 90 % of the frames do not exceed", func(l *v1alpha1.LatencySummary) int64 { return l.P90Ns }},
+	{"LatencyP99", "the latency that 99 % of the frames do not exceed", func(l *v1alpha1.LatencySummary) int64 { return l.P99Ns }},
+	{"LatencyP999", "the latency that 99.9 % of the frames do not exceed", func(l *v1alpha1.LatencySummary) int64 { return l.P999Ns }},
+}
+
+func (p percentile) valueOf(row *v1alpha1.ResultRow) (int64, string) {
+	if _, why := compare.ValueOf(row, compare.LatencyAvg); why != "" {
+		return 0, why
+	}
+	if ns := p.of(row.Latency); ns > 0 {
+		return ns, ""
+	}
+	return 0, "percentiles of latency were not counted"
+}
+
+// ofColumn is the metric of a number that only one method measures.
+func ofColumn(c trials.Column) Metric {
+	unit := map[trials.Unit]Unit{
+		trials.PPM: PPM, trials.Nanoseconds: Nanoseconds, trials.LongNanoseconds: Nanoseconds, trials.YesNo: YesNo,
+	}[c.Unit]
+	name := c.Metric
+	if name == "" {
+		name = nameOf(c.FullName())
+	}
+	return Metric{name, unit, "column “" + c.FullName() + "”", func(row *v1alpha1.ResultRow) (int64, string) {
+		if value, ok := c.Value(row); ok {
+			return value, ""
+		}
+		if row.Message != "" {
+			return 0, "it was not measured: " + row.Message
+		}
+		return 0, "it was not measured"
+	}}
+}
+
+// nameOf makes a name of the words over a column: BurstAvg of "burst avg", and
+// FramesPerSecond of "frames/s".
+func nameOf(words string) string {
+	words, _, _ = strings.Cut(words, ", ")
+	words = strings.NewReplacer("/s", " per second", "%", " percent ").Replace(words)
+	var name strings.Builder
+	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String()
+}
+
+// names of metrics, for a message.
+func names(all []Metric) string {
+	var texts []string
+	for _, m := range all {
+		texts = append(texts, m.Name)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// figure is a value with its unit for a person: "58.2%", "12.500 us".
+func (m Metric) figure(value int64) string {
+	if m.Unit == FramesPerSecond {
+		return fmt.Sprintf("%s frames/s", m.Unit.Text(value))
+	}
+	return m.Unit.Text(value)
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
+)
+
+const readingComparison = "Differences are from the baseline. Equal ranks (=) are ties; throughputs tie when they are closer than " +
+	"the resolution of the search, other figures when they are equal. N/A has no rank. A score is the sum of the ranks over the rows " +
+	"in which all have one; firsts counts the first places in them."
+
+// Text is the comparison for people.
+func (c *Comparison) Text() string {
+	var b strings.Builder
+	b.WriteString("Comparison of " + c.names() + "\n")
+	if c.banner != "" {
+		b.WriteString(frameText(c.banner))
+	}
+	a := &entries{}
+	for i, r := range c.Results {
+		name := r.Name
+		if i == 0 {
+			name += " (baseline)"
+		}
+		a.add(name, c.subject(i))
+	}
+	for text := range strings.Lines(a.String()) {
+		b.WriteString(layout.Gap + text)
+	}
+	for _, text := range c.Notes {
+		b.WriteString(wrap("Note: "+text, layout.Gap))
+	}
+	if len(c.Scores) == 0 {
+		b.WriteString("\n  There is no row to compare.\n")
+		return b.String()
+	}
+	b.WriteString("\nScore\n\n" + c.scoreGrid().String())
+	for _, lines := range c.tables() {
+		fmt.Fprintf(&b, "\n%s\n\n%s", tableTitle(lines), c.lineGrid(lines).String())
+		for i, n := range c.notes(lines) {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
+		}
+	}
+	b.WriteString("\n" + wrap(readingComparison, ""))
+	return b.String()
+}
+
+func (c *Comparison) names() string {
+	var names []string
+	for _, r := range c.Results {
+		names = append(names, r.Name)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func (c *Comparison) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Comparison of %s\n\n", plainMarkdown(c.names()))
+	if c.banner != "" {
+		fmt.Fprintf(&b, "> [!WARNING]\n> **%s**\n\n", plainMarkdown(c.banner))
+	}
+	for i, r := range c.Results {
+		baseline := ""
+		if i == 0 {
+			baseline = " (baseline)"
+		}
+		fmt.Fprintf(&b, "- **%s**%s: %s\n", plainMarkdown(r.Name), baseline, plainMarkdown(c.subject(i)))
+	}
+	for _, text := range c.Notes {
+		fmt.Fprintf(&b, "\n> **Note:** %s\n", plainMarkdown(text))
+	}
+	if len(c.Scores) == 0 {
+		b.WriteString("\nThere is no row to compare.\n")
+		return b.String()
+	}
+	b.WriteString("\n## Score\n\n" + gridMarkdown(c.scoreGrid()))
+	for _, lines := range c.tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s", tableTitle(lines), gridMarkdown(c.lineGrid(lines)))
+		for i, n := range c.notes(lines) {
+			if i == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "- %s: %s\n", n.rows, plainMarkdown(n.text))
+		}
+	}
+	b.WriteString("\n" + readingComparison + "\n")
+	return b.String()
+}
+
+type comparisonPage struct {
+	page
+	Subjects []htmlEntry
+	Score    htmlTable
+	Sections []section
+	Reading  string
+}
+
+// html is the comparison in one file, with the look of a report.
+func (c *Comparison) html() ([]byte, error) {
+	p := comparisonPage{
+		page: page{Kicker: "Comparison", Title: c.names(), Subtitle: "Differences are from the baseline, " + c.Results[0].Name,
+			Running: "NoDrop · comparison of " + c.names(), Banner: c.banner},
+		Reading: readingComparison,
+	}
+	if c.banner != "" {
+		p.Running = "SIMULATED · " + p.Running
+	}
+	for i, r := range c.Results {
+		name := r.Name
+		if i == 0 {
+			name += " (baseline)"
+		}
+		p.Subjects = append(p.Subjects, htmlEntry{name, []string{c.subject(i)}})
+	}
+	for _, text := range c.Notes {
+		p.Notes = append(p.Notes, sentence(text))
+	}
+	if len(c.Scores) > 0 {
+		p.Score = gridHTML(c.scoreGrid(), "Score")
+	}
+	for i, lines := range c.tables() {
+		title := tableTitle(lines)
+		s := section{ID: fmt.Sprintf("table-%d", i+1), Title: title, Table: gridHTML(c.lineGrid(lines), title)}
+		for _, n := range c.notes(lines) {
+			s.note(n)
+		}
+		p.Sections = append(p.Sections, s)
+	}
+	return render("comparison", p)
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/compare"
+	"nodrop.dev/nodrop/internal/reporting/gate"
+)
+
+// Schema names the schema of a Document. Fields are added under this name, but
+// none is removed, renamed or given another meaning.
+const Schema = "nodrop.dev/result/v1alpha2"
+
+// Document is the result of one benchmark, with all that it was measured with. It
+// is what -o json prints, and what is archived.
+type Document struct {
+	// schema is nodrop.dev/result/v1alpha2.
+	Schema string `json:"schema"`
+	// benchmark identifies the benchmark of this result.
+	Benchmark Identity `json:"benchmark"`
+	// phase is Passed, Inconclusive, Failed, Invalid, Aborted or Error; before the end,
+	// the phase that the benchmark is in.
+	Phase v1alpha1.BenchmarkPhase `json:"phase"`
+	// message explains the phase in one sentence.
+	Message string `json:"message,omitempty"`
+	// testBed is the name of the bed that was used.
+	TestBed string `json:"testBed,omitempty"`
+	// startTime is the time at which the bed was leased. For a benchmark that was preempted
+	// with finished rows, it is the time of the first lease.
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is the time at which the bed was released.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// earlierRuns are the times in which the benchmark had the bed before it was preempted,
+	// the last 8 of them; absent unless it was.
+	EarlierRuns []v1alpha1.EarlierRun `json:"earlierRuns,omitempty"`
+	// notes contain the information that a reader needs before comparing the numbers with
+	// others.
+	Notes []string `json:"notes,omitempty"`
+	// spec is the requested benchmark with all defaults filled in, without
+	// ttlSecondsAfterFinished.
+	Spec v1alpha1.BenchmarkSpec `json:"spec"`
+	// inputs are the objects that the result was measured with, as they were: the
+	// profile when the benchmark was accepted, bed and ConfigMaps when the bed was
+	// leased, baselines of gates when they were judged. Absent when it ran without a
+	// cluster.
+	Inputs []v1alpha1.SnapshotSource `json:"inputs,omitempty"`
+	// profile is the traffic profile; absent when it could not be read.
+	Profile *v1alpha1.TrafficProfileSpec `json:"profile,omitempty"`
+	// bed is device, engine and ports as they were when the bed was leased: the spec
+	// of the TestBed as kubectl explain testbed.spec describes it, without access and
+	// connection, which say nothing about the measurement. Absent when it could not be read.
+	Bed *v1alpha1.TestBedSpec `json:"bed,omitempty"`
+	// files of the device, as they were when the bed was leased: a topology with its
+	// device configurations, or the tables of a modelled device. In the order of their
+	// names.
+	Files []DeviceFiles `json:"files,omitempty"`
+	// rows are the results, in the order of the tests; never null.
+	Rows []v1alpha1.ResultRow `json:"rows"`
+	// gates are the verdicts of the gates of spec; absent without any.
+	Gates *gate.Judgement `json:"gates,omitempty"`
+	// differences are the differences of every later variant of the device from the first, in
+	// the order of variants and tests; absent unless the benchmark names two or more variants.
+	Differences []compare.Difference `json:"differences,omitempty"`
+	// environment is the environment in which the result was measured.
+	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
+
+	// Manifest is the file of the benchmark, which SARIF points at where it is a relative
+	// path; empty where it is not known. It is not a part of the document.
+	Manifest string `json:"-"`
+}
+
+// Identity names a benchmark.
+type Identity struct {
+	// namespace of the benchmark.
+	Namespace string `json:"namespace"`
+	// name of the benchmark.
+	Name string `json:"name"`
+	// uid of the benchmark; absent when it ran without a cluster.
+	UID string `json:"uid,omitempty"`
+	// labels of the benchmark, without those of NoDrop.
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations of the benchmark, without those of NoDrop and of kubectl.
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Format is an output format of a result.
+type Format string
+
+// The formats.
+const (
+	// FormatTable is a table for people.
+	FormatTable Format = "table"
+	// FormatJSON is the Document as JSON.
+	FormatJSON Format = "json"
+	// FormatYAML is the Document as YAML.
+	FormatYAML Format = "yaml"
+	// FormatHTML is a report in one file, for people and for paper.
+	FormatHTML Format = "html"
+	// FormatMarkdown is the report for wikis and pull requests.
+	FormatMarkdown Format = "markdown"
+	// FormatCSV has one line per result row (RFC 4180).
+	FormatCSV Format = "csv"
+	// FormatJUnit has one test case per result row, and one per gate and row, for CI systems.
+	FormatJUnit Format = "junit"
+	// FormatGitHub has one annotation per gate and row that did not pass, for GitHub Actions.
+	FormatGitHub Format = "github"
+	// FormatSARIF has one result per gate and row that did not pass (OASIS SARIF 2.1.0).
+	FormatSARIF Format = "sarif"
+)
+
+// Formats lists all formats of a Document.
+func Formats() []Format {
+	return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML, FormatMarkdown, FormatCSV, FormatJUnit, FormatGitHub, FormatSARIF}
+}
+
+// Write writes the document in a format. The same document gives the same bytes.
+func (d *Document) Write(w io.Writer, format Format) error {
+	var text []byte
+	var err error
+	switch format {
+	case FormatJSON:
+		text, err = indented(d)
+	case FormatYAML:
+		text, err = yaml.Marshal(d)
+	case FormatHTML:
+		text, err = d.html()
+	case FormatMarkdown:
+		text, err = d.markdown()
+	case FormatCSV:
+		text, err = d.csv()
+	case FormatJUnit:
+		text, err = d.junit()
+	case FormatGitHub:
+		text = []byte(d.github())
+	case FormatSARIF:
+		text, err = d.sarif()
+	default:
+		text = []byte(d.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the result as %s: %w", format, err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+func indented(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Read reads a Document that was written as JSON or YAML. It fails on a document
+// of another schema; fields that it does not know are of a newer version, and are
+// left out.
+func Read(text []byte) (*Document, error) {
+	var d Document
+	if err := yaml.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("decoding the result: %w", err)
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
+	}
+	return &d, nil
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"slices"
+	"strings"
+
+	"nodrop.dev/nodrop/internal/reporting/history"
+)
+
+// History writes the history of a benchmark.
+type History struct {
+	*history.History
+	// banner states that the history is simulated; empty when it was measured.
+	banner string
+}
+
+// HistoryFormats lists all formats of a History.
+func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON} }
+
+// HistoryBuilder collects the results of a history. It keeps the figures of a document
+// only, so that many and large ones can be added.
+type HistoryBuilder struct {
+	runs      []history.Run
+	simulated map[string]bool // by digest
+}
+
+// Add adds a result. It fails where the result cannot be identified.
+func (b *HistoryBuilder) Add(d *Document) error {
+	digest, err := history.Inputs(&d.Spec, d.Profile, d.TestBed, d.Bed)
+	if err != nil {
+		return err
+	}
+	info := history.RunInfo{UID: d.Benchmark.UID}
+	if d.StartTime != nil {
+		info.Time = *d.StartTime
+	}
+	if d.Environment != nil {
+		info.Device = d.Environment.Device
+	}
+	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.history(), d.TestBed, digest, d.Rows))
+	if d.simulated() {
+		if b.simulated == nil {
+			b.simulated = map[string]bool{}
+		}
+		b.simulated[digest] = true
+	}
+	return nil
+}
+
+// History contains the earlier results with the same inputs as the latest result. It returns
+// an error if no result was added.
+func (b *HistoryBuilder) History() (*History, error) {
+	made, err := history.Make(b.runs)
+	if err != nil {
+		return nil, err
+	}
+	h := &History{History: made}
+	if b.simulated[made.Digest] {
+		h.banner = simulatedBanner
+	}
+	return h, nil
+}
+
+// Write writes the history in a format. The same history gives the same bytes.
+func (h *History) Write(w io.Writer, format Format) error {
+	text := []byte(h.Text())
+	if format == FormatJSON {
+		var err error
+		if text, err = indented(h.History); err != nil {
+			return fmt.Errorf("encoding the history: %w", err)
+		}
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the history: %w", err)
+	}
+	return nil
+}
+
+// day is the time of a run to the minute.
+func day(t metav1.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+// Regressed reports whether the last change of a figure was for the worse.
+func (h *History) Regressed() bool {
+	return slices.ContainsFunc(h.Lines, func(l history.Line) bool { return l.Regressed() })
+}
+
+// Verdict summarizes the history in one sentence: the largest regression with its size, bounds
+// and first run, and the number of other regressions.
+func (h *History) Verdict() string {
+	var worst *history.Line
+	more := -1
+	size := func(l *history.Line) int64 {
+		ppm := l.Changes[len(l.Changes)-1].ShiftPPM
+		if ppm == nil {
+			return 0
+		}
+		return max(*ppm, -*ppm)
+	}
+	for i := range h.Lines {
+		if l := &h.Lines[i]; l.Regressed() {
+			more++
+			if worst == nil || size(l) > size(worst) {
+				worst = l
+			}
+		}
+	}
+	if worst == nil {
+		return fmt.Sprintf("no level of a figure became worse in %s", howMany(len(h.Runs), "run"))
+	}
+	c, text := worst.Changes[len(worst.Changes)-1], metricTexts[worst.Metric]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s from %s to %s %s", testName(worst.Test, worst.Variant), rowName(worst.RowID), text.name, text.value(c.From), text.value(c.To), text.unit)
+	if c.ShiftPPM != nil {
+		fmt.Fprintf(&b, " (%s %%, with a confidence of 95 %% within %s and %s)", percent(*c.ShiftPPM), percent(*c.LowestPPM), percent(*c.HighestPPM))
+	}
+	fmt.Fprintf(&b, " since the run of %s UTC", day(h.Runs[c.Run].Time))
+	if uid := h.Runs[c.Run].UID; uid != "" {
+		fmt.Fprintf(&b, ", UID %s", uid)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "; %s became worse as well", howMany(more, "other figure"))
+	}
+	return b.String()
+}

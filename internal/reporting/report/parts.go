@@ -1,0 +1,199 @@
+package report
+
+import (
+	"slices"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
+)
+
+// partsTable has a line for each row and each of what it has several of: the flows of the
+// profile, the traffic classes of its pattern, or the kinds of events in its trials.
+type partsTable struct {
+	title string
+	grid  *layout.Grid
+	// rows contains the row of each line.
+	rows []v1alpha1.ResultRow
+}
+
+// rowColumn names the row that a line is about.
+var rowColumn = layout.Column{Name: "row", Left: true}
+
+// partsOfRow are the parts of which the traffic of a row was; none where it was of one kind.
+func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
+	if c := row.Classes; c != nil {
+		return []v1alpha1.FlowSummary{{Name: "multicast", ClassSummary: c.Multicast}, {Name: "unicast", ClassSummary: c.Unicast}}
+	}
+	return row.Flows
+}
+
+// parts is the table of the parts of the traffic; nil where the traffic was of one kind.
+func (t testResults) parts() *partsTable {
+	rows := t.rows
+	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
+	name, copied, timed, percentiles := "flow", false, false, false
+	for _, row := range rows {
+		if row.Classes != nil {
+			table.title, name = "Traffic classes", "class"
+		}
+		for _, p := range partsOfRow(row) {
+			copied = copied || p.Received+p.Lost != p.Sent
+			timed = timed || p.Latency != nil
+			percentiles = percentiles || p.Latency != nil && p.Latency.P50Ns > 0
+		}
+	}
+	own := sizesOfFlows(t.profile)
+	add := func(columns ...layout.Column) { table.grid.Columns = append(table.grid.Columns, columns...) }
+	add(layout.Column{Name: name, Left: true}, rowColumn)
+	if own != nil {
+		add(layout.Column{Heading: "frame", Name: "bytes"})
+	}
+	add(layout.Column{Heading: "offered", Name: "frames/s"}, layout.Column{Heading: "offered", Name: shareBySender})
+	if copied {
+		add(layout.Column{Heading: "received", Name: "frames/s"})
+	}
+	add(layout.Column{Heading: "frames", Name: "lost"})
+	if timed {
+		add(layout.Column{Heading: t.latencyHeading(), Name: "avg"})
+	}
+	if percentiles {
+		add(layout.Column{Heading: t.latencyHeading(), Name: "p50"}, layout.Column{Heading: t.latencyHeading(), Name: "p99"}, layout.Column{Heading: t.latencyHeading(), Name: "p99.9"})
+	}
+	if timed {
+		add(layout.Column{Heading: t.latencyHeading(), Name: "max"})
+	}
+	for _, row := range rows {
+		for _, p := range partsOfRow(row) {
+			cells := []string{p.Name, labelsOf([]v1alpha1.ResultRow{row}, rows)}
+			if own != nil {
+				cells = append(cells, own(p.Name, row))
+			}
+			cells = append(cells, offeredOfPart(row, p)...)
+			if copied {
+				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond))
+			}
+			cells = append(cells, layout.Group(p.Lost))
+			table.grid.Rows = append(table.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
+			table.rows = append(table.rows, row)
+		}
+	}
+	if len(table.rows) == 0 {
+		return nil
+	}
+	return table
+}
+
+// offeredOfPart is the rate and the share of line rate at which a part left the tester; not
+// of a throughput of 0, whose trial was of a load that did not pass.
+func offeredOfPart(row v1alpha1.ResultRow, p v1alpha1.FlowSummary) []string {
+	if method.FoundNothing(&row) {
+		return []string{"-", "-"}
+	}
+	if p.PortLoad == nil {
+		return []string{layout.Group(p.OfferedFramesPerSecond), "-"}
+	}
+	return []string{layout.Group(p.OfferedFramesPerSecond), rangeOf(p.PortLoad.LowestPPM, p.PortLoad.HighestPPM)}
+}
+
+func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
+	var cells []string
+	add := func(ns func(*v1alpha1.FlowLatency) int64) {
+		if p.Latency == nil {
+			cells = append(cells, "-")
+			return
+		}
+		cells = append(cells, layout.Micros(ns(p.Latency)))
+	}
+	if timed {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.AvgNs })
+	}
+	if percentiles {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P50Ns })
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P99Ns })
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.P999Ns })
+	}
+	if timed {
+		add(func(l *v1alpha1.FlowLatency) int64 { return l.MaxNs })
+	}
+	return cells
+}
+
+// sizesOfFlows returns the frame size of a flow in a row; nil where all traffic has the size
+// of the row.
+func sizesOfFlows(profile *v1alpha1.TrafficProfileSpec) func(flow string, row v1alpha1.ResultRow) string {
+	if profile == nil || !slices.ContainsFunc(profile.Flows, func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() }) {
+		return nil
+	}
+	return func(flow string, row v1alpha1.ResultRow) string {
+		i := slices.IndexFunc(profile.Flows, func(f v1alpha1.TrafficFlow) bool { return f.Name == flow })
+		switch {
+		case i < 0 || profile.Flows[i].FollowsRow():
+			return sizeCell(row.FrameSize, row.FrameMix)
+		case profile.Flows[i].FrameMix != nil:
+			return profile.Flows[i].FrameMix.Name
+		}
+		return sizeCell(*profile.Flows[i].FrameSize, "")
+	}
+}
+
+// sizeColumn is the column of the frame size of rows. Where some flows have sizes of their
+// own, it names the flow whose frames have the size.
+func sizeColumn(profile *v1alpha1.TrafficProfileSpec) layout.Column {
+	const longest = 12
+	if sizesOfFlows(profile) == nil || profile.OwnSizes() {
+		return layout.Column{Heading: "frame", Name: "bytes"}
+	}
+	following := slices.DeleteFunc(slices.Clone(profile.Flows), func(f v1alpha1.TrafficFlow) bool { return !f.FollowsRow() })
+	if len(following) > 1 || len(following[0].Name) > longest {
+		return layout.Column{Heading: "some flows", Name: "bytes"}
+	}
+	return layout.Column{Heading: following[0].Name, Name: "bytes"}
+}
+
+// events is the table of the events in the trials; nil where the method has none.
+func (t testResults) events() *partsTable {
+	own, _ := method.Describe(t.rows[0].Method)
+	if own.Events == nil {
+		return nil
+	}
+	table := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
+	kinds, columns := own.EventColumns()
+	for _, c := range columns[kinds[0]] {
+		if c.Unit == trials.LongNanoseconds {
+			table.grid.Columns = append(table.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name})
+			continue
+		}
+		table.grid.Columns = append(table.grid.Columns, layout.Column{Name: c.Heading})
+	}
+	for _, row := range t.rows {
+		times, ok := own.Events(&row)
+		if !ok {
+			continue
+		}
+		for _, kind := range kinds {
+			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, t.rows), layout.Group(times)}
+			for _, c := range columns[kind] {
+				cells = append(cells, cell(c, &row))
+			}
+			table.grid.Rows = append(table.grid.Rows, cells)
+			table.rows = append(table.rows, row)
+		}
+	}
+	if len(table.rows) == 0 {
+		return nil
+	}
+	return table
+}
+
+// furtherTables are the tables of what each row has several of.
+func (t testResults) furtherTables() []*partsTable {
+	var tables []*partsTable
+	for _, one := range []*partsTable{t.parts(), t.events()} {
+		if one != nil {
+			tables = append(tables, one)
+		}
+	}
+	return tables
+}

@@ -1,0 +1,161 @@
+package stored
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/canonical"
+	"nodrop.dev/nodrop/internal/reporting/report"
+)
+
+// Result contains the stored result of a benchmark.
+type Result struct {
+	// Rows in the order of the benchmark's variants and tests, those of one test in
+	// the order in which they were finished.
+	Rows []v1alpha1.ResultRow
+	// Environment describes the environment in which the rows were made; nil if nothing was
+	// measured.
+	Environment *v1alpha1.ResultEnvironment
+	// Complete reports whether every part is complete, so that nothing will be added.
+	Complete bool
+	// Digest is the digest of the whole result; empty unless it is complete.
+	Digest string
+}
+
+// NewPart is an empty part of a benchmark's result.
+func NewPart(b *v1alpha1.Benchmark, part int32, test string, variant v1alpha1.VariantName) *v1alpha1.BenchmarkResult {
+	r := &v1alpha1.BenchmarkResult{
+		ObjectMeta: objectMeta(b, PartName(b, part)),
+		Spec: v1alpha1.BenchmarkResultSpec{
+			BenchmarkName: b.Name, BenchmarkUID: string(b.UID), Part: part, Test: test, Variant: variant,
+		},
+	}
+	if test != "" {
+		r.Labels[v1alpha1.LabelTest] = test
+	}
+	if variant != "" {
+		r.Labels[v1alpha1.LabelVariant] = string(variant)
+	}
+	return r
+}
+
+// pageSize is the number of objects that are read at once: some MiB.
+const pageSize = 50
+
+// Parts reads the parts of a benchmark's result in their order.
+func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]v1alpha1.BenchmarkResult, error) {
+	var parts []v1alpha1.BenchmarkResult
+	for next := ""; ; {
+		var page v1alpha1.BenchmarkResultList
+		err := reader.List(ctx, &page, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)), client.Limit(pageSize), client.Continue(next))
+		if err != nil {
+			return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
+		}
+		for _, p := range page.Items {
+			// Labels can be changed; the field that names the owner cannot.
+			if p.Spec.BenchmarkUID == string(b.UID) {
+				parts = append(parts, p)
+			}
+		}
+		if next = page.Continue; next == "" {
+			break
+		}
+	}
+	slices.SortFunc(parts, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
+	return parts, nil
+}
+
+// Read reads a benchmark's result.
+func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Result, error) {
+	parts, err := Parts(ctx, reader, b)
+	if err != nil {
+		return Result{}, err
+	}
+	return Join(b, parts), nil
+}
+
+// Counts reports whether the rows of a part count. Rows do not count if a preempted benchmark
+// could not resume from their run.
+func Counts(b *v1alpha1.Benchmark, part *v1alpha1.BenchmarkResult) bool {
+	return b.Status.Results == nil || part.Spec.Part > b.Status.Results.DiscardedParts
+}
+
+// Join is the result that is in parts.
+func Join(b *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) Result {
+	r := Result{Complete: len(parts) > 0}
+	var digests []string
+	for i := range parts {
+		p := &parts[i]
+		if Counts(b, p) {
+			r.Rows = append(r.Rows, p.Spec.Rows...)
+			if p.Spec.Environment != nil {
+				r.Environment = p.Spec.Environment
+			}
+		}
+		r.Complete = r.Complete && p.Spec.Complete
+		digests = append(digests, p.Spec.Digest)
+	}
+	if r.Complete {
+		r.Digest = Digest(digests)
+	}
+	sortRows(b, r.Rows)
+	return r
+}
+
+// sortRows sorts rows by variant and test. They are sorted already, unless rows were
+// measured again after a loss.
+func sortRows(b *v1alpha1.Benchmark, rows []v1alpha1.ResultRow) {
+	tests := map[string]int{}
+	for i, t := range b.Spec.Tests {
+		tests[t.Name] = i
+	}
+	slices.SortStableFunc(rows, func(x, y v1alpha1.ResultRow) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(b.Spec.Variants, x.Variant), slices.Index(b.Spec.Variants, y.Variant)),
+			cmp.Compare(tests[x.Test], tests[y.Test]))
+	})
+}
+
+// Content reads everything that the document of a benchmark's result is made of: its
+// rows and environment, and the inputs as they were. What was not kept, since the
+// benchmark did not get so far, is absent.
+func Content(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (report.Content, error) {
+	result, err := Read(ctx, reader, b)
+	if err != nil {
+		return report.Content{}, err
+	}
+	in, err := ReadInputs(ctx, reader, b)
+	if err != nil {
+		return report.Content{}, err
+	}
+	return report.Content{
+		Benchmark: b, Rows: result.Rows, Environment: result.Environment,
+		Profile: in.Profile, Bed: in.Bed, ConfigMaps: in.ConfigMaps, Baselines: in.Baselines,
+	}, nil
+}
+
+// PartDigest is the digest of a part: of its rows, or of its environment, as
+// canonical JSON.
+func PartDigest(spec *v1alpha1.BenchmarkResultSpec) (string, error) {
+	var content any = spec.Rows
+	if spec.Environment != nil {
+		content = spec.Environment
+	}
+	return canonical.Digest(content)
+}
+
+// Digest is the digest of a whole result: of the digests of its parts in their
+// order, each followed by a newline.
+func Digest(parts []string) string {
+	var all bytes.Buffer
+	for _, digest := range parts {
+		all.WriteString(digest + "\n")
+	}
+	return canonical.Sum(all.Bytes())
+}

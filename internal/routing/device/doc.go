@@ -1,3 +1,0 @@
-// Package device is the device's side of the tester's sessions: its configuration in the
-// languages of several routers, and FRR and BIRD as processes in a network namespace.
-package device

@@ -1,0 +1,154 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
+)
+
+// patience bounds the wait for a server's start, and for an answer of it.
+const patience = 60 * time.Second
+
+// Binary is the path of a program in the cache. Without it, it skips the test, and fails it
+// in CI. What it is and the script that builds it are for a person.
+func Binary(t testing.TB, name, what, script string) string {
+	t.Helper()
+	cache := os.Getenv("NODROP_CACHE")
+	if cache == "" {
+		cache = filepath.Join(kubetest.Root(t), ".cache")
+	}
+	file := filepath.Join(cache, "tools", name)
+	if _, err := os.Stat(file); err != nil {
+		fail := t.Skipf
+		if os.Getenv("CI") == "true" {
+			fail = t.Fatalf
+		}
+		fail("no %s for this test: %v: build it (NODROP_CACHE=.cache %s)", what, err, script)
+	}
+	return file
+}
+
+// FreeAddress returns a loopback address on which no process listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	return FreeAddressOf(t, "127.0.0.1")
+}
+
+// FreeAddressOf returns an address of a host of this machine on which no process listens.
+func FreeAddressOf(t testing.TB, host string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// Process is a server that is stopped and started again as a test demands.
+type Process struct {
+	// What the server is, for a person.
+	What string
+	// Command is the program and its arguments.
+	Command []string
+	// Env is added to the environment.
+	Env []string
+	// Health is a URL that answers Status when the server is ready.
+	Health string
+	Status int
+
+	t       testing.TB
+	process *os.Process
+	ended   chan struct{}
+	output  bytes.Buffer
+}
+
+// Start runs the server until the test ends.
+func (p *Process) Start(t testing.TB) {
+	t.Helper()
+	p.t = t
+	t.Cleanup(p.Stop)
+	p.Resume()
+}
+
+// Resume starts the server, with what it kept when it was stopped, and waits until it is
+// ready.
+func (p *Process) Resume() {
+	p.t.Helper()
+	if err := p.run(); err != nil {
+		p.t.Fatalf("starting the %s: %v", p.What, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for !p.isReady(ctx) {
+		select {
+		case <-ctx.Done():
+			p.Stop()
+			p.t.Fatalf("the %s did not become ready:\n%s", p.What, &p.output)
+		case <-p.ended:
+			p.t.Fatalf("the %s ended:\n%s", p.What, &p.output)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// run starts the program. A test that is killed leaves no server: the kernel kills it when
+// the thread ends that started it. That thread waits for it, so that nothing else ends it.
+func (p *Process) run() error {
+	cmd := exec.Command(p.Command[0], p.Command[1:]...)
+	cmd.Env = append(os.Environ(), p.Env...)
+	cmd.Stdout, cmd.Stderr = &p.output, &p.output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // It reports the signal of Stop.
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	p.process, p.ended = cmd.Process, ended
+	return nil
+}
+
+func (p *Process) isReady(ctx context.Context) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Health, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == p.Status
+}
+
+// Output is what a server that was stopped has written to its standard output and error.
+func (p *Process) Output() string { return p.output.String() }
+
+// Stop kills the server, as when its machine fails. What it stored is kept.
+func (p *Process) Stop() {
+	if p.process == nil {
+		return
+	}
+	_ = p.process.Kill()
+	<-p.ended
+	p.process = nil
+}
