@@ -87,7 +87,7 @@ test-tools: cluster-build
 .PHONY: lint
 lint: test-tools ## golangci-lint over every module of ours, and the terms of comments, messages and pages
 	@cd hack && go build -o $(TOOLS)/terms ./terms
-	@$(TOOLS)/terms api cmd config controllers docs e2e hack internal README.md
+	@$(TOOLS)/terms api charts cmd config controllers docs e2e hack internal README.md
 	$(BESIDE) $(TOOLS)/golangci-lint run --build-tags e2e ./...
 	cd hack && $(BESIDE) $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 

@@ -19,7 +19,7 @@ import (
 
 // measurement follows a benchmark while its trials run.
 type measurement struct {
-	// cache is what the operator watches.
+	// cache contains the objects that the operator watches.
 	cache      client.Reader
 	objects    kit.RunObjects
 	poller     *Poller

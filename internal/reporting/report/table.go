@@ -88,7 +88,8 @@ func (t testResults) table(unit layout.BitUnit) *layout.Grid {
 type tableShape struct {
 	// frames are sizes and rates, which tests without test frames do not have.
 	frames bool
-	// load is that of the test, intended the one that was searched, loss the goal of the search.
+	// load is a column for the load of the test, intended one for the load that was searched, and
+	// loss one for the goal of the search.
 	load, intended, loss bool
 	// own has the columns of the method. They replace latency and jitter.
 	own  trials.Definition

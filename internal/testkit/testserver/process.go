@@ -140,7 +140,7 @@ func (p *Process) isReady(ctx context.Context) bool {
 	return answer.StatusCode == p.Status
 }
 
-// Output is what a server that was stopped has written to its standard output and error.
+// Output returns what a server that was stopped has written to its standard output and error.
 func (p *Process) Output() string { return p.output.String() }
 
 // Stop kills the server, as when its machine fails. What it stored is kept.

@@ -74,7 +74,7 @@ type sender struct {
 	err        error
 }
 
-// surroundings is what the senders of a trial have in common.
+// surroundings contains what the senders of a trial have in common.
 type surroundings struct {
 	namespace *machine.Namespace
 	// ports are all ports of the engine.
