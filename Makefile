@@ -102,7 +102,7 @@ logic: test-tools ## logic, and controllers against a real API server
 
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/...
+	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/nodrop/...
 
 .PHONY: frames-afxdp
 frames-afxdp: test-tools ## the tests of the engine xdp through AF_XDP sockets

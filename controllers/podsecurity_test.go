@@ -29,14 +29,14 @@ func namespace(name, level string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{levelLabel: level}}}
 }
 
-// TestPodSecurity applies every manifest of a traffic pod in lab/testdata to a real API
+// TestPodSecurity applies every manifest of a traffic pod in the testdata of package labobjects to a real API
 // server: admitted at the level of the lab's namespace, and refused below it, which
 // shows that the level is what decides.
 func TestPodSecurity(t *testing.T) {
 	c := newClient(t, startServer(t).admin)
 	create(t, c, namespace("level-privileged", "privileged"), namespace("level-baseline", "baseline"), namespace("level-restricted", "restricted"))
 	claimable(t, c, "level-privileged")
-	files, err := filepath.Glob(filepath.Join("lab", "testdata", "*-[01].yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "internal", "lab", "labobjects", "testdata", "*-[01].yaml"))
 	if err != nil || len(files) < 6 {
 		t.Fatalf("manifests %v: %v", files, err)
 	}

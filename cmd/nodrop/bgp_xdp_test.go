@@ -349,6 +349,7 @@ func TestRunFlapsAsCaptured(t *testing.T) {
 // next test.
 func TestRunRouteCapacityOfALimitedRouter(t *testing.T) {
 	needsRouter(t, router.FRR)
+	t.Parallel() // It waits for the router, and compares no rates.
 	document := runPeers(t, peersBenchmark("{name: full, routeCapacity: {routes: many, block: 4000, waitTime: 5s}}", "{name: few, routeCapacity: {routes: few, block: 4000, waitTime: 5s}}"),
 		overIPv6(peers(`{name: many, sessions: [peer-p1], first: "2001:2:0:1000::/80", count: 400000, traffic: false}, {name: few, sessions: [peer-p1], first: "2001:2:0:2000::/80", count: 8000, traffic: false}`)),
 		"--router-memory", "64Mi")
@@ -437,6 +438,7 @@ func TestRunSessionScale(t *testing.T) {
 // frames go to.
 func TestRunOverRoutesOfADump(t *testing.T) {
 	needsRouter(t, router.FRR)
+	t.Parallel() // It waits for the router, and compares no rates.
 	file := filepath.Join(t.TempDir(), "rib.mrt.gz")
 	if err := os.WriteFile(file, dumpOfRoutes(t, 3000), 0o600); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 func (p *process) served() *url.URL {
 	p.t.Helper()
 	p.says("Ctrl-C ends it")
+	eventually(p.t, "an address", func() bool { return strings.Contains(p.stdout.String(), "\n") }, p.stderr.String)
 	at, err := url.Parse(strings.TrimSpace(p.stdout.String()))
 	if err != nil {
 		p.t.Fatal(err)
