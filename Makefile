@@ -18,9 +18,7 @@ NODROP    := $(NODROP_CACHE)/bin/nodrop
 TOOLS     := $(NODROP_CACHE)/tools
 TIMES     := $(CURDIR)/.state/times
 # Each run of tests has a file of times, for hack/stage.
-GOTESTSUM  = mkdir -p $(TIMES) && $(BESIDE) $(TOOLS)/gotestsum --format testname --hide-summary output --jsonfile-timing-events $(TIMES)/$@$(1).json --
-# How lint and logic run next to the tests of the cluster.
-BESIDE    :=
+GOTESTSUM  = mkdir -p $(TIMES) && $(TOOLS)/gotestsum --format testname --hide-summary output --jsonfile-timing-events $(TIMES)/$@$(1).json --
 # What go vet finds make lint finds, and no test reads debugging information.
 GOTEST_BUILD := -vet=off -ldflags=-w
 # Tests that repeat what is rare do so less often with -short; make test-long does not.
@@ -54,15 +52,16 @@ $(NODROP):
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
-# routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then. The
-# other tests of the cluster often wait for it: logic has the processors meanwhile.
+# routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then. Logic
+# next to the tests of the cluster is 5 min shorter, and some of its tests do not get their time.
 .PHONY: test
 test: ## everything that must pass; what takes long is repeated less often, or left to make test-long
 	@hack/stage begin
 	@hack/stage "tools" $(MAKE) --no-print-directory test-tools
+	@hack/stage "lint and logic" $(MAKE) --no-print-directory -j2 lint logic
 	@hack/stage "old kernels" $(MAKE) --no-print-directory kernels-load
 	@hack/stage "real frames" $(MAKE) --no-print-directory frames
-	@hack/stage "lint, logic and cluster" $(MAKE) --no-print-directory -j3 BESIDE='nice -n 10' E2E='-test.short -test.skip ^TestRouter$$' e2e lint logic
+	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.short -test.skip ^TestRouter$$'
 	@hack/stage "cluster, with a router" $(MAKE) --no-print-directory e2e E2E='-test.run ^TestRouter$$'
 	@hack/stage report
 
@@ -88,8 +87,8 @@ test-tools: cluster-build
 lint: test-tools ## golangci-lint over every module of ours, and the terms of comments, messages and pages
 	@cd hack && go build -o $(TOOLS)/terms ./terms
 	@$(TOOLS)/terms api charts cmd config controllers docs e2e hack internal README.md
-	$(BESIDE) $(TOOLS)/golangci-lint run --build-tags e2e ./...
-	cd hack && $(BESIDE) $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
+	$(TOOLS)/golangci-lint run --build-tags e2e ./...
+	cd hack && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 
 .PHONY: unit
 unit: logic frames ## all tests but those of make e2e

@@ -388,6 +388,8 @@ func givenUp(w *world) {
 	w.hook("broken", broken.URL, v1alpha1.NotifyFinished)
 	w.fails("nightly")
 	w.Eventually(w.notified("nightly")).Should(ConsistOf("broken Finished Pending", "gone Finished Failed"))
+	w.Eventually(func() []v1alpha1.Notification { return w.benchmark("nightly").Status.Notifications }).Should(
+		ContainElement(And(HaveField("Sink", "broken"), HaveField("Message", "the receiver answered 500"))), "the first attempt")
 	w.pass(2 * time.Hour)
 	w.Eventually(w.notified("nightly")).Should(ConsistOf("broken Finished Failed", "gone Finished Failed"))
 	w.Eventually(func() *v1alpha1.NotificationDelivery { return w.sink("broken").Status.LastDelivery }).Should(

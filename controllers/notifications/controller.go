@@ -1,6 +1,7 @@
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (r *NotifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n
 	now := r.Now()
 	if end := n.Time.Add(notify.RetryFor(s)); !now.Before(end) {
 		n.State, n.NextAttempt = v1alpha1.NotificationFailed, nil
-		n.Message = kit.Bounded(fmt.Sprintf("it was not taken within %s: %s", notify.RetryFor(s), n.Message))
+		n.Message = kit.Bounded(fmt.Sprintf("it was not taken within %s: %s", notify.RetryFor(s), cmp.Or(n.Message, "no attempt was made")))
 		r.say(s, b, n, now)
 		return 0, errors.Join(r.keep(ctx, b, n), r.shown(ctx, s, b, n, now))
 	}
