@@ -53,7 +53,7 @@ func asManyAtOnce(w *world) {
 	w.Expect(w.bed("two").Status.Lease).To(BeNil())
 
 	w.runners.report(first, measured(row(64)))
-	w.reaches("a", v1alpha1.PhasePassed)
+	w.reaches("a", v1alpha1.PhaseMeasured)
 	w.reaches("b", v1alpha1.PhaseRunning)
 }
 
@@ -125,6 +125,6 @@ func policyChanges(w *world) {
 
 	// The benchmark that has the bed keeps it.
 	w.runners.report(first, measured(row(128)))
-	w.reaches("first", v1alpha1.PhasePassed)
+	w.reaches("first", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }

@@ -99,7 +99,7 @@ func (w *world) measures(name string, change ...func(*v1alpha1.Benchmark)) *v1al
 	w.t.Helper()
 	create(w.t, w.c, benchmark(name, "sim", change...))
 	w.runners.report(w.reaches(name, v1alpha1.PhaseRunning), measured(row(64), row(128)))
-	return w.reaches(name, v1alpha1.PhasePassed)
+	return w.reaches(name, v1alpha1.PhaseMeasured)
 }
 
 // modelledBed makes the bed "sim" and what belongs to it.
@@ -189,7 +189,7 @@ func archivePassed(w *world) {
 	reference := w.archived("b")
 	w.Expect(reference.URL).To(Equal("file://" + filepath.Join(d.path, team, "b", string(b.UID)+".json.zst")))
 	document := d.read("b")
-	w.Expect(document.Phase).To(Equal(v1alpha1.PhasePassed))
+	w.Expect(document.Phase).To(Equal(v1alpha1.PhaseMeasured))
 	w.Expect(document.Rows).To(HaveLen(2))
 	w.Expect(document.Benchmark.UID).To(Equal(string(b.UID)))
 	w.Expect(document.Environment.NoDropVersion).To(Equal("test"))
@@ -347,7 +347,7 @@ func archiveConflict(w *world) {
 	file := strings.TrimPrefix(reference.URL, "file://")
 	w.Expect(os.Rename(file, file+".other")).To(Succeed())
 	w.archived("b")
-	w.Expect(d.read("b").Phase).To(Equal(v1alpha1.PhasePassed))
+	w.Expect(d.read("b").Phase).To(Equal(v1alpha1.PhaseMeasured))
 	w.Expect(w.count("nodrop_archive_writes_total", "result", "conflict")).To(BeNumerically(">=", 1))
 	w.counted(1, "nodrop_archive_writes_total", "result", "stored")
 	w.counted(1, "nodrop_benchmark_phase_duration_seconds", "phase", "Archiving")

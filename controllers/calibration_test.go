@@ -69,13 +69,13 @@ func calibrates(w *world) {
 	w.Expect(w.benchmark("calibrate").Status.Message).To(Equal(
 		"waits for bed loops, whose interface node1/nd-p1 bed switch has too, which team-routing/before has; comes next"))
 	w.runners.report(b, measured(row(64)))
-	w.reaches("before", v1alpha1.PhasePassed)
+	w.reaches("before", v1alpha1.PhaseMeasured)
 	b = w.reaches("calibrate", v1alpha1.PhaseRunning)
 
 	state := found(w.bed("loops"), team+"/calibrate")
 	w.Expect(state.Environment.Calibration.FrameSizes).To(HaveLen(2))
 	w.runners.report(b, state)
-	b = w.reaches("calibrate", v1alpha1.PhasePassed)
+	b = w.reaches("calibrate", v1alpha1.PhaseMeasured)
 	got := w.bed("loops").Status.Calibration
 	w.Expect(got).NotTo(BeNil())
 	w.Expect(got).To(Equal(w.stored(b).Environment.Calibration))
@@ -91,7 +91,7 @@ func calibrates(w *world) {
 		Bed: &cfg.Bed, Calibration: cfg.Calibration, Time: time.Now(), Version: "v0.1.7", FrameSizes: []int32{64, 128}, Conditions: conditionsOfLoops,
 	})).To(BeEmpty())
 	w.runners.report(b, measured(row(64)))
-	w.reaches("after", v1alpha1.PhasePassed)
+	w.reaches("after", v1alpha1.PhaseMeasured)
 	w.Expect(w.bed("switch").Status.Calibration).To(BeNil(), "a bed with a device holds none")
 	w.bedIsClean("loops")
 }
@@ -109,7 +109,7 @@ func calibratesNothing(w *world) {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").Calibration).To(BeNil())
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 }
 
 // beginsWhereTheLastEnded runs the runner's configuration of two benchmarks on the
@@ -126,7 +126,7 @@ func beginsWhereTheLastEnded(w *world) {
 		engine, err := runner.NewSim(cfg)
 		w.Expect(err).NotTo(HaveOccurred())
 		w.runners.report(b, runner.Run(w.t.Context(), cfg, engine))
-		rows[name] = w.rows(w.reaches(name, v1alpha1.PhasePassed))
+		rows[name] = w.rows(w.reaches(name, v1alpha1.PhaseMeasured))
 		w.bedIsClean("sim")
 	}
 	first, second := rows["first"], rows["second"]

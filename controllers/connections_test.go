@@ -179,7 +179,7 @@ func connectionsOccupied(w *world) {
 	w.Expect(w.reservation("now").Status.Phase).To(Equal(v1alpha1.ReservationActive))
 	w.Expect(w.handedOut(team)).To(BeNil())
 	w.runners.report(running, measured(row(64)))
-	w.reaches("running", v1alpha1.PhasePassed)
+	w.reaches("running", v1alpha1.PhaseMeasured)
 	w.handsOut(team, ofSim)
 }
 

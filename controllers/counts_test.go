@@ -54,10 +54,10 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.reaches("next", v1alpha1.PhaseRunning)
 	for _, s := range [][]string{
-		{"nodrop_benchmarks_finished_total", "outcome", "Passed"}, {"nodrop_clean_ups_total", "result", "done"},
+		{"nodrop_benchmarks_finished_total", "outcome", "Measured"}, {"nodrop_clean_ups_total", "result", "done"},
 		{"nodrop_benchmark_phase_duration_seconds", "phase", "Running"}, {"nodrop_benchmark_phase_duration_seconds", "phase", "CleaningUp"},
 	} {
 		w.counted(1, s[0], s[1:]...)

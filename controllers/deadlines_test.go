@@ -52,7 +52,7 @@ func awayPreparing(stage string) func(*world, time.Duration) {
 		w.letGo("b", stages[stage].held)
 		b := w.reaches("b", v1alpha1.PhaseRunning)
 		w.runners.report(b, measured(row(64)))
-		w.reaches("b", v1alpha1.PhasePassed)
+		w.reaches("b", v1alpha1.PhaseMeasured)
 		w.bedIsClean("frr")
 	}
 }
@@ -62,7 +62,7 @@ func awayRunning(w *world, difference time.Duration) {
 	w.away(difference)
 	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -76,7 +76,7 @@ func awayCleaningUp(w *world, difference time.Duration) {
 	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseCleaningUp))
 	w.Expect(w.quarantined().Status).To(BeEmpty())
 	w.letGo("b", "device-down")
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("frr")
 }
 

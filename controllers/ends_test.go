@@ -141,7 +141,7 @@ func quarantine(w *world) {
 	w.Eventually(func() string { return w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleaningUp).Message }).
 		Should(ContainSubstring("cannot reach the docker daemon"))
 	w.impatient(shortCleanUp)
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(b.Status.Message).To(Equal("all rows were measured"))
 	w.Expect(w.says("b", v1alpha1.ConditionCleanedUp, v1alpha1.ReasonCleanUpFailed).Message).To(And(
 		ContainSubstring("bed frr is quarantined: not cleaned up by "),
@@ -164,7 +164,7 @@ func quarantine(w *world) {
 	w.Eventually(func() map[string]string { return w.bed("frr").Annotations }).ShouldNot(HaveKey(v1alpha1.AnnotationReleaseQuarantine))
 	next := w.reaches("next", v1alpha1.PhaseRunning)
 	w.runners.report(next, measured(row(64)))
-	w.reaches("next", v1alpha1.PhasePassed)
+	w.reaches("next", v1alpha1.PhaseMeasured)
 	w.bedIsClean("frr")
 	// That of the bed that was released, and that of next.
 	w.counted(2, "nodrop_clean_ups_total", "result", "done")

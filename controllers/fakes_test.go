@@ -200,7 +200,7 @@ func (f *fakeRunners) silence(silent bool) {
 // measured is the state of a runner that has measured everything.
 func measured(rows ...v1alpha1.ResultRow) runner.State {
 	return runner.State{
-		Done: true, Outcome: v1alpha1.PhasePassed, Reason: v1alpha1.ReasonAllMeasured, Message: "all rows were measured",
+		Done: true, Outcome: v1alpha1.PhaseMeasured, Reason: v1alpha1.ReasonAllMeasured, Message: "all rows were measured",
 		Progress:    v1alpha1.Progress{Summary: "1/1 rows, 100%", RowsDone: 1, RowsTotal: 1},
 		Rows:        rows,
 		Environment: &v1alpha1.ResultEnvironment{NoDropVersion: "test", Engine: v1alpha1.EngineSim},

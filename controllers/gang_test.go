@@ -57,7 +57,7 @@ func gangWaitsForAll(w *world) {
 	w.reaches("right", v1alpha1.PhaseRunning)
 	for _, name := range []string{"left", "right"} {
 		w.runners.report(w.benchmark(name), measured(row(64), row(128)))
-		w.reaches(name, v1alpha1.PhasePassed)
+		w.reaches(name, v1alpha1.PhaseMeasured)
 	}
 	w.reaches("then", v1alpha1.PhaseRunning)
 }
@@ -70,7 +70,7 @@ func gangIncomplete(w *world) {
 	create(w.t, w.c, benchmark("other", "one"))
 	w.reaches("other", v1alpha1.PhaseRunning)
 	w.runners.report(w.benchmark("other"), measured(row(64), row(128)))
-	w.reaches("other", v1alpha1.PhasePassed)
+	w.reaches("other", v1alpha1.PhaseMeasured)
 	create(w.t, w.c, benchmark("right", "two", inGang("right")))
 	w.reaches("left", v1alpha1.PhaseRunning)
 	w.reaches("right", v1alpha1.PhaseRunning)

@@ -103,9 +103,9 @@ func gatesRelative(w *world) {
 	labelled := func(value string) func(*v1alpha1.Benchmark) {
 		return func(b *v1alpha1.Benchmark) { b.Labels = map[string]string{"release": value} }
 	}
-	w.ends(benchmark("older", "sim", labelled("last")), v1alpha1.PhasePassed, rate(64, 5000))
+	w.ends(benchmark("older", "sim", labelled("last")), v1alpha1.PhaseMeasured, rate(64, 5000))
 	w.pass(time.Minute)
-	old := w.ends(benchmark("old", "sim", labelled("last")), v1alpha1.PhasePassed, rate(64, 1000))
+	old := w.ends(benchmark("old", "sim", labelled("last")), v1alpha1.PhaseMeasured, rate(64, 1000))
 	b := w.ends(benchmark("new", "sim", labelled("last"), gated(
 		relativeGate("by-name", v1alpha1.GateBaseline{BenchmarkName: "older"}),
 		relativeGate("by-label", v1alpha1.GateBaseline{BenchmarkSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"release": "last"}}}),
@@ -133,7 +133,7 @@ func gatesOfTheTrend(w *world) {
 	d := w.archiving()
 	w.modelledBed()
 	for range 3 {
-		b := w.ends(benchmark("nightly", "sim"), v1alpha1.PhasePassed, rate(64, 1000))
+		b := w.ends(benchmark("nightly", "sim"), v1alpha1.PhaseMeasured, rate(64, 1000))
 		w.archived("nightly")
 		w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
 		w.vanishes(b)
@@ -163,7 +163,7 @@ func gatesOfANamedHistory(w *world) {
 	in := func(b *v1alpha1.Benchmark) { b.Spec.HistoryName = "nightly-sim" }
 	for n := range 3 {
 		name := fmt.Sprint("nightly-", n)
-		b := w.ends(benchmark(name, "sim", in), v1alpha1.PhasePassed, rate(64, 1000))
+		b := w.ends(benchmark(name, "sim", in), v1alpha1.PhaseMeasured, rate(64, 1000))
 		w.archived(name)
 		w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
 		w.vanishes(b)

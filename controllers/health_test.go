@@ -107,14 +107,14 @@ func TestHealth(t *testing.T) {
 	for phase, want := range map[v1alpha1.BenchmarkPhase]status.Status{
 		"": status.InProgressStatus, v1alpha1.PhasePending: status.InProgressStatus, v1alpha1.PhaseQueued: status.InProgressStatus,
 		v1alpha1.PhasePreparing: status.InProgressStatus, v1alpha1.PhaseRunning: status.InProgressStatus, v1alpha1.PhaseCleaningUp: status.InProgressStatus,
-		v1alpha1.PhasePassed: status.CurrentStatus, v1alpha1.PhaseInconclusive: status.FailedStatus, v1alpha1.PhaseFailed: status.FailedStatus,
+		v1alpha1.PhasePassed: status.CurrentStatus, v1alpha1.PhaseMeasured: status.CurrentStatus, v1alpha1.PhaseInconclusive: status.FailedStatus, v1alpha1.PhaseFailed: status.FailedStatus,
 		v1alpha1.PhaseInvalid: status.FailedStatus, v1alpha1.PhaseAborted: status.FailedStatus, v1alpha1.PhaseError: status.FailedStatus,
 	} {
 		b := inPhase(phase)
 		kit.Summarize(b, noon)
 		add("Benchmark "+string(phase), want, b)
 	}
-	edited := inPhase(v1alpha1.PhasePassed)
+	edited := inPhase(v1alpha1.PhaseMeasured)
 	kit.Summarize(edited, noon)
 	edited.Generation = 2
 	add("Benchmark edited", status.InProgressStatus, edited)

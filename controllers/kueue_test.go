@@ -188,7 +188,7 @@ func (w *world) wipeQueues() {
 func (w *world) finishes(name string) {
 	w.t.Helper()
 	w.runners.report(w.reaches(name, v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches(name, v1alpha1.PhasePassed)
+	w.reaches(name, v1alpha1.PhaseMeasured)
 }
 
 func oneAfterTheOther(w *world) {

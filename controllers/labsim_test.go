@@ -66,7 +66,7 @@ func (f *fakeBench) Run(_ context.Context, b *v1alpha1.Benchmark) (v1alpha1.Benc
 		return "", left, nil
 	}
 	delete(f.ready, uid)
-	return v1alpha1.PhasePassed, 0, nil
+	return v1alpha1.PhaseMeasured, 0, nil
 }
 
 func (f *fakeBench) Sweep(context.Context, labobjects.Run) (string, error) { return "", nil }
@@ -220,7 +220,7 @@ func (o *labObserver) report(requests *requestCounter, heap uint64) labReport {
 		HeapMiB: float64(heap) / (1 << 20), RSSMiB: peakRSS(), Requests: requests.copy(),
 	}
 	for _, phase := range o.finished {
-		if phase == v1alpha1.PhasePassed {
+		if phase == v1alpha1.PhaseMeasured {
 			r.Passed++
 		} else {
 			r.Other++

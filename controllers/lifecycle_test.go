@@ -47,7 +47,7 @@ func passModelled(w *world) {
 	w.Expect(w.benchmark("b").Status.Message).To(Equal("throughput 128 B: 50% for 1s"))
 
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.Expect(w.stored(b).Environment.NoDropVersion).To(Equal("test"))
 	w.Expect(b.Status.Message).To(Equal("all rows were measured"))
@@ -78,7 +78,7 @@ func passVirtual(w *world) {
 
 	w.runners.report(b, measured(row(64)))
 	w.appears("b", "device-down")
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("frr")
 }
 
@@ -153,7 +153,7 @@ func profileDeleted(w *world) {
 	w.reaches("b", v1alpha1.PhaseQueued)
 	w.Expect(w.c.Delete(w.t.Context(), p)).To(Succeed())
 	w.runners.report(first, measured(row(64)))
-	w.reaches("blocker", v1alpha1.PhasePassed)
+	w.reaches("blocker", v1alpha1.PhaseMeasured)
 	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(ContainSubstring(`spec.trafficProfileName: Invalid value: "ipv4-pairs"`))
 	w.bedIsClean("sim")

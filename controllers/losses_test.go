@@ -63,7 +63,7 @@ func runnerDeleted(w *world) {
 	w.Expect(w.benchmark("b").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
 }
@@ -75,7 +75,7 @@ func runnerEvicted(w *world) {
 	w.Expect(w.c.Status().Update(w.t.Context(), old)).To(Succeed())
 	w.replaced(old)
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -123,7 +123,7 @@ func runnerSilent(w *world) {
 	w.says("b", v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficReady)
 	w.Expect(w.pod("b", "runner").UID).To(Equal(pod.UID), "a container that starts again keeps its pod")
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 }
 
 func runnerGivenUp(w *world) {
@@ -165,7 +165,7 @@ func evictedAtStart(role string) func(*world) {
 		w.letGo("b", role)
 		b := w.reaches("b", v1alpha1.PhaseRunning)
 		w.runners.report(b, measured(row(64)))
-		w.reaches("b", v1alpha1.PhasePassed)
+		w.reaches("b", v1alpha1.PhaseMeasured)
 		w.bedIsClean("frr")
 	}
 }
@@ -197,7 +197,7 @@ func agentMoves(w *world) {
 	w.letGo("b", "runner")
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("frr")
 }
 

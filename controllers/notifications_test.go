@@ -261,7 +261,7 @@ func notifiedAfterRestart(w *world) {
 	w.Expect(r.events()).To(Equal([]string{"Finished"}))
 	// One more operator sends nothing more.
 	w.restart(reach(r))
-	w.ends(benchmark("next", "sim"), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
+	w.ends(benchmark("next", "sim"), v1alpha1.PhaseMeasured, rate(64, 1000), rate(128, 2000))
 	w.Eventually(w.notified("next")).Should(Equal([]string{"ci Finished Delivered"}))
 	w.Expect(r.events()).To(Equal([]string{"Finished", "Finished"}))
 }
@@ -301,7 +301,7 @@ func notifiedDespiteOneThatHangs(w *world) {
 	w.hook("slow", slow.URL, v1alpha1.NotifyFinished)
 	w.hook("quick", quick.URL, v1alpha1.NotifyFinished)
 	for _, name := range []string{"one", "two", "three"} {
-		w.ends(benchmark(name, "sim"), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
+		w.ends(benchmark(name, "sim"), v1alpha1.PhaseMeasured, rate(64, 1000), rate(128, 2000))
 	}
 	for _, name := range []string{"one", "two", "three"} {
 		w.Eventually(w.notified(name)).Should(ContainElement("quick Finished Delivered"))
@@ -320,7 +320,7 @@ func notifiedWithRotatedSecrets(w *world) {
 	}
 	check := func(name string, good, bad []byte) {
 		w.t.Helper()
-		w.ends(benchmark(name, "sim"), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
+		w.ends(benchmark(name, "sim"), v1alpha1.PhaseMeasured, rate(64, 1000), rate(128, 2000))
 		w.Eventually(w.notified(name)).Should(Equal([]string{"ci Finished Delivered"}))
 		all := r.deliveries()
 		last := all[len(all)-1]
@@ -358,7 +358,7 @@ func notNotified(w *world) {
 
 	w.hook("weak", r.URL, v1alpha1.NotifyFinished)
 	w.Expect(w.c.Update(w.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "weak"}, StringData: map[string]string{"secret": "hunter2"}})).To(Succeed())
-	w.ends(benchmark("nightly", "sim"), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
+	w.ends(benchmark("nightly", "sim"), v1alpha1.PhaseMeasured, rate(64, 1000), rate(128, 2000))
 	w.Eventually(w.notified("nightly")).Should(ConsistOf("elsewhere Finished Pending", "nosy Finished Pending", "weak Finished Pending"))
 	w.Eventually(func() []string {
 		var all []string

@@ -111,7 +111,7 @@ func TestTeamsNeedNoPrivilege(t *testing.T) {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.pod("b", "agent-1").Spec.Containers).To(HaveLen(2))
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("switch")
 	// The last of each kind: whatever came before it was seen.
 	network := networkFor("last", "")

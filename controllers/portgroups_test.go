@@ -53,17 +53,17 @@ func portGroupsThenAll(w *world) {
 	w.Eventually(func() []string { return w.benchmark("on-a").Status.SharedWith }).Should(ConsistOf(team + "/on-b"))
 	w.Eventually(func() []string { return w.benchmark("on-b").Status.SharedWith }).Should(ConsistOf(team + "/on-a"))
 	w.runners.report(a, measured(row(64)))
-	w.reaches("on-a", v1alpha1.PhasePassed)
+	w.reaches("on-a", v1alpha1.PhaseMeasured)
 	w.Expect(w.benchmark("on-all").Status.Phase).To(Equal(v1alpha1.PhaseQueued), "one group is still in use")
 	w.runners.report(b, measured(row(64)))
-	w.reaches("on-b", v1alpha1.PhasePassed)
+	w.reaches("on-b", v1alpha1.PhaseMeasured)
 	all := w.reaches("on-all", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("again", "leaf-1-b"))
 	w.reaches("again", v1alpha1.PhaseQueued)
 	w.runners.report(all, measured(row(64)))
-	w.Expect(w.reaches("on-all", v1alpha1.PhasePassed).Status.SharedWith).To(BeEmpty())
+	w.Expect(w.reaches("on-all", v1alpha1.PhaseMeasured).Status.SharedWith).To(BeEmpty())
 	w.runners.report(w.reaches("again", v1alpha1.PhaseRunning), measured(row(64)))
-	w.Expect(w.reaches("again", v1alpha1.PhasePassed).Status.SharedWith).To(BeEmpty())
+	w.Expect(w.reaches("again", v1alpha1.PhaseMeasured).Status.SharedWith).To(BeEmpty())
 }
 
 // Who has reserved the whole device has all groups, and gets a group last that is in use.
@@ -77,8 +77,8 @@ func portGroupsReserved(w *world) {
 	w.reservationBecomes("all", v1alpha1.ReservationActive)
 	w.Expect(w.says("on-b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).To(HavePrefix("reservation team-routing/all has bed leaf-1, which shares an interface with leaf-1-b"))
 	w.runners.report(a, measured(row(64)))
-	w.reaches("on-a", v1alpha1.PhasePassed)
+	w.reaches("on-a", v1alpha1.PhaseMeasured)
 	w.Expect(w.c.Delete(w.t.Context(), w.reservation("all"))).To(Succeed())
 	w.runners.report(w.reaches("on-b", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("on-b", v1alpha1.PhasePassed)
+	w.reaches("on-b", v1alpha1.PhaseMeasured)
 }

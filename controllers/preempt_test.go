@@ -61,7 +61,7 @@ func lateObjects(w *world) {
 		return apierrors.IsNotFound(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(late), late))
 	}).Should(BeTrue(), "pod %s was not removed", late.Name)
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -111,7 +111,7 @@ func (w *world) preemptedAt(bed string) *v1alpha1.Benchmark {
 func (w *world) urgentEnds() {
 	w.t.Helper()
 	w.runners.report(w.benchmark("urgent"), measured(row(64), row(128)))
-	w.reaches("urgent", v1alpha1.PhasePassed)
+	w.reaches("urgent", v1alpha1.PhaseMeasured)
 }
 
 // resumes waits until "b" measures again, with so many rows that it need not measure, and
@@ -121,7 +121,7 @@ func (w *world) resumes(rows int) *v1alpha1.Benchmark {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.beginsWith(b, rows)
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	result := w.stored(b)
 	w.Expect(result.Rows).To(HaveLen(2))
 	w.Expect(result.Rows[0].FrameSize).To(Equal(int32(64)))
@@ -213,7 +213,7 @@ func preemptedInVariant(w *world) {
 	w.beginsWith(b, 3)
 	w.Expect(w.runnerConfig("b").Variant).To(BeEquivalentTo(second))
 	w.runners.report(b, measured(rowOf(first, 64), rowOf(first, 128), rowOf(second, 64), rowOf(second, 128)))
-	w.Expect(w.rows(w.reaches("b", v1alpha1.PhasePassed))).To(HaveLen(4))
+	w.Expect(w.rows(w.reaches("b", v1alpha1.PhaseMeasured))).To(HaveLen(4))
 	w.bedIsClean("sim")
 }
 
@@ -224,7 +224,7 @@ func notPreemptible(w *world) {
 	w.runners.report(b, measuring(row(64)))
 	w.Eventually(func() int { return len(w.rows(w.benchmark("b"))) }).Should(Equal(1))
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(b.Status.Preemptions).To(BeZero())
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
@@ -238,7 +238,7 @@ func doneWhenPreempted(w *world) {
 	w.preempt("sim")
 	w.runners.report(b, measured(row(64), row(128)))
 	w.start()
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(b.Status.Preemptions).To(BeZero())
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
@@ -341,9 +341,9 @@ func environmentChanged(w *world) {
 	w.urgentEnds()
 	w.Eventually(func() *v1alpha1.Resumption { return w.benchmark("b").Status.Resumption }).Should(BeNil())
 	w.beginsWith(b, 0)
-	other.Done, other.Outcome, other.Reason, other.Message = true, v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, "all rows were measured"
+	other.Done, other.Outcome, other.Reason, other.Message = true, v1alpha1.PhaseMeasured, v1alpha1.ReasonAllMeasured, "all rows were measured"
 	w.runners.report(b, other)
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(b.Status.EarlierRuns[0].Discarded).To(ContainSubstring("the version of NoDrop changed"))
 	result := w.stored(b)
 	w.Expect(result.Rows).To(HaveLen(2))

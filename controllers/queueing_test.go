@@ -48,17 +48,17 @@ func priorityOrder(w *world) {
 	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(Equal(int32(2)))
 
 	w.runners.report(first, measured(row(64)))
-	w.reaches("first", v1alpha1.PhasePassed)
+	w.reaches("first", v1alpha1.PhaseMeasured)
 	urgent := w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Expect(w.benchmark("ordinary").Status.Phase).To(Equal(v1alpha1.PhaseQueued))
 	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/urgent"))
 
 	w.runners.report(urgent, measured(row(64)))
-	w.reaches("urgent", v1alpha1.PhasePassed)
+	w.reaches("urgent", v1alpha1.PhaseMeasured)
 	ordinary := w.reaches("ordinary", v1alpha1.PhaseRunning)
 	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(BeZero())
 	w.runners.report(ordinary, measured(row(64)))
-	w.reaches("ordinary", v1alpha1.PhasePassed)
+	w.reaches("ordinary", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -105,7 +105,7 @@ func unknownConfigMap(w *world) {
 	w.Expect(w.c.Update(w.t.Context(), config)).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -122,7 +122,7 @@ func brokenTable(w *world) {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.runnerConfig("b").JitterAverageByLoad).To(Equal(jitter.Data["average.csv"]))
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }
 
@@ -150,12 +150,12 @@ func noLongerAllowed(w *world) {
 
 	// The benchmark that has the bed already keeps it.
 	w.runners.report(first, measured(row(64)))
-	w.reaches("first", v1alpha1.PhasePassed)
+	w.reaches("first", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 
 	w.changeBed("sim", func(bed *v1alpha1.TestBed) { bed.Spec.Access[0].Names = []string{"team-other", team} })
 	w.runners.report(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 }
 
 // changeBed edits a bed as its owner would.
@@ -177,7 +177,7 @@ func closedForAWhile(w *world) {
 	c := w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedUnschedulable)
 	w.Expect(c.Message).To(ContainSubstring("bed sim, which takes no new benchmarks (spec.unschedulable)"))
 	w.runners.report(first, measured(row(64)))
-	w.reaches("first", v1alpha1.PhasePassed)
+	w.reaches("first", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 	w.Consistently(func() *v1alpha1.BedLease { return w.bed("sim").Status.Lease }).WithTimeout(300 * time.Millisecond).Should(BeNil())
 
@@ -223,7 +223,7 @@ func untouched(w *world) {
 	w.Expect(err).NotTo(HaveOccurred())
 
 	w.runners.report(w.reaches("b", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	after := &unstructured.Unstructured{}
 	after.SetGroupVersionKind(written.GroupVersionKind())
 	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: "frr"}, after)).To(Succeed())
@@ -247,7 +247,7 @@ func deletedWhileLeased(w *world) {
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(ContainSubstring("the bed is being deleted"))
 
 	w.runners.report(first, measured(row(64)))
-	w.reaches("first", v1alpha1.PhasePassed)
+	w.reaches("first", v1alpha1.PhaseMeasured)
 	b := w.reaches("b", v1alpha1.PhasePending)
 	w.Expect(b.Status.Message).To(ContainSubstring("there is no TestBed of this name"))
 	w.Expect(w.leftovers()).To(BeEmpty())

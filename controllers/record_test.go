@@ -135,7 +135,7 @@ func (w *world) measuresFor(name string, change ...func(*v1alpha1.Benchmark)) (b
 	}
 	slices.Sort(points)
 	w.runners.report(b, measured(rows...))
-	return w.reaches(name, v1alpha1.PhasePassed), points
+	return w.reaches(name, v1alpha1.PhaseMeasured), points
 }
 
 // TestRecord hands the rows of finished benchmarks to the recorder.

@@ -51,6 +51,6 @@ func TestARunWithoutItsRecorder(t *testing.T) {
 	w.Expect(f.asked.Load()).To(Equal(string(b.UID)))
 	w.Expect(w.runnerConfig("b").Recorder).To(BeNil())
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 }

@@ -98,7 +98,7 @@ func aroundAReservation(w *world) {
 	w.Expect(message).NotTo(ContainSubstring("secret"))
 	create(w.t, w.c, benchmark("short", "sim", limitedTo(10*time.Minute)))
 	w.runners.report(w.reaches("short", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("short", v1alpha1.PhasePassed)
+	w.reaches("short", v1alpha1.PhaseMeasured)
 	create(w.t, w.c, benchmark("inside", "sim", limitedTo(time.Hour), within("nightly")))
 	w.Expect(w.says("inside", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).
 		To(Equal("waits for reservation team-routing/nightly, which has bed sim " + times))
@@ -107,7 +107,7 @@ func aroundAReservation(w *world) {
 	w.remindedOf("nightly", v1alpha1.ReasonBeginsSoon)
 	w.passAndWake(11 * time.Minute)
 	w.runners.report(w.reaches("inside", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("inside", v1alpha1.PhasePassed)
+	w.reaches("inside", v1alpha1.PhaseMeasured)
 	active := w.reservationBecomes("nightly", v1alpha1.ReservationActive)
 	w.Expect(active.Status.Beds[0].Current).NotTo(BeNil())
 	w.remindedOf("nightly", v1alpha1.ReasonBegun)
@@ -118,7 +118,7 @@ func aroundAReservation(w *world) {
 
 	w.passAndWake(10 * time.Minute)
 	w.runners.report(w.reaches("long", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("long", v1alpha1.PhasePassed)
+	w.reaches("long", v1alpha1.PhaseMeasured)
 	w.reservationBecomes("nightly", v1alpha1.ReservationEnded)
 	w.remindedOf("nightly", v1alpha1.ReasonOccurrencesEnded)
 	w.Eventually(func() []v1alpha1.BedReservation { return w.bed("sim").Status.Reservations }).Should(BeEmpty())
@@ -151,12 +151,12 @@ func overARun(w *world) {
 	w.says("next", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved)
 	w.Expect(w.benchmark("running").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 	w.runners.report(running, measured(row(64)))
-	w.reaches("running", v1alpha1.PhasePassed)
+	w.reaches("running", v1alpha1.PhaseMeasured)
 	w.Eventually(func() string { return w.messageOf("now", v1alpha1.ConditionActive) }).Should(HavePrefix("True Begun: "))
 	w.Expect(w.benchmark("next").Status.Phase).To(Equal(v1alpha1.PhaseQueued))
 	w.Expect(w.c.Delete(w.t.Context(), r)).To(Succeed())
 	w.runners.report(w.reaches("next", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("next", v1alpha1.PhasePassed)
+	w.reaches("next", v1alpha1.PhaseMeasured)
 }
 
 func overlappingReservations(w *world) {
@@ -178,7 +178,7 @@ func maintenanceWindow(w *world) {
 	w.Expect(w.says("waits", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).To(HavePrefix("reservation nodrop-lab/repair has bed sim from"))
 	w.passAndWake(101 * time.Hour)
 	w.runners.report(w.reaches("waits", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("waits", v1alpha1.PhasePassed)
+	w.reaches("waits", v1alpha1.PhaseMeasured)
 }
 
 // A reservation that its bed does not allow any more holds nothing.
@@ -189,7 +189,7 @@ func reservationWithoutGrant(w *world) {
 	w.Expect(w.messageOf("long", v1alpha1.ConditionStalled)).To(HavePrefix("True NotAccepted"))
 	create(w.t, w.c, benchmark("runs", "sim"))
 	w.runners.report(w.reaches("runs", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("runs", v1alpha1.PhasePassed)
+	w.reaches("runs", v1alpha1.PhaseMeasured)
 }
 
 // A reservation that was made while there was no operator holds for the next one at once.
@@ -202,7 +202,7 @@ func reservationSurvives(w *world) {
 	create(w.t, w.c, booked(w, team, "now", 0, time.Hour), benchmark("waits", "sim"), benchmark("inside", "sim", limitedTo(time.Minute), within("now")))
 	w.start()
 	w.runners.report(w.reaches("inside", v1alpha1.PhaseRunning), measured(row(64)))
-	w.reaches("inside", v1alpha1.PhasePassed)
+	w.reaches("inside", v1alpha1.PhaseMeasured)
 	w.says("waits", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved)
 	w.Expect(w.benchmark("waits").Status.StartTime).To(BeNil())
 }

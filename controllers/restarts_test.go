@@ -33,7 +33,7 @@ func TestRestart(t *testing.T) {
 			}
 			b := w.reaches("b", v1alpha1.PhaseRunning)
 			w.runners.report(b, measured(row(64), row(128)))
-			b = w.reaches("b", v1alpha1.PhasePassed)
+			b = w.reaches("b", v1alpha1.PhaseMeasured)
 			w.Expect(w.rows(b)).To(HaveLen(2))
 			w.bedIsClean("frr")
 		})
@@ -47,7 +47,7 @@ func TestRestart(t *testing.T) {
 		w.stop()
 		w.letGo("b", "device-down")
 		w.start()
-		w.reaches("b", v1alpha1.PhasePassed)
+		w.reaches("b", v1alpha1.PhaseMeasured)
 		w.bedIsClean("frr")
 	})
 	t.Run("after the lease and before the status", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestOneHolder(t *testing.T) {
 		w.runners.report(b, measured(row(64)))
 	}
 	for i := range n {
-		w.reaches(fmt.Sprintf("b%d", i), v1alpha1.PhasePassed)
+		w.reaches(fmt.Sprintf("b%d", i), v1alpha1.PhaseMeasured)
 	}
 	w.bedIsClean("sim")
 	cancel()

@@ -91,7 +91,7 @@ func manyLargeRows(w *world) {
 	w.runners.report(b, measuring(rows[:20]...))
 	w.Eventually(func() int { return len(w.rows(b)) }).Should(Equal(20))
 	w.runners.report(b, measured(rows...))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
 
 	result := w.stored(b)
@@ -132,7 +132,7 @@ func (w *world) passed() *v1alpha1.Benchmark {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.report(b, measured(row(64), row(128)))
-	return w.reaches("b", v1alpha1.PhasePassed)
+	return w.reaches("b", v1alpha1.PhaseMeasured)
 }
 
 // Even an administrator cannot change a complete part while the schema is installed.
@@ -174,7 +174,7 @@ func operatorDiesBetweenRows(w *world) {
 	w.stop()
 	w.runners.report(b, measured(row(64), row(128)))
 	w.start()
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(cmp.Diff([]v1alpha1.ResultRow{row(64), row(128)}, w.rows(b))).To(BeEmpty())
 	w.Expect(b.Status.Results.Rows).To(BeEquivalentTo(2))
 }
@@ -186,7 +186,7 @@ func runnerContainerRestarts(w *world) {
 	w.runners.restart(b)
 	w.beginsWith(b, 1)
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(cmp.Diff([]v1alpha1.ResultRow{row(64), row(128)}, w.rows(b))).To(BeEmpty())
 }
 
@@ -218,7 +218,7 @@ func inputsAsTheyWere(w *world) {
 	w.Expect(cfg.Bed.Spec.Ports[0].Speed).To(BeEquivalentTo("1G"))
 
 	w.runners.report(b, measured(row(64), row(128)))
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	content, err := stored.Content(w.t.Context(), w.c, b)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(content.Profile.Spec.FrameSizes).To(Equal([]int32{64, 128}))
@@ -239,7 +239,7 @@ func longName(w *world) {
 		create(w.t, w.c, benchmark(name, "sim"))
 		b := w.reaches(name, v1alpha1.PhaseRunning)
 		w.runners.report(b, measured(row(64), row(128)))
-		b = w.reaches(name, v1alpha1.PhasePassed)
+		b = w.reaches(name, v1alpha1.PhaseMeasured)
 		w.Expect(w.rows(b)).To(HaveLen(2))
 		w.Expect(w.stored(b).Digest).To(Equal(b.Status.Results.Digest))
 	}
@@ -306,6 +306,6 @@ func silentRunnerDelaysNobody(w *world) {
 	create(w.t, w.c, modelled("sim"), benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Eventually(w.runners.asked).Should(Equal(silent), "runners that still do not answer")
 }

@@ -251,7 +251,7 @@ func scheduleForbid(w *world) {
 	w.Expect(c.Message).To(Equal("0 of 1 benchmarks of the firing 20270101-0200 passed: nightly-20270101-0200 (Failed)"))
 	w.Eventually(func() []string { return w.events(v1alpha1.EventRunFailed) }).Should(ConsistOf(c.Message))
 	w.Expect(w.schedule().Status.LastSuccessfulTime).To(BeNil())
-	w.ended("20270103-0200", v1alpha1.PhasePassed)
+	w.ended("20270103-0200", v1alpha1.PhaseMeasured)
 	w.Expect(w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed).Status).To(Equal(metav1.ConditionTrue))
 	status := w.schedule().Status
 	w.Expect(status.LastSuccessfulTime.Equal(w.benchmark("nightly-20270103-0200").Status.CompletionTime)).To(BeTrue())
@@ -269,7 +269,7 @@ func scheduleForbidDeadline(w *world) {
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled)
 	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
 		"firings missed up to 2027-01-02T02:00:00Z: 1: it is later than startingDeadlineSeconds (3600) after the last of them"))
-	w.ended("20270101-0200", v1alpha1.PhasePassed)
+	w.ended("20270101-0200", v1alpha1.PhaseMeasured)
 	w.idle("20270101-0200")
 	w.Expect(w.events(v1alpha1.EventFiringsMissed)).To(HaveLen(1), "it is said once")
 	w.fires(23*time.Hour, "20270101-0200", "20270103-0200")
@@ -296,7 +296,7 @@ func scheduleReplace(w *world) {
 	first = w.reaches(first.Name, v1alpha1.PhaseAborted)
 	w.Expect(w.rows(first)).To(HaveLen(1))
 	w.runners.report(w.reaches("nightly-20270101-0210", v1alpha1.PhaseRunning), measured(rate(64, 1000), rate(128, 1000)))
-	w.reaches("nightly-20270101-0210", v1alpha1.PhasePassed)
+	w.reaches("nightly-20270101-0210", v1alpha1.PhaseMeasured)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	w.Eventually(func() []string { return w.events(v1alpha1.EventReplaced) }).Should(ConsistOf(ContainSubstring("aborted to make room, by concurrencyPolicy Replace: nightly-20270101-0200")))
 }
@@ -367,14 +367,14 @@ func scheduleRefused(w *world) {
 	w.fires(0, "20270101-0200-a", "20270101-0200-b")
 
 	// Given up when the next one is due, whose benchmarks are all made.
-	w.ended("20270101-0200-a", v1alpha1.PhasePassed)
-	w.ended("20270101-0200-b", v1alpha1.PhasePassed)
+	w.ended("20270101-0200-a", v1alpha1.PhaseMeasured)
+	w.ended("20270101-0200-b", v1alpha1.PhaseMeasured)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	obstacle = benchmark("nightly-20270102-0200-b", "sim")
 	create(w.t, w.c, obstacle)
 	w.pass(24 * time.Hour)
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonFiringRefused)
-	w.ended("20270102-0200-a", v1alpha1.PhasePassed)
+	w.ended("20270102-0200-a", v1alpha1.PhaseMeasured)
 	w.pass(24 * time.Hour)
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonScheduled)
 	w.Eventually(func() []string { return w.events(v1alpha1.EventFiringsMissed) }).Should(ConsistOf(
@@ -402,7 +402,7 @@ func scheduleTwoOperators(w *world) {
 		}
 		w.fires([]time.Duration{time.Minute, 24 * time.Hour, 24 * time.Hour}[day], want...)
 		for _, bed := range beds {
-			w.ended(fmt.Sprintf("202701%02d-0200-%s", day+1, bed), v1alpha1.PhasePassed)
+			w.ended(fmt.Sprintf("202701%02d-0200-%s", day+1, bed), v1alpha1.PhaseMeasured)
 		}
 		w.Eventually(func() int32 { return w.schedule().Status.ActiveCount }).Should(BeZero())
 	}
@@ -417,7 +417,7 @@ func scheduleSuspended(w *world) {
 	c := w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
 	w.Expect(c.Status).To(Equal(metav1.ConditionTrue), "nothing is wrong")
 	w.Expect(w.next()).To(BeEmpty())
-	w.ended("20270101-0200", v1alpha1.PhasePassed)
+	w.ended("20270101-0200", v1alpha1.PhaseMeasured)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	w.pass(36 * time.Hour)
 	w.changeSchedule(func(s *v1alpha1.BenchmarkScheduleSpec) { s.Suspend = false })
@@ -441,8 +441,8 @@ func scheduleChanged(w *world) {
 func scheduleHistory(w *world) {
 	w.schedules(nightly(onBeds("a", "b"), keeping(2, 1), policy(v1alpha1.ConcurrencyAllow)))
 	phases := map[int][2]v1alpha1.BenchmarkPhase{
-		1: {v1alpha1.PhasePassed, v1alpha1.PhasePassed}, 2: {v1alpha1.PhaseFailed, v1alpha1.PhasePassed},
-		3: {v1alpha1.PhasePassed, v1alpha1.PhasePassed}, 4: {v1alpha1.PhaseError, v1alpha1.PhasePassed},
+		1: {v1alpha1.PhaseMeasured, v1alpha1.PhaseMeasured}, 2: {v1alpha1.PhaseFailed, v1alpha1.PhaseMeasured},
+		3: {v1alpha1.PhaseMeasured, v1alpha1.PhaseMeasured}, 4: {v1alpha1.PhaseError, v1alpha1.PhaseMeasured},
 	}
 	w.pass(time.Minute - 24*time.Hour)
 	var kept []string
@@ -477,7 +477,7 @@ func scheduleHistoryArchive(w *world) {
 	w.fires(time.Minute, "20270101-0200")
 	b := w.reaches("nightly-20270101-0200", v1alpha1.PhaseRunning)
 	w.runners.report(b, measured(row(64), row(128)))
-	w.reaches(b.Name, v1alpha1.PhasePassed)
+	w.reaches(b.Name, v1alpha1.PhaseMeasured)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	w.stays(b)
 	d.comesBack()
@@ -496,16 +496,16 @@ func scheduleAgain(w *world) {
 	w.schedules(nightly(keeping(1, 1)))
 	w.pass(2 * time.Minute)
 	w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForEarlier)
-	w.ended("20270101-0200", v1alpha1.PhasePassed)
+	w.ended("20270101-0200", v1alpha1.PhaseMeasured)
 	w.fires(24*time.Hour, "20270101-0200", "20270102-0200")
-	w.ended("20270102-0200", v1alpha1.PhasePassed)
+	w.ended("20270102-0200", v1alpha1.PhaseMeasured)
 	w.Eventually(w.made).Should(Equal([]string{"20270102-0200"}))
 }
 
 func scheduleClock(w *world) {
 	w.schedules(nightly())
 	w.fires(time.Minute, "20270101-0200")
-	w.ended("20270101-0200", v1alpha1.PhasePassed)
+	w.ended("20270101-0200", v1alpha1.PhaseMeasured)
 	w.pass(-30 * time.Hour)
 	c := w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonClockBehind)
 	w.Expect(c.Message).To(HavePrefix("the last firing was at 2027-01-01T02:00:00Z, and it is 2026-12-30T20:"))
@@ -536,7 +536,7 @@ func scheduleByHand(w *world) {
 	create(w.t, w.c, b)
 	w.pass(time.Minute)
 	w.Expect(w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForEarlier).Message).To(ContainSubstring(b.Name))
-	w.ended("20270101-015907", v1alpha1.PhasePassed)
+	w.ended("20270101-015907", v1alpha1.PhaseMeasured)
 	w.scheduleSays(v1alpha1.ConditionLastRunPassed, v1alpha1.ReasonRunPassed)
 	w.fires(0, "20270101-015907", "20270101-0200")
 }

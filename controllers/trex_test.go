@@ -98,7 +98,7 @@ func passCards(w *world) {
 	w.Expect(w.networksOf(b)).To(HaveLen(6), "networks that are made for the run")
 	w.Expect(w.runnerConfig("b").Agents).To(HaveLen(2))
 	w.runners.report(b, measured(row(64)))
-	w.reaches("b", v1alpha1.PhasePassed)
+	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("switch")
 	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Namespace: labNamespace, Name: "dut-p1"}, networkFor("", ""))).To(Succeed(), "the owner's network was removed")
 }

@@ -162,7 +162,7 @@ func variantsOfATopology(w *world) {
 
 	w.runners.report(b, measured(append(plain, rowOf("acl", 64), rowOf("acl", 128))...))
 	w.succeeds("device-down")
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(w.rows(b)).To(HaveLen(4))
 	for _, c := range []string{v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
 		w.Expect(meta.IsStatusConditionTrue(b.Status.Conditions, c)).To(BeTrue(), c)
@@ -187,7 +187,7 @@ func variantsOfAModel(w *world) {
 	w.runners.report(b, measured(rowOf("off", 64), rowOf("on", 64)))
 	w.letGo("b", "runner")
 	w.beginsWith(b, 1)
-	b = w.reaches("b", v1alpha1.PhasePassed)
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
 	w.Expect(w.rows(b)).To(HaveLen(2))
 	w.bedIsClean("sim")
 }

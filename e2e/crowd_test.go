@@ -86,7 +86,7 @@ func TestCrowd(t *testing.T) {
 		}
 		g.Expect(finished).To(Equal(n), "%v", phases)
 	}, 20*time.Minute, 2*time.Second).Should(Succeed())
-	g.Expect(phases).To(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhasePassed: n}))
+	g.Expect(phases).To(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhaseMeasured: n}))
 
 	elapsed := time.Since(begin)
 	after := l.requests(t)

@@ -28,7 +28,7 @@ func TestScheduleWithAFailingGate(t *testing.T) {
 	l.apply(t, "config", "samples", "schedule", "lab.yaml")
 	l.apply(t, "config", "samples", "schedule", "release.yaml")
 	release := l.finish(t, client.ObjectKey{Namespace: teamNamespace, Name: "nightly-release"})
-	g.Expect(release.Status.Phase).To(Equal(v1alpha1.PhasePassed), release.Status.Message)
+	g.Expect(release.Status.Phase).To(Equal(v1alpha1.PhaseMeasured), release.Status.Message)
 	l.apply(t, "config", "samples", "schedule", "schedule.yaml")
 	key := client.ObjectKey{Namespace: teamNamespace, Name: "nightly"}
 	nightly := &v1alpha1.BenchmarkSchedule{}

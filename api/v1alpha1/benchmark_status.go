@@ -6,7 +6,7 @@ import (
 
 // BenchmarkPhase is the phase of a benchmark in its life cycle.
 //
-// +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Inconclusive;Failed;Invalid;Aborted;Error
+// +kubebuilder:validation:Enum=Pending;Queued;Preparing;Running;CleaningUp;Passed;Measured;Inconclusive;Failed;Invalid;Aborted;Error
 type BenchmarkPhase string
 
 const (
@@ -21,8 +21,11 @@ const (
 	// PhaseCleaningUp means that everything started is being removed.
 	PhaseCleaningUp BenchmarkPhase = "CleaningUp"
 	// PhasePassed means that every row was measured, none failed, every test has a row that
-	// can be judged by, and every gate passed.
+	// can be judged by, and every gate passed. A benchmark without gates cannot pass.
 	PhasePassed BenchmarkPhase = "Passed"
+	// PhaseMeasured means the same of a benchmark without gates: its figures are conclusive, and
+	// nothing says which of them are good.
+	PhaseMeasured BenchmarkPhase = "Measured"
 	// PhaseInconclusive means that every row was measured and none failed, and that a
 	// test has no row that can be judged by: the tester was the limit, was disturbed, or
 	// was not calibrated. What the device can do is not known. Or no gate failed, and one
@@ -40,10 +43,10 @@ const (
 	PhaseError BenchmarkPhase = "Error"
 )
 
-// Finished reports whether the phase is one of the six last ones.
+// Finished reports whether the phase is one of the seven last ones.
 func (p BenchmarkPhase) Finished() bool {
 	switch p {
-	case PhasePassed, PhaseInconclusive, PhaseFailed, PhaseInvalid, PhaseAborted, PhaseError:
+	case PhasePassed, PhaseMeasured, PhaseInconclusive, PhaseFailed, PhaseInvalid, PhaseAborted, PhaseError:
 		return true
 	}
 	return false
@@ -52,7 +55,11 @@ func (p BenchmarkPhase) Finished() bool {
 // Measured reports whether every row was measured when the measurement ended so, and the
 // device forwarded frames: the validity of each row shows whether it is conclusive. A
 // benchmark whose rows were all measured ends with Failed where a gate failed.
-func (p BenchmarkPhase) Measured() bool { return p == PhasePassed || p == PhaseInconclusive }
+func (p BenchmarkPhase) Measured() bool { return p.Succeeded() || p == PhaseInconclusive }
+
+// Succeeded reports whether every row was measured, none failed, every test has a row that can be
+// judged by, and every gate passed, if there are gates.
+func (p BenchmarkPhase) Succeeded() bool { return p == PhasePassed || p == PhaseMeasured }
 
 // BenchmarkStatus contains the progress of the benchmark and its result.
 type BenchmarkStatus struct {

@@ -8,7 +8,7 @@ import (
 
 // Benchmark is a list of tests to run once, on one bed, with one traffic
 // profile. It is like a Job: its spec cannot be changed, it ends in exactly one
-// of Passed, Inconclusive, Failed, Invalid, Aborted and Error, and it never runs
+// of Passed, Measured, Inconclusive, Failed, Invalid, Aborted and Error, and it never runs
 // again.
 //
 // +kubebuilder:object:root=true

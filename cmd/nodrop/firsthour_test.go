@@ -159,7 +159,7 @@ var varying = []struct {
 	{regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]+ UTC`), "TIME"},
 	{regexp.MustCompile(`([0-9a-f]{2}:){5}[0-9a-f]{2}`), "MAC"},
 	{regexp.MustCompile(`\b(Valid|Virtual|GeneratorBound|Contended|Uncalibrated)\b`), "VALIDITY"},
-	{regexp.MustCompile(`\b(Passed|Inconclusive)\b`), "PHASE"},
+	{regexp.MustCompile(`\b(Passed|Measured|Inconclusive)\b`), "PHASE"},
 	{regexp.MustCompile(`\b[kMG]bit/s`), "bit/s"},
 	{regexp.MustCompile(` -( |$)`), " 0$1"},
 	{regexp.MustCompile(`[-+]?[0-9][0-9,.]*[0-9hms]*`), "N"},

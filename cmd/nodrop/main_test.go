@@ -19,7 +19,7 @@ import (
 
 func TestExitCodesNeverChange(t *testing.T) {
 	for phase, code := range map[v1alpha1.BenchmarkPhase]int{
-		v1alpha1.PhasePassed: 0, v1alpha1.PhaseFailed: 2, v1alpha1.PhaseInvalid: 3,
+		v1alpha1.PhasePassed: 0, v1alpha1.PhaseMeasured: 0, v1alpha1.PhaseFailed: 2, v1alpha1.PhaseInvalid: 3,
 		v1alpha1.PhaseAborted: 4, v1alpha1.PhaseError: 5, v1alpha1.PhaseInconclusive: 7, v1alpha1.PhaseRunning: 6, v1alpha1.PhaseQueued: 6,
 	} {
 		got := 0

@@ -166,7 +166,7 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 	config := bundleConfig(t, "", "../../config/samples/sim")
 	p, client := l.runner(config)
 	state := await(t, p, client, "the end", isDone)
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 40 || state.Environment == nil {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 40 || state.Environment == nil {
 		t.Errorf("outcome %s, %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	again := await(t, p, client, "the same state", isDone)
@@ -174,12 +174,12 @@ func TestRunnerPodShowsItsResultUntilToldToEnd(t *testing.T) {
 		t.Errorf("the final state changed: %+v", again)
 	}
 	terminate(t, p)
-	p.wants(exit.Passed, "", "outcome=Passed")
+	p.wants(exit.Passed, "", "outcome=Measured")
 
 	// Another process finds every row in the checkpoint.
 	p, client = l.runner(config)
 	state = await(t, p, client, "the end", isDone)
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 40 || state.Progress.TrialsDone != 0 {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 40 || state.Progress.TrialsDone != 0 {
 		t.Errorf("after a restart: outcome %s, %d rows, %d trials: %s", state.Outcome, len(state.Rows), state.Progress.TrialsDone, state.Message)
 	}
 	terminate(t, p)

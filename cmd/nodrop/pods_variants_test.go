@@ -30,7 +30,7 @@ func TestRunnerPodMeasuresOneVariant(t *testing.T) {
 		client.stored = stored
 		state := await(t, p, client, "the end", isDone)
 		terminate(t, p)
-		p.wants(exit.Passed, "", "outcome=Passed")
+		p.wants(exit.Passed, "", "outcome=Measured")
 		if !state.Finished() || len(state.Rows) != 32*(i+1) || state.Progress.RowsTotal != 64 || int(state.Progress.RowsDone) != len(state.Rows) {
 			t.Fatalf("%s: %s with %d rows: %s (%s)", variant, state.Outcome, len(state.Rows), state.Message, state.Progress.Summary)
 		}

@@ -53,9 +53,9 @@ crash or an error the same command with --resume measures the others only.
 Gates (spec.gates) are judged at the end. What those compare with that are relative to
 a baseline is looked for in the results that --baseline gives.
 
-The exit code says how the benchmark ended: 0 Passed, 2 Failed (a gate, or the device
-forwarded nothing), 3 Invalid, 4 Aborted (also when interrupted), 5 Error,
-7 Inconclusive; 1 when it could not begin.` + clusterRunHelp
+The exit code says how the benchmark ended: 0 Passed, or Measured without gates,
+2 Failed (a gate, or the device forwarded nothing), 3 Invalid, 4 Aborted (also when
+interrupted), 5 Error, 7 Inconclusive; 1 when it could not begin.` + clusterRunHelp
 
 func newRunCommand() *cobra.Command {
 	r := &runCommand{options: standalone.Options{Hidden: []string{metricsTokenEnv}}}

@@ -71,7 +71,7 @@ func TestRunSimulatedChassis(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 		t.Fatalf("%v\n%s", err, &p.stdout)
 	}
-	if len(document.Rows) != 4 || document.Phase != v1alpha1.PhasePassed {
+	if len(document.Rows) != 4 || document.Phase != v1alpha1.PhaseMeasured {
 		t.Fatalf("%d rows, phase %s", len(document.Rows), document.Phase)
 	}
 	row := document.Rows[0]
@@ -92,7 +92,7 @@ func TestRunPrintsTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Benchmark default/chassis: Passed", "13.592    69.6875", "25.266    99.9940"} {
+	for _, want := range []string{"Benchmark default/chassis: Measured", "13.592    69.6875", "25.266    99.9940"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}

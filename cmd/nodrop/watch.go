@@ -31,9 +31,9 @@ func newWatchCommand() *cobra.Command {
 time left, every finished row; and at its end print the result. Progress goes to
 stderr, the result to stdout.
 
-The exit code says how the benchmark ended: 0 Passed, 2 Failed, 3 Invalid,
-4 Aborted, 5 Error, 7 Inconclusive; 6 when watching ended before the benchmark
-did.`,
+The exit code says how the benchmark ended: 0 Passed, or Measured without gates,
+2 Failed, 3 Invalid, 4 Aborted, 5 Error, 7 Inconclusive; 6 when watching ended
+before the benchmark did.`,
 		Example: `  kubectl nodrop watch router-rfc2544 -n team-routing
   kubectl nodrop watch router-rfc2544 --timeout 30m -o json --output-file result.json`,
 		Args: cobra.ExactArgs(1),

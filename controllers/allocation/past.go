@@ -69,7 +69,7 @@ func (p *past) learn(b *v1alpha1.Benchmark, now time.Time) {
 	length = max(length, time.Second) // Times in the status are whole seconds.
 	p.uses[b.UID] = use{namespace: b.Namespace, until: s.CompletionTime.Time, length: length}
 	switch s.Phase {
-	case v1alpha1.PhasePassed, v1alpha1.PhaseFailed, v1alpha1.PhaseInconclusive:
+	case v1alpha1.PhasePassed, v1alpha1.PhaseMeasured, v1alpha1.PhaseFailed, v1alpha1.PhaseInconclusive:
 		w := workOf(b)
 		took := append(p.took[w], length)
 		p.took[w] = took[max(len(took)-remembered, 0):]

@@ -47,7 +47,7 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 		left         bool
 		want         map[string]string
 	}{
-		"everything measured":   {runs, v1alpha1.PhasePassed, measured, v1alpha1.ReasonAllMeasured, false, removed("True AllMeasured")},
+		"everything measured":   {runs, v1alpha1.PhaseMeasured, measured, v1alpha1.ReasonAllMeasured, false, removed("True AllMeasured")},
 		"measured, in doubt":    {runs, v1alpha1.PhaseInconclusive, measured, v1alpha1.ReasonInconclusive, false, removed("True Inconclusive")},
 		"nothing forwarded":     {runs, v1alpha1.PhaseFailed, measured, v1alpha1.ReasonNothingForwarded, false, removed("True NothingForwarded")},
 		"tester too slow":       {runs, v1alpha1.PhaseInvalid, measured, v1alpha1.ReasonGeneratorBound, false, removed("False GeneratorBound")},
@@ -64,7 +64,7 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 		"not accepted": {nil, v1alpha1.PhaseError, accepted, v1alpha1.ReasonNotAccepted, false, map[string]string{
 			accepted: "False NotAccepted", measured: "False Ended", cleanedUp: "True CleanedUp",
 		}},
-		"measured, not cleaned up": {runs, v1alpha1.PhasePassed, measured, v1alpha1.ReasonAllMeasured, true, removed("True AllMeasured",
+		"measured, not cleaned up": {runs, v1alpha1.PhaseMeasured, measured, v1alpha1.ReasonAllMeasured, true, removed("True AllMeasured",
 			leased, "False BedQuarantined", device, "Unknown CleanUpFailed", traffic, "Unknown CleanUpFailed", cleanedUp, "False CleanUpFailed")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 			kit.Summarize(b, noon)
 
 			want := map[string]string{v1alpha1.ConditionSucceeded: "False " + string(tc.outcome), v1alpha1.ConditionStalled: "True " + string(tc.outcome)}
-			if tc.outcome == v1alpha1.PhasePassed {
-				want = map[string]string{v1alpha1.ConditionSucceeded: "True Passed"}
+			if tc.outcome == v1alpha1.PhaseMeasured {
+				want = map[string]string{v1alpha1.ConditionSucceeded: "True Measured"}
 			}
 			for kind, said := range tc.want {
 				want[kind] = said

@@ -79,7 +79,7 @@ func unjudged(s *kit.Scope, err error, mayWait bool, limit time.Duration) (waits
 	if mayWait && !s.Overdue(v1alpha1.ReasonGateInconclusive, limit) {
 		return true, nil
 	}
-	if s.Status.Outcome == v1alpha1.PhasePassed {
+	if s.Status.Outcome.Succeeded() {
 		s.Status.Outcome, s.Status.Message = v1alpha1.PhaseInconclusive, message
 	}
 	return false, nil

@@ -24,7 +24,7 @@ func TestHintsComeFromTheLatestRunOnTheBed(t *testing.T) {
 	earlier := func(name string, change func(*v1alpha1.Benchmark)) v1alpha1.Benchmark {
 		b := *objects.Benchmark("team", name, objects.UID(types.UID(name)))
 		b.Spec.TrafficProfileName = "pairs"
-		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhasePassed, TestBedName: "bed", CompletionTime: hour(1)}
+		b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhaseMeasured, TestBedName: "bed", CompletionTime: hour(1)}
 		rows[name] = []v1alpha1.ResultRow{
 			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 64}, Frames: &v1alpha1.FrameSection{LineRatePPM: 500_000}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{UpperBoundPPM: 501_000}},
 			{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput, FrameSize: 512}, Frames: &v1alpha1.FrameSection{LineRatePPM: 1_000_000}, Validity: v1alpha1.ValidityValid, Search: &v1alpha1.SearchSummary{}},

@@ -200,10 +200,10 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 	if !phase.Finished() {
 		return
 	}
-	if phase != v1alpha1.PhasePassed && !slices.Contains(c.allowed[name], phase) {
+	if phase != v1alpha1.PhaseMeasured && !slices.Contains(c.allowed[name], phase) {
 		c.violated("benchmark %s ended as %s: %s", name, phase, after.Status.Message)
 	}
-	if stored := c.stored(uid); phase == v1alpha1.PhasePassed && len(stored) != len(sizes) && !c.behind {
+	if stored := c.stored(uid); phase == v1alpha1.PhaseMeasured && len(stored) != len(sizes) && !c.behind {
 		c.violated("benchmark %s passed with rows %v of %v", name, stored, sizes)
 	}
 	for _, kind := range []string{v1alpha1.ConditionBedLeased, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady} {
@@ -271,7 +271,7 @@ func (c *checker) incomplete() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uid, b := range c.last {
-		if stored := c.stored(uid); b.Status.Phase == v1alpha1.PhasePassed && len(stored) != len(sizes) {
+		if stored := c.stored(uid); b.Status.Phase == v1alpha1.PhaseMeasured && len(stored) != len(sizes) {
 			return fmt.Sprintf("benchmark %s passed with rows %v of %v", b.Name, stored, sizes)
 		}
 	}

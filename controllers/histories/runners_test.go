@@ -163,7 +163,7 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 	done := len(log) + len(r.given)
 	answer.Progress = v1alpha1.Progress{Summary: "rows", RowsDone: int32(done), RowsTotal: int32(len(sizes))}
 	if done == len(sizes) {
-		answer.Done, answer.Outcome, answer.Reason, answer.Message = true, v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, "all rows were measured"
+		answer.Done, answer.Outcome, answer.Reason, answer.Message = true, v1alpha1.PhaseMeasured, v1alpha1.ReasonAllMeasured, "all rows were measured"
 	}
 	return answer, nil
 }

@@ -77,7 +77,7 @@ func Summarize(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	succeeded.Status, succeeded.Message = metav1.ConditionFalse, b.Status.Message
 	meta.RemoveStatusCondition(all, v1alpha1.ConditionReconciling)
 	meta.RemoveStatusCondition(all, v1alpha1.ConditionStalled)
-	if phase == v1alpha1.PhasePassed {
+	if phase.Succeeded() {
 		succeeded.Status = metav1.ConditionTrue
 	} else {
 		SetCondition(all, now, b.Generation, metav1.Condition{

@@ -35,6 +35,7 @@ func TestPhaseIsUnderstood(t *testing.T) {
 		v1alpha1.PhaseRunning:      {status.InProgressStatus, "Unknown Running"},
 		v1alpha1.PhaseCleaningUp:   {status.InProgressStatus, "Unknown CleaningUp"},
 		v1alpha1.PhasePassed:       {status.CurrentStatus, "True Passed"},
+		v1alpha1.PhaseMeasured:     {status.CurrentStatus, "True Measured"},
 		v1alpha1.PhaseInconclusive: {status.FailedStatus, "False Inconclusive"},
 		v1alpha1.PhaseFailed:       {status.FailedStatus, "False Failed"},
 		v1alpha1.PhaseInvalid:      {status.FailedStatus, "False Invalid"},

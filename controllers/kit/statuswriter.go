@@ -59,7 +59,7 @@ func (w StatusWriter) announce(ctx context.Context, s *Scope) {
 	if s.Status.Preemption != nil && s.Before.Status.Preemption == nil {
 		w.Recorder.Eventf(s.Benchmark, nil, corev1.EventTypeNormal, v1alpha1.ReasonPreempted, "ReturnBed", "%s", Truncated(s.PreemptedBy()))
 	}
-	if !s.Status.Phase.Finished() || s.Status.Phase == v1alpha1.PhasePassed {
+	if !s.Status.Phase.Finished() || s.Status.Phase.Succeeded() {
 		return
 	}
 	kind := corev1.EventTypeNormal

@@ -180,7 +180,7 @@ func (r *Reconciler) returnQuota(ctx context.Context, b *v1alpha1.Benchmark) err
 		return err
 	}
 	reason := "Failed"
-	if b.Status.Phase == v1alpha1.PhasePassed {
+	if b.Status.Phase.Succeeded() {
 		reason = "Succeeded"
 	}
 	return r.patchWorkload(ctx, w, func(conditions *[]metav1.Condition) {

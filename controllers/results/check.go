@@ -33,7 +33,7 @@ const (
 
 // outcomes contains the outcomes with which a runner can end, by reason.
 var outcomes = map[string]v1alpha1.BenchmarkPhase{
-	v1alpha1.ReasonAllMeasured:      v1alpha1.PhasePassed,
+	v1alpha1.ReasonAllMeasured:      v1alpha1.PhaseMeasured,
 	v1alpha1.ReasonInconclusive:     v1alpha1.PhaseInconclusive,
 	v1alpha1.ReasonNothingForwarded: v1alpha1.PhaseFailed,
 	v1alpha1.ReasonNothingHappened:  v1alpha1.PhaseInvalid,
@@ -105,6 +105,9 @@ func (c *Checker) state(s *runner.State) error {
 		return err
 	}
 	if s.Done {
+		if s.Outcome == v1alpha1.PhasePassed && s.Reason == v1alpha1.ReasonAllMeasured {
+			s.Outcome = v1alpha1.PhaseMeasured // A runner of an earlier version.
+		}
 		if outcome, known := outcomes[s.Reason]; !known || outcome != s.Outcome {
 			return fmt.Errorf("it ended with outcome %q and reason %q, which do not go together", cut(string(s.Outcome), 64), cut(s.Reason, 64))
 		}

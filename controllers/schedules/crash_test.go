@@ -70,7 +70,7 @@ func threeFirings(t *testing.T, m *crashtest.FakeAPI) {
 			if b.Labels[v1alpha1.LabelCell] == "c" || b.Status.Phase.Finished() {
 				continue
 			}
-			b.Status.Phase = v1alpha1.PhasePassed
+			b.Status.Phase = v1alpha1.PhaseMeasured
 			m.Must(t, direct.Status().Update(ctx, b))
 		}
 		now = now.Add(24*time.Hour - time.Minute)

@@ -69,7 +69,7 @@ func (f *firing) finished() bool {
 func (f *firing) run() *v1alpha1.ScheduledRun {
 	run := &v1alpha1.ScheduledRun{Name: f.name, Benchmarks: int32(f.size)}
 	for _, b := range f.made {
-		if b.Status.Phase == v1alpha1.PhasePassed {
+		if b.Status.Phase.Succeeded() {
 			run.Passed++
 		}
 		if ended := kit.EndedAt(b); ended.After(run.CompletionTime.Time) {
@@ -79,11 +79,11 @@ func (f *firing) run() *v1alpha1.ScheduledRun {
 	return run
 }
 
-// others are the benchmarks that did not pass.
+// others returns the benchmarks that did not succeed.
 func (f *firing) others() []*v1alpha1.Benchmark {
 	var all []*v1alpha1.Benchmark
 	for _, b := range f.made {
-		if b.Status.Phase != v1alpha1.PhasePassed {
+		if !b.Status.Phase.Succeeded() {
 			all = append(all, b)
 		}
 	}
@@ -158,7 +158,7 @@ func (r *Reconciler) trim(ctx context.Context, t *Timetable) error {
 			if !b.Status.Phase.Finished() {
 				continue
 			}
-			of := list{b.Labels[v1alpha1.LabelCell], b.Status.Phase == v1alpha1.PhasePassed}
+			of := list{b.Labels[v1alpha1.LabelCell], b.Status.Phase.Succeeded()}
 			limit := t.Spec.FailedHistoryLimit
 			if of.passed {
 				limit = t.Spec.SuccessfulHistoryLimit

@@ -12,8 +12,8 @@ import (
 
 // Exit codes. They are documented in docs/cli.md and never change.
 const (
-	// Passed: every row was measured, none failed, every gate passed, and every test has a row that can
-	// be judged by.
+	// Passed: every row was measured, none failed, every gate passed if there are gates, and every test
+	// has a row that can be judged by. Without gates the phase is Measured.
 	Passed = 0
 	// Use: the command could not be carried out: flags, manifests, rights, connection.
 	Use = 1
@@ -36,7 +36,7 @@ const (
 // CodeOf maps the last phase of a benchmark to the exit code.
 func CodeOf(phase v1alpha1.BenchmarkPhase) int {
 	switch phase {
-	case v1alpha1.PhasePassed:
+	case v1alpha1.PhasePassed, v1alpha1.PhaseMeasured:
 		return Passed
 	case v1alpha1.PhaseInconclusive:
 		return Inconclusive
@@ -70,7 +70,7 @@ func (e *Coded) Error() string {
 }
 
 // Outcome is the error that makes the exit code say how a benchmark ended; nil
-// when it passed.
+// when it passed, or was measured and has no gates.
 func Outcome(phase v1alpha1.BenchmarkPhase) error {
 	if code := CodeOf(phase); code != Passed {
 		return &Coded{Code: code}

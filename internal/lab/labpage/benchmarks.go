@@ -197,7 +197,7 @@ func (p *Page) list(ctx context.Context, q *request) (*answer, error) {
 	case "waiting":
 		page.Filter.States = []string{string(v1alpha1.PhasePending), string(v1alpha1.PhaseQueued)}
 	default:
-		for _, phase := range []v1alpha1.BenchmarkPhase{v1alpha1.PhasePassed, v1alpha1.PhaseInconclusive, v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted, v1alpha1.PhaseError} {
+		for _, phase := range []v1alpha1.BenchmarkPhase{v1alpha1.PhasePassed, v1alpha1.PhaseMeasured, v1alpha1.PhaseInconclusive, v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted, v1alpha1.PhaseError} {
 			page.Filter.States = append(page.Filter.States, string(phase))
 		}
 	}

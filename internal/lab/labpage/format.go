@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 var functions = template.FuncMap{
 	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"stamp":  stamp,
 	"away":   away,
-	"tone":   toneOf,
+	"tone":   report.ToneOf,
 	"group":  group,
 	"moment": func(t, now time.Time) moment { return moment{t, now} },
 	"clock":  func(t time.Time) string { return t.UTC().Format("15:04") },
@@ -111,21 +112,6 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%s %ss", group(n), what)
-}
-
-// toneOf returns the tone of a phase: good, bad, busy, wait or open.
-func toneOf(phase v1alpha1.BenchmarkPhase) string {
-	switch phase {
-	case v1alpha1.PhasePassed:
-		return "good"
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseError:
-		return "bad"
-	case v1alpha1.PhaseRunning, v1alpha1.PhasePreparing, v1alpha1.PhaseCleaningUp:
-		return "busy"
-	case v1alpha1.PhaseInconclusive, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted:
-		return "open"
-	}
-	return "wait"
 }
 
 // pager divides a long list into pages.

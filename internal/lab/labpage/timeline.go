@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 // span is a length of the timeline.
@@ -152,7 +153,7 @@ func byBed(v visible) (queued map[string][]start, past map[string][]run) {
 			break // They are in the order of their ends.
 		}
 		if bed := b.Status.TestBedName; bed != "" && v.benchmarks.has(b.Namespace) && b.Status.StartTime != nil {
-			past[bed] = append(past[bed], run{b, lastBegin(b), end(b), string(b.Status.Phase), toneOf(b.Status.Phase)})
+			past[bed] = append(past[bed], run{b, lastBegin(b), end(b), string(b.Status.Phase), report.ToneOf(b.Status.Phase)})
 		}
 	}
 	return queued, past

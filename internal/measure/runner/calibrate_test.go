@@ -27,7 +27,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 	tester := header + ",generator_limit_percent\n64,100,1,2,3,0,0,20\n128,100,1,2,3,0,0,100\n"
 	cfg, gen := withoutDevice(t, small(tester), v1alpha1.JoinedByCables)
 	state := Run(t.Context(), complete(cfg), gen)
-	if state.Outcome != v1alpha1.PhasePassed || state.Environment.Device != "none: the bed's cables join the ports" {
+	if state.Outcome != v1alpha1.PhaseMeasured || state.Environment.Device != "none: the bed's cables join the ports" {
 		t.Fatalf("%s, %q: %s", state.Outcome, state.Environment.Device, state.Message)
 	}
 	c := state.Environment.Calibration
@@ -55,7 +55,7 @@ func TestCalibrateAndUseIt(t *testing.T) {
 		device.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: "loops"}
 		device.Calibration = use
 		state := Run(t.Context(), complete(device), gen)
-		outcome := v1alpha1.PhasePassed
+		outcome := v1alpha1.PhaseMeasured
 		if use == nil {
 			outcome = v1alpha1.PhaseInconclusive
 		}

@@ -61,7 +61,7 @@ func conclude(ctx context.Context, device v1alpha1.Device, rows []v1alpha1.Resul
 	if doubt := inconclusive(device, rows); doubt != "" {
 		return v1alpha1.PhaseInconclusive, v1alpha1.ReasonInconclusive, allMeasured(rows) + ", and " + doubt
 	}
-	return v1alpha1.PhasePassed, v1alpha1.ReasonAllMeasured, allMeasured(rows)
+	return v1alpha1.PhaseMeasured, v1alpha1.ReasonAllMeasured, allMeasured(rows)
 }
 
 // maxNamed is the maximum number of tests that a message names.

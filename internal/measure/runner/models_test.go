@@ -31,7 +31,7 @@ func TestADeviceThatForwardsNothing(t *testing.T) {
 
 func TestAGeneratorBoundModel(t *testing.T) {
 	state := runSim(t, small(header+",generator_limit_percent\n64,40,1,2,3,0,0,20\n128,80,1,2,3,0,0,100\n"))
-	if state.Outcome != v1alpha1.PhasePassed {
+	if state.Outcome != v1alpha1.PhaseMeasured {
 		t.Fatalf("%s: %s", state.Outcome, state.Message)
 	}
 	slow, device := state.Rows[0], state.Rows[1]
@@ -54,7 +54,7 @@ func TestAGeneratorBoundModel(t *testing.T) {
 
 func TestReorderedAndDuplicateFramesAreNotLoss(t *testing.T) {
 	state := runSim(t, small(header+",reordered_ppm,reorder_onset_percent,duplicate_ppm\n64,40,1,2,3,0,0,1000,30,10\n128,80,1,2,3,0,0,0,0,0\n"))
-	if state.Outcome != v1alpha1.PhasePassed {
+	if state.Outcome != v1alpha1.PhaseMeasured {
 		t.Fatalf("%s: %s", state.Outcome, state.Message)
 	}
 	for _, row := range state.Rows {
@@ -86,7 +86,7 @@ func TestLossBelowTheCapacity(t *testing.T) {
 		t.Errorf("128 B: %+v, want a throughput of 0", row)
 	}
 	// A device that forwards, but never without loss, was measured.
-	if state.Outcome != v1alpha1.PhasePassed {
+	if state.Outcome != v1alpha1.PhaseMeasured {
 		t.Errorf("%s: %s", state.Outcome, state.Message)
 	}
 	if last := state.Rows[5]; last.Load != "throughput" || !strings.Contains(last.Message, "not measured") {
@@ -124,7 +124,7 @@ func TestTablesOfJitter(t *testing.T) {
 	}
 	cfg.JitterMaximumByLoad = strings.Replace(cfg.JitterMaximumByLoad, "0.01", "0.15", 1)
 	state := runSim(t, cfg)
-	if state.Outcome != v1alpha1.PhasePassed || !strings.Contains(state.Environment.EngineDetail, "maximum jitter by load from tables/maximum.csv") {
+	if state.Outcome != v1alpha1.PhaseMeasured || !strings.Contains(state.Environment.EngineDetail, "maximum jitter by load from tables/maximum.csv") {
 		t.Fatalf("%s: %s, %+v", state.Outcome, state.Message, state.Environment)
 	}
 	for _, row := range state.Rows {

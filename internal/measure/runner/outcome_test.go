@@ -55,15 +55,15 @@ func TestInconclusive(t *testing.T) {
 	}{
 		"the tester sent less than was asked for": {rows: []v1alpha1.ResultRow{row("mrr", bound)}, phase: v1alpha1.PhaseInconclusive,
 			message: "the only row was measured, and test mrr has no conclusive row: mrr 64 B is GeneratorBound, because; measure at a load that the tester offers, or on a bed with a faster tester"},
-		"one row is enough":      {rows: []v1alpha1.ResultRow{row("mrr", bound), row("mrr", virtual)}, phase: v1alpha1.PhasePassed},
+		"one row is enough":      {rows: []v1alpha1.ResultRow{row("mrr", bound), row("mrr", virtual)}, phase: v1alpha1.PhaseMeasured},
 		"each test needs one":    {rows: []v1alpha1.ResultRow{row("mrr", contended), row("soak", virtual)}, phase: v1alpha1.PhaseInconclusive, message: "both rows were measured, and test mrr has no conclusive row: mrr 64 B is Contended, because; measure again when nothing else uses the tester and the bed"},
 		"the gravest is named":   {rows: []v1alpha1.ResultRow{row("a", contended), row("b", bound)}, phase: v1alpha1.PhaseInconclusive, message: "both rows were measured, and tests a, b have no conclusive row: b 64 B is GeneratorBound, because; measure at a load that the tester offers, or on a bed with a faster tester"},
 		"a tester not measured":  {rows: []v1alpha1.ResultRow{row("mrr", v1alpha1.ValidityUncalibrated)}, phase: v1alpha1.PhaseInconclusive, message: "the only row was measured, and test mrr has no conclusive row: mrr 64 B is Uncalibrated, because"},
 		"a variant without one":  {rows: []v1alpha1.ResultRow{row("mrr", virtual, of("on")), row("mrr", bound, of("off"))}, phase: v1alpha1.PhaseInconclusive, message: "both rows were measured, and test mrr (off) has no conclusive row: mrr (off) 64 B is GeneratorBound, because; measure at a load that the tester offers, or on a bed with a faster tester"},
-		"nothing to measure":     {rows: []v1alpha1.ResultRow{row("bursts", bound, unsent), row("mrr", virtual)}, phase: v1alpha1.PhasePassed},
+		"nothing to measure":     {rows: []v1alpha1.ResultRow{row("bursts", bound, unsent), row("mrr", virtual)}, phase: v1alpha1.PhaseMeasured},
 		"nothing came back":      {rows: []v1alpha1.ResultRow{row("mrr", bound, silent)}, phase: v1alpha1.PhaseFailed},
 		"not measured":           {rows: []v1alpha1.ResultRow{row("mrr", bound), row("reset", v1alpha1.ValidityInvalid)}, phase: v1alpha1.PhaseInvalid},
-		"the tester is measured": {device: none, rows: []v1alpha1.ResultRow{row("throughput", bound, search)}, phase: v1alpha1.PhasePassed},
+		"the tester is measured": {device: none, rows: []v1alpha1.ResultRow{row("throughput", bound, search)}, phase: v1alpha1.PhaseMeasured},
 		"the tester at a load":   {device: none, rows: []v1alpha1.ResultRow{row("mrr", bound)}, phase: v1alpha1.PhaseInconclusive},
 	} {
 		phase, reason, message := conclude(t.Context(), tc.device, tc.rows, nil)

@@ -25,7 +25,7 @@ func measured(t *testing.T, cfg Config) []v1alpha1.ResultRow {
 	started := time.Now()
 	state := runSim(t, cfg)
 	t.Logf("%d trials in %s", state.Progress.TrialsDone, time.Since(started))
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 2 {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 2 {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	for _, row := range state.Rows {

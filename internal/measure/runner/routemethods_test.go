@@ -41,7 +41,7 @@ func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Durati
 func rowOf(t *testing.T, cfg Config) v1alpha1.ResultRow {
 	t.Helper()
 	state := Run(t.Context(), cfg, engine(t, cfg))
-	if len(state.Rows) != 1 || state.Outcome != v1alpha1.PhasePassed {
+	if len(state.Rows) != 1 || state.Outcome != v1alpha1.PhaseMeasured {
 		t.Fatalf("%s, %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	return state.Rows[0]

@@ -37,7 +37,7 @@ func TestPublishedTableOverLearntRoutesIPv6(t *testing.T) {
 	peers(&cfg, v1alpha1.BGPIPv6Unicast, v1alpha1.RouteSet{Name: "networks", First: "2001:db8::/64", Count: 4})
 	published := readPublished(t, cfg.Model)
 	state := runSim(t, cfg)
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 2*5 {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 2*5 {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	for _, row := range render(t, cfg, state).tables["Test throughput"] {
@@ -63,7 +63,7 @@ func TestASessionGoesDown(t *testing.T) {
 	}
 	cfg := soak()
 	state := Run(t.Context(), cfg, engine(t, cfg, down(30*time.Second)))
-	if row := state.Rows[0]; state.Outcome != v1alpha1.PhasePassed || row.Frames.Lost > 0 || row.Trials != 2 {
+	if row := state.Rows[0]; state.Outcome != v1alpha1.PhaseMeasured || row.Frames.Lost > 0 || row.Trials != 2 {
 		t.Errorf("%s with %d trials, %d lost: %s", state.Outcome, row.Trials, row.Frames.Lost, state.Message)
 	}
 	cfg = soak()
@@ -100,7 +100,7 @@ func TestAnnouncementsAwaitTheirSession(t *testing.T) {
 		final bool
 		want  v1alpha1.BenchmarkPhase
 	}{
-		"comes back": {down: 3, want: v1alpha1.PhasePassed},
+		"comes back": {down: 3, want: v1alpha1.PhaseMeasured},
 		"stays down": {down: 1 << 30, want: v1alpha1.PhaseError},
 		"refused":    {down: 1, final: true, want: v1alpha1.PhaseError},
 	} {

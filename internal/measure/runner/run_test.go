@@ -86,7 +86,7 @@ func engine(t *testing.T, cfg Config, opts ...sim.Option) *sim.Engine {
 
 func TestRunMeasuresAllRows(t *testing.T) {
 	state := runSim(t, small(good))
-	if state.Outcome != v1alpha1.PhasePassed || state.Reason != v1alpha1.ReasonAllMeasured || state.Message != "all 6 rows were measured" {
+	if state.Outcome != v1alpha1.PhaseMeasured || state.Reason != v1alpha1.ReasonAllMeasured || state.Message != "all 6 rows were measured" {
 		t.Fatalf("%s %s: %s", state.Outcome, state.Reason, state.Message)
 	}
 	var got []string
@@ -168,7 +168,7 @@ func TestRunResumes(t *testing.T) {
 				}
 				fresh += row.Trials
 			}
-			if again.Outcome != v1alpha1.PhasePassed || len(again.Rows) != 6 || again.Progress.TrialsDone != fresh {
+			if again.Outcome != v1alpha1.PhaseMeasured || len(again.Rows) != 6 || again.Progress.TrialsDone != fresh {
 				t.Errorf("%s after %d trials: %s with %d rows, %d trials for %d", name, stopAt, again.Outcome, len(again.Rows), again.Progress.TrialsDone, fresh)
 			}
 		}
@@ -187,7 +187,7 @@ func TestCheckpointOfAnotherRunIsNotTaken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, checkpointName), []byte(`{"key": "br`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if state := runSim(t, first, WithCheckpoint(dir)); state.Outcome != v1alpha1.PhasePassed || state.Progress.TrialsDone == 0 {
+	if state := runSim(t, first, WithCheckpoint(dir)); state.Outcome != v1alpha1.PhaseMeasured || state.Progress.TrialsDone == 0 {
 		t.Errorf("a broken checkpoint: %s %s", state.Outcome, state.Message)
 	}
 	left, err := os.ReadDir(dir)
@@ -279,7 +279,7 @@ func TestATrialIsRepeatedAfterAnInterruption(t *testing.T) {
 	for i := range state.Rows {
 		state.Rows[i].ElapsedMilliseconds = want.Rows[i].ElapsedMilliseconds // repeating takes time
 	}
-	if diff := cmp.Diff(want.Rows, state.Rows); diff != "" || state.Outcome != v1alpha1.PhasePassed {
+	if diff := cmp.Diff(want.Rows, state.Rows); diff != "" || state.Outcome != v1alpha1.PhaseMeasured {
 		t.Errorf("%s: %s", state.Message, diff)
 	}
 }

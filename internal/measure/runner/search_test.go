@@ -41,7 +41,7 @@ func searchSample(t *testing.T) Config {
 func TestThreeSearchesOfOneDevice(t *testing.T) {
 	cfg := searchSample(t)
 	state := runSim(t, cfg)
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 4*4 {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 4*4 {
 		t.Fatalf("outcome %s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	capacity := map[int32]int64{64: 125_000, 128: 220_200, 512: 791_600, 1518: 900_000}

@@ -45,7 +45,7 @@ func TestEveryVariantIsMeasured(t *testing.T) {
 		}
 		last = s
 	}))
-	if state.Outcome != v1alpha1.PhasePassed || state.Message != "all 12 rows were measured" || state.Progress.Summary != "12/12 rows, 100%" {
+	if state.Outcome != v1alpha1.PhaseMeasured || state.Message != "all 12 rows were measured" || state.Progress.Summary != "12/12 rows, 100%" {
 		t.Errorf("%s: %s; %s", state.Outcome, state.Message, state.Progress.Summary)
 	}
 	var got []string

@@ -183,7 +183,7 @@ func TestAnyRows(t *testing.T) {
 				t.Fatalf("seed %d: %s in one order and %s in another", seed, a.Verdict, b.Verdict)
 			}
 		}
-		outcome, _ := j.Outcome(v1alpha1.PhasePassed, "")
+		outcome, _ := j.Outcome(v1alpha1.PhaseMeasured, "")
 		if string(outcome) != string(j.Verdict) {
 			t.Fatalf("seed %d: a benchmark that passed and a verdict %s end %s", seed, j.Verdict, outcome)
 		}
@@ -207,9 +207,9 @@ func TestOutcome(t *testing.T) {
 		verdict  v1alpha1.GateVerdict
 		want     v1alpha1.BenchmarkPhase
 	}{
-		{v1alpha1.PhasePassed, v1alpha1.GatePassed, v1alpha1.PhasePassed},
-		{v1alpha1.PhasePassed, v1alpha1.GateInconclusive, v1alpha1.PhaseInconclusive},
-		{v1alpha1.PhasePassed, v1alpha1.GateFailed, v1alpha1.PhaseFailed},
+		{v1alpha1.PhaseMeasured, v1alpha1.GatePassed, v1alpha1.PhasePassed},
+		{v1alpha1.PhaseMeasured, v1alpha1.GateInconclusive, v1alpha1.PhaseInconclusive},
+		{v1alpha1.PhaseMeasured, v1alpha1.GateFailed, v1alpha1.PhaseFailed},
 		{v1alpha1.PhaseInconclusive, v1alpha1.GatePassed, v1alpha1.PhaseInconclusive},
 		{v1alpha1.PhaseInconclusive, v1alpha1.GateFailed, v1alpha1.PhaseFailed},
 		{v1alpha1.PhaseAborted, v1alpha1.GateFailed, v1alpha1.PhaseAborted},
@@ -222,7 +222,7 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s with gates that are %s ends %s, want %s", tc.measured, tc.verdict, got, tc.want)
 		}
 	}
-	if got, message := (*Judgement)(nil).Outcome(v1alpha1.PhasePassed, "measured"); got != v1alpha1.PhasePassed || message != "measured" {
+	if got, message := (*Judgement)(nil).Outcome(v1alpha1.PhaseMeasured, "measured"); got != v1alpha1.PhaseMeasured || message != "measured" {
 		t.Errorf("without gates: %s %q", got, message)
 	}
 }

@@ -188,6 +188,10 @@ func (j *Judgement) Outcome(measured v1alpha1.BenchmarkPhase, message string) (v
 		message = "; " + message
 	}
 	switch j.Verdict {
+	case v1alpha1.GatePassed:
+		if measured.Succeeded() {
+			measured = v1alpha1.PhasePassed
+		}
 	case v1alpha1.GateFailed:
 		measured = v1alpha1.PhaseFailed
 	case v1alpha1.GateInconclusive:

@@ -64,7 +64,7 @@ func measured(t *testing.T, cfg runner.Config) (state runner.State, events []tri
 			events = append(events, e)
 		}
 	}), runner.WithIntervals(time.Second, func(i trials.Interval) { intervals = append(intervals, i) }))
-	if state.Outcome != v1alpha1.PhasePassed || len(state.Rows) != 6 {
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 6 {
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	return state, events, intervals

@@ -52,7 +52,7 @@ func (o *Operator) begin() {
 		o.phases.WithLabelValues(string(phase))
 	}
 	for _, outcome := range []v1alpha1.BenchmarkPhase{
-		v1alpha1.PhasePassed, v1alpha1.PhaseInconclusive, v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted, v1alpha1.PhaseError,
+		v1alpha1.PhasePassed, v1alpha1.PhaseMeasured, v1alpha1.PhaseInconclusive, v1alpha1.PhaseFailed, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted, v1alpha1.PhaseError,
 	} {
 		o.ends.WithLabelValues(string(outcome))
 	}

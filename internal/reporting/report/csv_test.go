@@ -69,7 +69,7 @@ func TestCSVColumnsAreDocumented(t *testing.T) {
 	b.WriteString("\n| column | meaning |\n|---|---|\n")
 	for _, c := range [][2]string{
 		{"namespace", "namespace of the benchmark."}, {"benchmark", "name of the benchmark."},
-		{"phase", "phase of the benchmark: Passed, Inconclusive, Failed, Invalid, Aborted or Error."}, {"test_bed", "the bed that was used."},
+		{"phase", "phase of the benchmark: Passed, Measured, Inconclusive, Failed, Invalid, Aborted or Error."}, {"test_bed", "the bed that was used."},
 	} {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c[0], c[1])
 	}

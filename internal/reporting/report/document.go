@@ -24,7 +24,7 @@ type Document struct {
 	Schema string `json:"schema"`
 	// benchmark identifies the benchmark of this result.
 	Benchmark Identity `json:"benchmark"`
-	// phase is Passed, Inconclusive, Failed, Invalid, Aborted or Error; before the end,
+	// phase is Passed, Measured, Inconclusive, Failed, Invalid, Aborted or Error; before the end,
 	// the phase that the benchmark is in.
 	Phase v1alpha1.BenchmarkPhase `json:"phase"`
 	// message explains the phase in one sentence.

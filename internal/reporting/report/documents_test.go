@@ -105,7 +105,7 @@ func gated() *Document {
 	for range 3 {
 		history.Add(run)
 	}
-	benchmark.Status = v1alpha1.BenchmarkStatus{Outcome: v1alpha1.PhasePassed, Message: "all rows were measured", TestBedName: d.TestBed, StartTime: d.StartTime}
+	benchmark.Status = v1alpha1.BenchmarkStatus{Outcome: v1alpha1.PhaseMeasured, Message: "all rows were measured", TestBedName: d.TestBed, StartTime: d.StartTime}
 	content := Content{
 		Benchmark: benchmark, Rows: d.Rows, Environment: d.Environment,
 		Profile: objects.TrafficProfile("", "", objects.ProfileSpec(*d.Profile)), Bed: objects.TestBed("", objects.BedSpec(*d.Bed)),
@@ -114,7 +114,7 @@ func gated() *Document {
 			"as-usual":    history.Baseline(),
 		},
 	}
-	benchmark.Status.Phase, benchmark.Status.Message = Judge(content).Outcome(v1alpha1.PhasePassed, "all rows were measured")
+	benchmark.Status.Phase, benchmark.Status.Message = Judge(content).Outcome(v1alpha1.PhaseMeasured, "all rows were measured")
 	return New(content)
 }
 

@@ -63,7 +63,7 @@ func TestFlowsOfAThroughputOfZero(t *testing.T) {
 // what they offer and what the load is a share of.
 func TestLoadsOfPartsOfLineRate(t *testing.T) {
 	d := withFlows()
-	d.Phase = v1alpha1.PhasePassed
+	d.Phase = v1alpha1.PhaseMeasured
 	for i := range d.Rows {
 		d.Rows[i].Validity = v1alpha1.ValidityValid
 		d.Rows[i].Frames.Sent, d.Rows[i].Frames.Received = 1077, 1077

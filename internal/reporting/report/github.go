@@ -28,7 +28,7 @@ func (d *Document) github() string {
 	}
 	level := "error"
 	switch d.Phase {
-	case v1alpha1.PhasePassed:
+	case v1alpha1.PhasePassed, v1alpha1.PhaseMeasured:
 		level = "notice"
 	case v1alpha1.PhaseInconclusive, v1alpha1.PhaseAborted:
 		level = "warning"

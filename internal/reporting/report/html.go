@@ -119,7 +119,7 @@ func (d *Document) html() ([]byte, error) {
 	p := resultPage{
 		page: page{
 			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: subtitle(d.Environment, d.StartTime),
-			Verdict: string(d.Phase), Tone: d.tone(), Message: sentence(d.Message), Doubt: doubtText(d.Rows),
+			Verdict: string(d.Phase), Tone: ToneOf(d.Phase), Message: sentence(d.Message), Doubt: doubtText(d.Rows),
 			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
 		},
 		Facts: d.facts(), Gates: d.judged().section(d.simulated()), FullLoad: d.fullLoad(), Manifests: manifests, Differences: differenceSections(d.Differences), Reading: readingDifferences,
@@ -247,15 +247,22 @@ func doubtText(rows []v1alpha1.ResultRow) string {
 	return ""
 }
 
-// tone is good only when every row was measured and can be believed.
-func (d *Document) tone() string {
-	switch {
-	case d.Phase == v1alpha1.PhaseFailed || d.Phase == v1alpha1.PhaseError:
-		return "bad"
-	case d.Phase == v1alpha1.PhasePassed && doubtful(d.Rows) == 0 && !d.simulated():
+// ToneOf returns the tone of a phase, which is its color in reports and on the lab page: good, bad,
+// plain, open, busy or wait.
+func ToneOf(phase v1alpha1.BenchmarkPhase) string {
+	switch phase {
+	case v1alpha1.PhasePassed:
 		return "good"
+	case v1alpha1.PhaseMeasured:
+		return "plain"
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseError:
+		return "bad"
+	case v1alpha1.PhaseRunning, v1alpha1.PhasePreparing, v1alpha1.PhaseCleaningUp:
+		return "busy"
+	case v1alpha1.PhaseInconclusive, v1alpha1.PhaseInvalid, v1alpha1.PhaseAborted:
+		return "open"
 	}
-	return "open"
+	return "wait"
 }
 
 // subtitle returns the device and the day of the measurement.

@@ -50,7 +50,7 @@ func chassis() *Document {
 		})),
 		objects.Pauses(2*time.Second, 5*time.Second),
 		objects.BenchmarkStatus(v1alpha1.BenchmarkStatus{
-			Phase: v1alpha1.PhasePassed, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,
+			Phase: v1alpha1.PhaseMeasured, Message: "all 3 rows were measured", TestBedName: "nexus9508", StartTime: &start,
 			Results: &v1alpha1.ResultSummary{Inputs: []v1alpha1.SnapshotSource{
 				{Kind: v1alpha1.SnapshotTrafficProfile, Name: "ipv4-pairs", UID: "11", Generation: 1, SHA256: strings.Repeat("1", 64)},
 				{Kind: v1alpha1.SnapshotTestBed, Name: "nexus9508", UID: "22", Generation: 7, SHA256: strings.Repeat("2", 64)},

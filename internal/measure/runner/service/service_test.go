@@ -66,7 +66,7 @@ func TestOperatorReadsTheNewestState(t *testing.T) {
 	for _, want := range []runner.State{
 		{},
 		{Progress: v1alpha1.Progress{Summary: "1/2 rows", RowsDone: 1, RowsTotal: 2}},
-		{Done: true, Outcome: v1alpha1.PhasePassed, Reason: v1alpha1.ReasonAllMeasured, Message: "done", Environment: &v1alpha1.ResultEnvironment{Engine: "sim"}},
+		{Done: true, Outcome: v1alpha1.PhaseMeasured, Reason: v1alpha1.ReasonAllMeasured, Message: "done", Environment: &v1alpha1.ResultEnvironment{Engine: "sim"}},
 	} {
 		board.Set(want)
 		got, err := c.State(t.Context(), 0)
