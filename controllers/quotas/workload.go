@@ -39,8 +39,8 @@ const priorityWithBed = 1_000_000_000
 // labelBed is the label by which a flavor of Kueue can stand for one bed.
 const labelBed = "nodrop.dev/testbed"
 
-// NewWorkload is an empty Workload of Kueue. It has no type of Go: the types are in the module
-// of Kueue itself.
+// NewWorkload returns an empty Workload of Kueue, without a Go type: the types are in the module of
+// Kueue.
 func NewWorkload() *unstructured.Unstructured {
 	w := &unstructured.Unstructured{}
 	w.SetGroupVersionKind(schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"})

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	return kit.Settle(ctrl.Result{RequeueAfter: min(r.nextChange(cal, now), r.connections.again(given))}, failures...)
 }
 
-// Bookings are a calendar, and who has the beds now.
+// Bookings contains the calendar of reservations, and the benchmark that holds each bed now.
 type Bookings struct {
 	reservation.Calendar
 	holders map[string]*bedHolder

@@ -40,7 +40,7 @@ func NewLive(out io.Writer) *Live {
 	return l
 }
 
-// Update shows a state. What changes from one call to the next with the same
+// Update replaces the live line by a new state. What changes from one call to the next with the same
 // key, such as the seconds left, is shown on a terminal, and elsewhere once a minute.
 // Only a terminal shows the lines below.
 func (l *Live) Update(key, text string, below ...string) {

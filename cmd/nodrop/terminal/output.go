@@ -35,7 +35,7 @@ func (o *Output) AddFlags(cmd *cobra.Command, formats []report.Format) {
 	cmd.Flags().StringVar(&o.File, "output-file", "", "write the result to this file instead of stdout")
 }
 
-// Names returns the names of the formats for a person.
+// Names returns the names of the formats in one text, for help and messages.
 func (o *Output) Names() string {
 	var names []string
 	for _, f := range o.formats {

@@ -142,8 +142,8 @@ func Name(d v1alpha1.Device) (name, software string) {
 	return k.name(d)
 }
 
-// Files are the keys of ConfigMaps that a device refers to in any variant, each once,
-// first those of the device as it is.
+// Files returns the keys of ConfigMaps that a device refers to in any variant, each once, and the
+// keys of the device without a variant first.
 func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 	k, known := kindOf(d)
 	if !known || k.files == nil {

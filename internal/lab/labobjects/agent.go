@@ -72,8 +72,8 @@ const (
 // Passwords contains the passwords of TCP MD5 by BGP session.
 type Passwords map[string]routing.Secret
 
-// AgentSecret holds the configuration of the agent, and of the TRex server in the same pod.
-// Of the passwords it has those of sessions on the agent's ports.
+// AgentSecret returns the Secret with the configuration of the agent, and of the TRex server in the
+// same pod. It contains only the passwords of sessions on the agent's ports.
 func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v1alpha1.TrafficProfile, passwords Passwords) (*corev1.Secret, error) {
 	ports, problems := plan.Ports(bed)
 	if len(problems) > 0 {

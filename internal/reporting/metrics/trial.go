@@ -22,8 +22,8 @@ func (r *Run) Trial(e trials.Event, began time.Time) Point {
 			Field{"passed_ppm", e.Bracket.PassedPPM}, Field{"failed_ppm", e.Bracket.FailedPPM}))
 }
 
-// Interval are the points of an interval that ended at a time: one for each port and class,
-// and those of the device.
+// Interval returns the points of an interval that ended at a time: one for each port and class,
+// and the points of the device.
 func (r *Run) Interval(i trials.Interval, ended time.Time) []Point {
 	id := i.Event.Step.ID()
 	points := make([]Point, 0, len(i.Ports))

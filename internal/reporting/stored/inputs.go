@@ -25,8 +25,8 @@ type Inputs struct {
 	Baselines map[string]gate.Baseline
 }
 
-// Kept is an object without metadata that differs between reads and does not concern the
-// measurement: name, namespace, UID, generation and labels are left.
+// Kept returns the metadata that is stored with an input: name, namespace, UID, generation and
+// labels. The rest differs between reads and does not concern the measurement.
 func Kept(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, UID: m.UID, Generation: m.Generation, Labels: m.Labels}
 }

@@ -15,8 +15,8 @@ type Grafana struct {
 	Process
 }
 
-// NewGrafana skips the test where Grafana was not built. Its configuration, which a test
-// writes, lets it listen at the address.
+// NewGrafana returns a Grafana that is to listen at an address, by the configuration that the test
+// writes. It skips the test if Grafana was not built.
 func NewGrafana(t testing.TB, address string) *Grafana {
 	t.Helper()
 	return &Grafana{URL: "http://" + address, program: Binary(t, "grafana-server", "Grafana", "hack/grafana/build")}

@@ -80,7 +80,8 @@ func (p Packet) Filling() Payload {
 	return p.Payload
 }
 
-// Balance is the word between the signature and the pattern.
+// Balance returns the word between the signature and the pattern: the complement of the sum of the
+// pattern, so that a frame has the same UDP checksum with every pattern.
 func (p Packet) Balance() uint16 {
 	pattern := make([]byte, p.Size-fcsBytes-p.PayloadOffset())
 	p.Payload.Fill(pattern)
