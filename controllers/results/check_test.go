@@ -75,6 +75,14 @@ func planned(t *testing.T, size int32) v1alpha1.ResultRow {
 	return v1alpha1.ResultRow{}
 }
 
+// A runner of an earlier version ends with Passed where nothing but figures is known.
+func TestOutcomeOfAnEarlierRunner(t *testing.T) {
+	s := runner.State{Done: true, Outcome: v1alpha1.PhasePassed, Reason: v1alpha1.ReasonAllMeasured}
+	if err := NewChecker(config()).state(&s); err != nil || s.Outcome != v1alpha1.PhaseMeasured {
+		t.Errorf("outcome %s, %v", s.Outcome, err)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*runner.Answer)
