@@ -23,8 +23,8 @@ GOTESTSUM  = mkdir -p $(TIMES) && $(TOOLS)/gotestsum --format testname --hide-su
 GOTEST_BUILD := -vet=off -ldflags=-w
 # Tests that repeat what is rare do so less often with -short; make test-long does not.
 SHORT     := -short
-# These send real frames and share two processors with the device: one at a time. Those of the
-# commands that send none are part of make logic (NODROP_ONLY).
+# These send real frames and share two processors with the device: one at a time. Tests of
+# the commands that send no frames are part of make logic (NODROP_ONLY).
 REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/...
 
 include hack/cluster/cluster.mk
@@ -53,7 +53,7 @@ $(NODROP):
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
 # routes that flap failed. TestRouter runs alone in the cluster: a row is conclusive only then. Logic
-# next to the tests of the cluster is 5 min shorter, and some of its tests do not get their time.
+# at the same time as the cluster saves 5 min, but some of its tests run out of time then.
 .PHONY: test
 test: ## everything that must pass; what takes long is repeated less often, or left to make test-long
 	@hack/stage begin

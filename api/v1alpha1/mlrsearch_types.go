@@ -76,9 +76,8 @@ type LossRatioGoal struct {
 	DurationSum *metav1.Duration `json:"durationSum,omitempty"`
 }
 
-// What an MLRsearch takes for what its test does not give. The schema does not fill in
-// mlrSearch as a whole, which only this search may have, nor what depends on
-// trialDuration.
+// Defaults of an MLRsearch. The schema cannot fill them in: only this search may have mlrSearch, and
+// some of them depend on trialDuration.
 const (
 	mlrExceedRatio      LossRatio = "0%"
 	mlrPrecedingTargets int32     = 2

@@ -114,15 +114,14 @@ func (e *Engine) TRexMode() TRexMode {
 	return TRexOnCards
 }
 
-// What the containers of a traffic pod with TRex request of a node's processors, in
-// thousandths.
+// Processor requests of the containers of a traffic pod with TRex, in thousandths of a processor.
 const (
 	// The agent that runs with a server with processors of its own has less than one on
 	// purpose: a whole one would be kept from others.
-	besideOwnMilli = 900
+	othersOwnMilli = 900
 	// Where the server shares processors, each has what others leave, and at least this.
 	serverSharedMilli = 500
-	besideSharedMilli = 100
+	othersSharedMilli = 100
 )
 
 // Processors returns the number of processors that each TRex server has for itself. It is 0 if
@@ -139,12 +138,12 @@ func (e *TRexEngine) Processors() int32 {
 
 // CPURequests returns the processor requests of each TRex server and of the agent that runs
 // with it. If the server has processors of its own, the requests are also the limits.
-func (e *TRexEngine) CPURequests() (server, beside resource.Quantity) {
+func (e *TRexEngine) CPURequests() (server, others resource.Quantity) {
 	milli := func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }
 	if own := e.Processors(); own > 0 {
-		return milli(1000 * int64(own)), milli(besideOwnMilli)
+		return milli(1000 * int64(own)), milli(othersOwnMilli)
 	}
-	return milli(serverSharedMilli), milli(besideSharedMilli)
+	return milli(serverSharedMilli), milli(othersSharedMilli)
 }
 
 // MemoryBytes is the memory of each TRex server without its huge pages.

@@ -70,8 +70,8 @@ func needsRoot(t *testing.T) {
 	}
 }
 
-// onlyTests is the variable by which make runs the tests that send frames apart from those that
-// send none ("frames", "logic"): the latter run next to others.
+// onlyTests is the variable by which make chooses the tests that send frames ("frames") or the tests
+// that send none ("logic").
 const onlyTests = "NODROP_ONLY"
 
 // sendsNoFrames lets a test run next to others.

@@ -110,10 +110,10 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 	}
 	v.apply(ch, time.Time{})
 	for _, seen := range v.inventory.beds {
-		// Who may not list the reservations of others can read those of beds.
+		// Users without the right to list the reservations of others can read the ones in the status of beds.
 		seen.reserved = publishedSlices(seen.bed)
 	}
-	v.shares.sharing = nil // Standings are those of the policy's status.
+	v.shares.sharing = nil // The status of the policy has the standings.
 	return v, options.Deadlines
 }
 

@@ -17,8 +17,8 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
-// snapshots stores the inputs of benchmarks, and remembers those of running ones. All of it can
-// be read from the API again.
+// snapshots stores the inputs of benchmarks, and remembers the inputs of running ones. All of them
+// can be read from the API again.
 type snapshots struct {
 	client client.Client
 	// live reads from the API server.

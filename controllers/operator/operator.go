@@ -59,9 +59,9 @@ type Config struct {
 	// Counts are exported with the metrics; nil exports none.
 	Counts *opmetrics.Operator
 	// MetricsAddress serves metrics over HTTPS, with the certificate of the webhooks, to
-	// those who may get /metrics; "0" does not.
+	// users with the right to get /metrics; "0" does not.
 	MetricsAddress string
-	// PageAddress serves the lab page over HTTPS, to those whose token the API server knows;
+	// PageAddress serves the lab page over HTTPS, to users whose token the API server knows;
 	// "0" and empty do not.
 	PageAddress string
 	// PageCertDir has the certificate of the lab page as tls.crt and tls.key. When it is
@@ -96,8 +96,8 @@ type Config struct {
 	// NotificationNetworks are networks that receivers may be in although they are refused
 	// otherwise: loopback, link-local, and the address of the API server.
 	NotificationNetworks []string
-	// NotificationCAFile has authorities that certificates of receivers are checked with,
-	// besides those of the system.
+	// NotificationCAFile has certificate authorities for the certificates of receivers, in
+	// addition to the authorities of the system.
 	NotificationCAFile string
 	// Deadlines of what the operator waits for, from 10 s to 2 h each; the zero value has the
 	// defaults.

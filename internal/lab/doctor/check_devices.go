@@ -129,7 +129,7 @@ func vfio(_ Facts, n Node, _ Engine) verdict {
 	case onlyMellanox(p):
 		return good("not there; all cards are ConnectX, which do without")
 	case p.Config != nil && p.Config["CONFIG_VFIO_PCI"] == "":
-		return missing("the kernel has no VFIO (CONFIG_VFIO_PCI is not set)", "use a kernel with CONFIG_VFIO_PCI: those of distributions have it")
+		return missing("the kernel has no VFIO (CONFIG_VFIO_PCI is not set)", "use a kernel with CONFIG_VFIO_PCI: kernels of distributions have it")
 	}
 	return missing("the driver vfio-pci is not loaded", "load the module vfio-pci on the node at boot (/etc/modules-load.d)")
 }

@@ -159,9 +159,9 @@ func kernelBPF(_ Facts, n Node, _ Engine) verdict {
 	p := n.Probe.Value
 	switch {
 	case !p.BPF:
-		return missing("no BPF (there is no /sys/fs/bpf)", "use a kernel with CONFIG_BPF_SYSCALL: those of distributions have it")
+		return missing("no BPF (there is no /sys/fs/bpf)", "use a kernel with CONFIG_BPF_SYSCALL: kernels of distributions have it")
 	case p.NoBTF:
-		return missing("BPF without BTF (there is no /sys/kernel/btf/vmlinux)", "use a kernel with CONFIG_DEBUG_INFO_BTF: those of distributions have it")
+		return missing("BPF without BTF (there is no /sys/kernel/btf/vmlinux)", "use a kernel with CONFIG_DEBUG_INFO_BTF: kernels of distributions have it")
 	case p.Config != nil && p.Config["CONFIG_BPF_JIT"] == "":
 		return warning("BPF without its compiler", "use a kernel with CONFIG_BPF_JIT: programs run several times as fast")
 	case p.Config == nil:
@@ -175,7 +175,7 @@ func packetSockets(_ Facts, n Node, _ Engine) verdict {
 	case !n.Probe.IsKnown():
 		return unknown(n.Probe.Unknown)
 	case !n.Probe.Value.PacketSockets:
-		return missing("the kernel has no packet sockets", "use a kernel with CONFIG_PACKET: those of distributions have it")
+		return missing("the kernel has no packet sockets", "use a kernel with CONFIG_PACKET: kernels of distributions have it")
 	}
 	return good("the kernel has them")
 }

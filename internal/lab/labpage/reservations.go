@@ -64,8 +64,8 @@ func (p *Page) listReservations(ctx context.Context, q *request) (*answer, error
 	return render("reservations", page)
 }
 
-// reservationOf is a reservation as the list shows it. Those of the lab's own namespace are
-// maintenance windows.
+// reservationOf returns a reservation as the list shows it. Reservations in the lab's own namespace
+// are maintenance windows.
 func reservationOf(r *v1alpha1.Reservation, labNamespace string, now time.Time) reservationView {
 	at := occurrence(r)
 	row := reservationView{

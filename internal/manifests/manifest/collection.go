@@ -92,14 +92,14 @@ func (c *collection) names(kind string) []string {
 	return names
 }
 
-// near keeps those of several documents that lie next to another: in its file, or else in
-// its directory. Without any it keeps all.
+// near keeps the documents that are in the file of another one, or else in its directory. If none
+// is, it keeps all.
 func near(from *document, found []*document) []*document {
-	for _, beside := range []func(*document) bool{
+	for _, isNear := range []func(*document) bool{
 		func(d *document) bool { return d.source.file == from.source.file },
 		func(d *document) bool { return filepath.Dir(d.source.file) == filepath.Dir(from.source.file) },
 	} {
-		if some := slices.DeleteFunc(slices.Clone(found), func(d *document) bool { return !beside(d) }); len(some) > 0 {
+		if some := slices.DeleteFunc(slices.Clone(found), func(d *document) bool { return !isNear(d) }); len(some) > 0 {
 			return some
 		}
 	}

@@ -104,7 +104,7 @@ func (r *resolver) benchmark(d *document) error {
 	return nil
 }
 
-// models finds the tables of the device, and those of its variants.
+// models finds the tables of the device and of its variants.
 func (r *resolver) models() (err error) {
 	all := r.bundle.Bed.Spec.Device
 	if all.Simulated == nil {
@@ -243,7 +243,7 @@ func labelsOf(d *document) labels.Set {
 	return set
 }
 
-// tables finds the texts of a modelled device; paths are those of its members in
+// tables finds the texts of a modelled device. path returns the path of a member of the device in
 // the bed.
 func (r *resolver) tables(device *v1alpha1.SimulatedDevice, path func(member string) string) (tables Tables, err error) {
 	for _, t := range []struct {

@@ -42,8 +42,8 @@ func (s *source) nodeAt(path string) *yamlnode.Node {
 	return node
 }
 
-// written is the text of a value as it stands in the file, without quotes; empty for
-// what is not one value.
+// written returns the text of a value as the file has it, without quotes; empty for
+// several values or none.
 func (s *source) written(path string) string {
 	if node := s.nodeAt(path); node != nil && node.Kind == yamlnode.ScalarNode {
 		return node.Value

@@ -181,7 +181,7 @@ func deviceDropped(out trials.Outcome) []string {
 func setPortLoads(row *v1alpha1.ResultRow, p plan.Plan, out trials.Outcome) {
 	t := out.Trial
 	if out.FramesPerSecond != nil || out.LoadPPM == 0 {
-		return // The streams are not those of the plan, or no load passed.
+		return // The test has streams of its own, or no load passed.
 	}
 	load := plan.Share(t.LoadPPM)
 	if out.Step.Load.IsRate() {

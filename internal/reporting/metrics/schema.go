@@ -46,7 +46,7 @@ type Measurement struct {
 	// About describes a point, and Time the meaning of its time.
 	About, Time string
 	Tags        []Column
-	// Fields; of MeasurementRow those besides the members of the row.
+	// Fields of the measurement. MeasurementRow has the members of the row in addition.
 	Fields []Column
 }
 

@@ -67,7 +67,7 @@ func deviceSchema() Measurement {
 			Column{"cpu_ppm", unitPPM, "share of the time of the device's processors that was not idle, in ticks of 10 ms; absent when it has none of its own"},
 			Column{"softirq_ppm", unitPPM, "share of their time in soft interrupts, in which the kernel forwards frames"},
 			Column{"memory_bytes", unitBytes, "memory of the device's routing software, as in routeMemory of a row; absent where it cannot be read"},
-			Column{"routes", unitRoutes, "routes in the kernel's tables, IPv4 and IPv6, with those of its own addresses; absent where they cannot be counted"},
+			Column{"routes", unitRoutes, "routes in the kernel's tables, IPv4 and IPv6, including the routes of its own addresses; absent where they cannot be counted"},
 		),
 	}
 }

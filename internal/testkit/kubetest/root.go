@@ -9,7 +9,7 @@ import (
 // Root is the directory of the repository.
 func Root(t testing.TB) string {
 	t.Helper()
-	// A test's working directory is that of its package.
+	// Tests run in the directory of their package.
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatalf("finding the repository: %v", err)

@@ -36,7 +36,7 @@ type connection struct {
 	present *clientSession
 	// configured is the session in which the streams were given.
 	configured *clientSession
-	// opening keeps calls apart that open a session.
+	// opening lets one call at a time open a session.
 	opening *semaphore.Weighted
 }
 

@@ -39,7 +39,7 @@ func membershipsFromWire(w []*agentpb.Membership) ([]traffic.Membership, error) 
 
 // serverMemberships contains what the present session joined and has not left.
 type serverMemberships struct {
-	// mu keeps calls that change the memberships apart.
+	// mu lets one call at a time change the memberships.
 	mu  sync.Mutex
 	all []traffic.Membership
 }

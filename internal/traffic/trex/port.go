@@ -99,7 +99,7 @@ func (p *port) status(ctx context.Context) (status, error) {
 	return s, err
 }
 
-// clean stops the port and removes its streams, those of listings too.
+// clean stops the port and removes its streams, including the streams of listings.
 // The filters go first, without which the receive counters of the next run stay as
 // they are; the server takes that only while there are streams.
 func (p *port) clean(ctx context.Context) error {

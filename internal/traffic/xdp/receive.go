@@ -18,8 +18,8 @@ type receiver struct {
 	attached attachment
 	// own are the names of all ports of the engine.
 	own []string
-	// streams are the configured streams by flow, and bodies those of the streams of all
-	// ports.
+	// streams are the configured streams by flow, and bodies the bodies of the streams of
+	// all ports.
 	streams []traffic.Stream
 	bodies  kernel.Bodies
 	// holes are the numbers that the trial in hand never sent.

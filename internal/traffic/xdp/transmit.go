@@ -46,8 +46,8 @@ func (t Transmit) check() error {
 // transmitter sends the streams of a port: it has the CPUs of the senders and the transmit path.
 type transmitter struct {
 	*netdev
-	// streams are the configured streams by slot, and bodies those of the streams of all
-	// ports.
+	// streams are the configured streams by slot, and bodies the bodies of the streams of
+	// all ports.
 	streams []traffic.Stream
 	bodies  kernel.Bodies
 	// near contains the CPUs on the NUMA node of the card; it is empty where all CPUs are

@@ -10,8 +10,8 @@ import (
 
 // faults are the ways in which the tester itself may have lost frames of a trial.
 type faults struct {
-	// allowed are the loss ratios that a search allows, in parts per million; none where
-	// the loss itself is what the trial is for.
+	// allowed contains the loss ratios that a search allows, in parts per million; empty if the
+	// trial measures the loss itself.
 	allowed []int64
 	// lostAt counts the lost frames by the name of the port that should have received
 	// them.

@@ -23,8 +23,8 @@ var pauses = [Attempts - 1]time.Duration{2 * time.Second, 15 * time.Second}
 // Trial runs one trial at ppm parts per million of line rate. When the tester
 // only just fell short of the load, or may have lost the frames itself, when one of its
 // links was disturbed, or when others used its processors while frames were lost, the
-// trial is void and run once more: such a moment says nothing about the device. Acts are
-// what happens in it besides sending.
+// trial is void and run once more: such a moment says nothing about the device. Acts
+// contains the other actions of the trial.
 func (t *Tester) Trial(ctx context.Context, step plan.Step, ppm int64, d time.Duration, bracket search.Bracket, acts ...Action) (*Trial, error) {
 	return t.At(ctx, step, plan.Share(ppm), d, bracket, acts...)
 }

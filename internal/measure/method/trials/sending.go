@@ -54,7 +54,7 @@ func (s *Sending) OfferedPPM() int64 {
 
 // OfferedRate is the exact rate in frames/s at which frames left the tester.
 func (s *Sending) OfferedRate() *big.Rat {
-	// The last frame leaves before the end of the time that it stands for.
+	// The last frame leaves at the beginning of its share of the time.
 	took := max(s.Duration, s.TxTime)
 	if s.Ended > 0 {
 		took = s.TxTime
@@ -77,8 +77,8 @@ func (s *Sending) Offered(intended *big.Rat) *big.Rat {
 	return s.stretched(share.Mul(share, intended))
 }
 
-// stretched is a rate, reduced where sending took longer than the trial. The last frame
-// leaves before the end of the time that it stands for.
+// stretched returns a rate, reduced if sending took longer than the trial. The last frame leaves at
+// the beginning of its share of the time.
 func (s *Sending) stretched(rate *big.Rat) *big.Rat {
 	if s.Ended == 0 && s.TxTime > s.Duration && s.Duration > 0 {
 		rate.Mul(rate, big.NewRat(int64(s.Duration), int64(s.TxTime)))
