@@ -281,7 +281,7 @@ type ScheduledRun struct {
 	// benchmarks is the intended number of benchmarks.
 	// +required
 	Benchmarks int32 `json:"benchmarks"`
-	// passed is the number of benchmarks that passed.
+	// passed is the number of benchmarks that passed, or were measured and have no gates.
 	// +required
 	Passed int32 `json:"passed"`
 }
