@@ -14,8 +14,8 @@ import (
 // attachment contains the programs of a port, which are attached to its interface.
 type attachment struct {
 	*netdev
-	// namespace is the inode of the ports' network namespace, and capture and holes are the
-	// settings with which programs are loaded.
+	// namespace is the inode of the ports' network namespace. With it, capture and holes the
+	// programs are loaded. holes are the numbers that the trial in hand never sent.
 	namespace uint32
 	capture   traffic.Capture
 	holes     *kernel.Holes

@@ -63,7 +63,7 @@ func (r *receiver) readCaptured(m *traffic.Measurement) {
 			}
 			if name == traffic.CaptureAfterGap {
 				f.Missing = c.Sequence - c.Expected
-				f.Missing -= r.holes.Below(c.Stream, c.Sequence) - r.holes.Below(c.Stream, c.Expected)
+				f.Missing -= r.attached.holes.Below(c.Stream, c.Sequence) - r.attached.holes.Below(c.Stream, c.Expected)
 			}
 			// The program reads the clock for each reason anew.
 			id := identity{sequence: c.Sequence, stream: c.Stream}

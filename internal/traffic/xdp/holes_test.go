@@ -12,7 +12,7 @@ import (
 // whatever was lost, copied or reordered.
 func TestHolesDoNotCount(t *testing.T) {
 	b := newBench(t)
-	hole := &b.port.receive.holes.At[1]
+	hole := &b.port.receive.attached.holes.At[1]
 	random := rand.New(rand.NewPCG(24, 6))
 	count := func(numbers []uint64, h kernel.PortHole) (traffic.RxCount, uint64) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestHolesRaiseTheLastNumber(t *testing.T) {
 		hole           kernel.PortHole
 		number, passes uint64
 	}{{kernel.PortHole{}, 19, 1}, {kernel.PortHole{}, 20, 0}, {kernel.PortHole{From: 10, To: 15}, 24, 1}, {kernel.PortHole{From: 10, To: 15}, 25, 0}} {
-		b.port.receive.holes.At[1] = test.hole
+		b.port.receive.attached.holes.At[1] = test.hole
 		b.begin(1000, trial)
 		b.sequence(test.number)
 		if got := b.flow().Received; got != test.passes {

@@ -60,7 +60,7 @@ func newPort(c Port, own []string, attached attachment, reader cardReader) *port
 	attached.netdev = d
 	p.settings = interfaceSettings{netdev: d, hearing: hearing{netdev: d}}
 	p.counters = cardCounters{netdev: d, reader: reader}
-	p.receive = receiver{netdev: d, attached: attached, holes: attached.holes, own: own}
+	p.receive = receiver{netdev: d, attached: attached, own: own}
 	p.send.netdev = d
 	return p
 }

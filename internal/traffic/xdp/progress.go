@@ -112,8 +112,8 @@ func (s *sender) expected() (n uint64) {
 // gaps is one above the highest sequence number of a flow, and how many numbers below
 // overtaken, or before the window, are missing. It counts none too many.
 func (r *receiver) gaps(i int, overtaken uint64) (next, missing uint64, err error) {
-	first, err := r.flow(i)
-	if err != nil || first.Next == first.Received {
+	var first kernel.PortRxFlow
+	if err := r.readFlow(i, &first); err != nil || first.Next == first.Received {
 		return first.Next, 0, err
 	}
 	x := r.attached.programs.Expected[i]
@@ -127,8 +127,8 @@ func (r *receiver) gaps(i int, overtaken uint64) (next, missing uint64, err erro
 		}
 		seen = append(seen, uint32(entry))
 	}
-	last, err := r.flow(i)
-	if err != nil {
+	var last kernel.PortRxFlow
+	if err := r.readFlow(i, &last); err != nil {
 		return 0, 0, err
 	}
 	// What left the window meanwhile was overwritten, and only counts as missing if it
@@ -144,7 +144,7 @@ func (r *receiver) gaps(i int, overtaken uint64) (next, missing uint64, err erro
 	}
 	// A frame below first.Next that came meanwhile may have been seen or not.
 	arrived := first.Received - min(inside, first.Received) + last.Reordered - first.Reordered
-	arrived += r.holes.Below(r.streams[i].ID, begin) // never sent
+	arrived += r.attached.holes.Below(r.streams[i].ID, begin) // never sent
 	return first.Next, begin - min(arrived, begin), nil
 }
 
@@ -170,12 +170,12 @@ func windowStart(next, blocks uint64) uint64 {
 	return (newest - blocks + 1) * blockNumbers
 }
 
-// flow reads the counters of a flow at one moment.
-func (r *receiver) flow(i int) (flow kernel.PortRxFlow, err error) {
-	if err := r.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-		return flow, fmt.Errorf("reading the counters of stream %d on port %s: %w", r.streams[i].ID, r.Name, err)
+// readFlow reads the counters of a flow at one moment.
+func (r *receiver) readFlow(i int, flow *kernel.PortRxFlow) error {
+	if err := r.attached.programs.RxFlows.LookupWithFlags(uint32(i), flow, ebpf.LookupLock); err != nil {
+		return fmt.Errorf("reading the counters of stream %d on port %s: %w", r.streams[i].ID, r.Name, err)
 	}
-	return flow, nil
+	return nil
 }
 
 // cut makes a trial that was stopped as long as it was: what the loads ask for

@@ -22,8 +22,6 @@ type receiver struct {
 	// all ports.
 	streams []traffic.Stream
 	bodies  kernel.Bodies
-	// holes are the numbers that the trial in hand never sent.
-	holes *kernel.Holes
 	// counted frames of the last trial when it was read, and stragglers that arrived
 	// after that.
 	counted, stragglers uint64
@@ -75,8 +73,8 @@ func (r *receiver) read(m *traffic.Measurement) error {
 	var flow kernel.PortRxFlow
 	var late, overtaken uint64
 	for i, s := range r.streams {
-		if err := r.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-			return fmt.Errorf("reading the counters of stream %d on port %s: %w", s.ID, r.Name, err)
+		if err := r.readFlow(i, &flow); err != nil {
+			return err
 		}
 		late, overtaken = late+flow.Late, overtaken+flow.Overtaken
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: r.Name}] = r.count(i, &flow)
@@ -97,8 +95,8 @@ func (r *receiver) read(m *traffic.Measurement) error {
 // were never sent did not exist.
 func (r *receiver) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
 	c, id := countFlow(flow), r.streams[i].ID
-	c.Next -= r.holes.Below(id, c.Next)
-	c.GapEnd -= r.holes.Below(id, c.GapEnd)
+	c.Next -= r.attached.holes.Below(id, c.Next)
+	c.GapEnd -= r.attached.holes.Below(id, c.GapEnd)
 	return c
 }
 

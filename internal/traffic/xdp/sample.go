@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cilium/ebpf"
-
 	"slices"
 	"strconv"
 	"strings"
@@ -154,8 +152,8 @@ func (s *sampled) readFlows(t *trial, p *port, first int, all *traffic.PortSampl
 	end := min(first+flowsAtOnce, len(p.receive.streams))
 	var flow kernel.PortRxFlow
 	for i := first; i < end; i++ {
-		if err := p.receive.attached.programs.RxFlows.LookupWithFlags(uint32(i), &flow, ebpf.LookupLock); err != nil {
-			return false, fmt.Errorf("reading the counters of stream %d on port %s: %w", p.receive.streams[i].ID, p.Name, err)
+		if err := p.receive.readFlow(i, &flow); err != nil {
+			return false, err
 		}
 		all.Received(&p.receive.streams[i], p.Name, p.receive.count(i, &flow))
 	}
