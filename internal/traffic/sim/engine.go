@@ -169,7 +169,6 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	e.run.trial, e.run.start, e.run.stopped = &trial, e.clock.Now(), time.Time{}
 	e.dut.forgetThePast()
 	e.run.handling.number++
-	e.run.handling.loads = trial.Loads
 	e.run.length = e.run.sendingTime()
 	return nil
 }

@@ -143,6 +143,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 	capacityPPM := h.capacity()
 	out := &egress{handling: h, port: port, capacityPPM: capacityPPM}
 	counts := out.through(flows, d)
+	drain := uint64(out.drain())
 	arrived, short := arrivals(flows, func(f flow) uint64 {
 		if f.passage != nil {
 			return f.sent
@@ -202,7 +203,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 		}
 		count.OutOfSequence = min(c.received, 3*count.Reordered+(c.sent-c.received))
 		fw.place(&count, s, m.Tx[s.ID], d)
-		count.LastNs += uint64(out.drain())
+		count.LastNs += drain
 		m.Rx[traffic.RxKey{Stream: s.ID, Port: port}] = count
 	}
 }

@@ -42,8 +42,7 @@ type handling struct {
 	// of the only size, or of a mix at a port.
 	rows map[int]row
 	row  row
-	// loads of the trial, and its number.
-	loads  map[uint16]traffic.Load
+	// number of the trial.
 	number uint64
 	// seed of the noise that the model may ask for.
 	seed uint64
@@ -72,11 +71,11 @@ func (r *trialRun) sender(port string) *handling {
 			streams = append(streams, flow{Stream: &r.streams[i]})
 		}
 	}
-	return r.handling.mixed(streams)
+	return r.handling.mixed(streams, r.trial.Loads)
 }
 
-// mixed returns the handling of the mix of some streams, as far as the trial sends them.
-func (h *handling) mixed(streams []flow) *handling {
+// mixed returns the handling of the mix of some streams, as far as the loads of a trial send them.
+func (h *handling) mixed(streams []flow, loads map[uint16]traffic.Load) *handling {
 	if len(h.rows) == 1 {
 		return h
 	}
@@ -86,7 +85,7 @@ func (h *handling) mixed(streams []flow) *handling {
 	}
 	count := map[kind]int64{}
 	for _, s := range streams {
-		load, sends := h.loads[s.ID]
+		load, sends := loads[s.ID]
 		if !sends {
 			continue
 		}

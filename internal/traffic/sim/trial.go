@@ -103,7 +103,7 @@ func (fw *forwarding) measureFor(d time.Duration) traffic.Measurement {
 	shapes := shapes{}
 	for i, port := range fw.run.tester.order {
 		if flows := byRx[i]; flows != nil {
-			fw.forward(&m, port, fw.run.handling.mixed(flows), flows, d, shapes)
+			fw.forward(&m, port, fw.run.handling.mixed(flows, fw.run.trial.Loads), flows, d, shapes)
 		}
 	}
 	for _, size := range slices.Sorted(maps.Keys(fw.run.handling.rows)) {
