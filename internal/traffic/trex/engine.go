@@ -58,7 +58,6 @@ type Port struct {
 
 // Engine implements traffic.Generator on one TRex server.
 type Engine struct {
-	options Options
 	server  server
 	streams bedStreams
 	armed   *armed
@@ -90,7 +89,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if o.TimedFramesPerSecond < 0 {
 		return nil, fmt.Errorf("%d timed frames per second: want 0 or more", o.TimedFramesPerSecond)
 	}
-	e := &Engine{options: o, server: server{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}}
+	e := &Engine{server: server{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}}
 	if err := e.server.open(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -102,8 +101,8 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	info := traffic.Info{
 		Engine:       "trex",
 		Detail:       fmt.Sprintf("TRex %s, stateless, %s; frames are counted by a mark in the IP header", e.server.version.Version, transmitCores(e.server.system.Cores)),
-		Hosts:        []traffic.Host{{Name: cmp.Or(e.options.Host, e.server.system.Hostname), CPU: e.server.system.CoreType, CPUs: e.server.system.Cores}},
-		Capabilities: capabilities(e.server.ports, e.options.TimedFramesPerSecond),
+		Hosts:        []traffic.Host{{Name: cmp.Or(e.server.options.Host, e.server.system.Hostname), CPU: e.server.system.CoreType, CPUs: e.server.system.Cores}},
+		Capabilities: capabilities(e.server.ports, e.server.options.TimedFramesPerSecond),
 	}
 	machine, err := hypervisor.Name(os.DirFS("/"))
 	if err != nil {
@@ -119,7 +118,7 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 			name = cmp.Or(p.Interface, p.Description)
 		}
 		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated, Notes: p.notes(e.options.TimedFramesPerSecond > 0),
+			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated, Notes: p.notes(e.server.options.TimedFramesPerSecond > 0),
 		})
 	}
 	return info, nil

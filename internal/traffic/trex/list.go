@@ -90,7 +90,7 @@ func (e *Engine) list(ctx context.Context, a *armed) error {
 		others[p.ID] = []part{p}
 	}
 	var own []string
-	for _, s := range e.streams.probeable(e.options.TimedFramesPerSecond) {
+	for _, s := range e.streams.probeable(e.server.options.TimedFramesPerSecond) {
 		p := part{stream: s, rule: ruleLatency}
 		id := add(p)
 		if e.server.named(s.TxPort) != nil {

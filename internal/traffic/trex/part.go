@@ -61,7 +61,7 @@ func (e *Engine) timeable(s stream) bool {
 	if e.armed != nil && !e.armed.places[s.ID] {
 		return false
 	}
-	return e.options.TimedFramesPerSecond > 0 && len(s.RxPorts) == 1 && e.server.named(s.RxPorts[0]) != nil
+	return e.server.options.TimedFramesPerSecond > 0 && len(s.RxPorts) == 1 && e.server.named(s.RxPorts[0]) != nil
 }
 
 // split makes the parts of a stream that sends n frames under a load in a trial of

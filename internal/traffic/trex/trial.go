@@ -133,7 +133,7 @@ func (e *Engine) plan(t traffic.Trial) (*trial, []call, error) {
 			load := t.Loads[one.ID]
 			own := sending{stream: one, intended: intended(load, t.Duration)}
 			s.expect = max(s.expect, expected(load, own.intended, t.Duration))
-			own.parts = one.split(load, own.intended, t.Duration, e.options.TimedFramesPerSecond, ofSends[i], 100/float64(max(1, fast[p.Name])))
+			own.parts = one.split(load, own.intended, t.Duration, e.server.options.TimedFramesPerSecond, ofSends[i], 100/float64(max(1, fast[p.Name])))
 			s.open = s.open || own.open()
 			for _, part := range own.parts {
 				add, err := part.add(p)
