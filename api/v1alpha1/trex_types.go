@@ -1,8 +1,6 @@
 package v1alpha1
 
-import (
-	"k8s.io/apimachinery/pkg/api/resource"
-)
+import "k8s.io/apimachinery/pkg/api/resource"
 
 // TRexEngine holds the settings of the engine trex: a TRex server in every traffic
 // pod, together with NoDrop's agent.

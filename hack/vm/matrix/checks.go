@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // check is a column of a table.
 type check struct {
@@ -17,14 +20,7 @@ type check struct {
 }
 
 // kernelChecks run on each kernel, over virtual interfaces.
-var kernelChecks = concat(programChecks, engineChecks, runChecks, tagChecks)
-
-func concat(lists ...[]check) (all []check) {
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
+var kernelChecks = slices.Concat(programChecks, engineChecks, runChecks, tagChecks)
 
 // programChecks load the BPF programs, and use them without further rights.
 var programChecks = []check{

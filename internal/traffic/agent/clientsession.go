@@ -233,7 +233,6 @@ func (c *connection) configuredIn(s *clientSession) {
 
 // connected reports whether the client is the agent's controller now.
 func (c *connection) connected() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present != nil && c.present.ctx.Err() == nil
+	s := c.last()
+	return s != nil && s.ctx.Err() == nil
 }
