@@ -8,7 +8,7 @@ import (
 
 // Generator sends and receives test frames on a set of ports. It is the part that
 // every engine has. What only some engines can do is an interface of its own:
-// Sampler, ProgressReporter, GroupMember and Armer. Callers find these with As, once,
+// Sampler, ProgressReporter, GroupMember, MicroflowCounter and Armer. Callers find these with As, once,
 // when they get the Generator.
 //
 // The calls of one trial come in the order Configure (once for a set of
@@ -115,6 +115,10 @@ type Limits struct {
 	MaxStreams int
 	// MaxFrameSize in bytes with FCS.
 	MaxFrameSize int
+	// MaxMicroflows is the number of microflows that a port counts, of all streams with Track
+	// that it receives; 0 if the engine counts streams only. Above 0 the engine is a
+	// MicroflowCounter.
+	MaxMicroflows int
 	// SampledLatency reports whether the latency of a share of each stream's frames is
 	// measured, which travel among the others.
 	SampledLatency bool

@@ -173,9 +173,15 @@ type TxCount struct {
 	Intended uint64
 	// Sent is the number of frames that left the port.
 	Sent uint64
+	// Ahead is the place in the stream of a frame that was sent while one before it was not,
+	// when sending ended; 0 for none. All others have the places below Sent - 1.
+	Ahead uint64
 	// Duration from the first frame to the end of sending.
 	Duration time.Duration
 }
+
+// Places returns which places of the stream were sent.
+func (c TxCount) Places() SentPlaces { return SentPlaces{Frames: c.Sent, Ahead: c.Ahead} }
 
 // RxKey identifies a stream at one receiving port.
 type RxKey struct {

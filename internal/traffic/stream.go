@@ -46,6 +46,8 @@ type Stream struct {
 	// ObeysPause lets the device hold TxPort back by pause frames, which an engine keeps
 	// its ports from obeying otherwise, where it can.
 	ObeysPause bool
+	// Track selects what the receiving ports count of each microflow of the stream.
+	Track Track
 	// Headers of the frames.
 	Headers Headers
 }
