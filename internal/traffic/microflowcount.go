@@ -72,26 +72,37 @@ type SentPlaces struct{ Frames, Ahead uint64 }
 
 // Of returns the number of frames that were sent of a microflow, of a stream with a number of
 // microflows.
-func (p SentPlaces) Of(number, microflows uint64) uint64 {
-	inOrder, n := p.Frames, uint64(0)
-	if p.Ahead > 0 && inOrder > 0 {
-		inOrder--
-		if p.Ahead%microflows == number {
-			n = 1
-		}
+func (p SentPlaces) Of(number, microflows uint64) uint64 { return p.over(microflows).of(number) }
+
+// turns are the sent places over a number of microflows: each had a frame in every turn, those
+// below rest one more, and so had ahead.
+type turns struct{ turns, rest, ahead uint64 }
+
+func (p SentPlaces) over(microflows uint64) turns {
+	if p.Ahead == 0 || p.Frames == 0 {
+		return turns{p.Frames / microflows, p.Frames % microflows, microflows}
 	}
-	if rest := inOrder % microflows; number < rest {
+	return turns{(p.Frames - 1) / microflows, (p.Frames - 1) % microflows, p.Ahead % microflows}
+}
+
+func (t turns) of(number uint64) uint64 {
+	n := t.turns
+	if number < t.rest {
 		n++
 	}
-	return n + inOrder/microflows
+	if number == t.ahead {
+		n++
+	}
+	return n
 }
 
 // Add adds the records of the microflows from first on, of a stream with a number of
 // microflows, of which those places were sent. Up to most bad ones are listed.
 func (s *MicroflowSum) Add(sent SentPlaces, microflows, first uint64, records []MicroflowRecord, most int) {
+	each := sent.over(microflows)
 	for i, r := range records {
 		number := first + uint64(i)
-		n := sent.Of(number, microflows)
+		n := each.of(number)
 		if n == 0 {
 			s.Unsent++
 			continue

@@ -88,6 +88,7 @@ var (
 	_ traffic.ProgressReporter = (*Engine)(nil)
 	_ traffic.Sampler          = (*Engine)(nil)
 	_ traffic.GroupMember      = (*Engine)(nil)
+	_ traffic.MicroflowCounter = (*Engine)(nil)
 )
 
 // New takes the ports: it brings them up, gives them their addresses and

@@ -106,6 +106,32 @@ func describeHost(name string) (traffic.Host, error) {
 // free memory, or of the memory limit of the container where that is less: each is sent
 // by one port and received by one or more.
 func maxStreams(most int) (int, error) {
+	free, err := quarterOfMemory()
+	if err != nil {
+		return 0, err
+	}
+	each := uint64(unsafe.Sizeof(kernel.PortTxStream{}) + unsafe.Sizeof(kernel.PortRxFlow{}))
+	return int(min(uint64(most), free/each)), nil
+}
+
+// layOut lays out the records of the microflows of streams that a port receives, if they fit
+// into a quarter of the free memory.
+func layOut(streams []traffic.Stream) (kernel.Microflows, error) {
+	m, err := kernel.LayOut(streams)
+	if err != nil || m.Records == 0 {
+		return m, err
+	}
+	free, err := quarterOfMemory()
+	if err == nil && m.Bytes() > free {
+		err = fmt.Errorf("counting %s microflows needs %d MiB, and a quarter of the free memory is %d MiB: choose smaller ranges, or give the tester more memory",
+			traffic.Grouped(m.Records), m.Bytes()>>20, free>>20)
+	}
+	return m, err
+}
+
+// quarterOfMemory returns a quarter of the free memory, or of the memory limit of the container
+// where that is less.
+func quarterOfMemory() (uint64, error) {
 	var free uint64
 	err := machine.EachLine("/proc/meminfo", func(line string) bool {
 		_, err := fmt.Sscanf(line, "MemAvailable: %d kB", &free)
@@ -114,8 +140,7 @@ func maxStreams(most int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	each := uint64(unsafe.Sizeof(kernel.PortTxStream{}) + unsafe.Sizeof(kernel.PortRxFlow{}))
-	return int(min(uint64(most), min(free<<10, memoryLimit("/sys/fs/cgroup"))/4/each)), nil
+	return min(free<<10, memoryLimit("/sys/fs/cgroup")) / 4, nil
 }
 
 // memoryLimit is the memory limit of this process's cgroup in bytes, by the files below

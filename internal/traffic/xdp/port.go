@@ -140,7 +140,15 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int, bodies kernel.Bod
 	p.send.streams, p.send.bodies = tx, bodies
 	p.receive.streams, p.receive.bodies = rx, bodies
 	p.receive.counted, p.receive.stragglers = 0, 0
-	if err := p.receive.makeRoom(kernel.Room{Streams: sending + kernel.OwnLines*p.receive.attached.lanes, Flows: len(rx)}); err != nil {
+	var err error
+	if p.receive.microflows, err = layOut(rx); err != nil {
+		return err
+	}
+	room := kernel.Room{
+		Streams: sending + kernel.OwnLines*p.receive.attached.lanes, Flows: len(rx),
+		Microflows: p.receive.microflows.Records, Firsts: p.receive.microflows.Firsts,
+	}
+	if err := p.receive.makeRoom(room); err != nil {
 		return err
 	}
 	if err := p.receive.useStreams(); err != nil {

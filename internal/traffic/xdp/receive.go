@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,8 @@ type receiver struct {
 	// all ports.
 	streams []traffic.Stream
 	bodies  kernel.Bodies
+	// microflows are the records of the streams.
+	microflows kernel.Microflows
 	// counted frames of the last trial when it was read, and stragglers that arrived
 	// after that.
 	counted, stragglers uint64
@@ -65,6 +68,7 @@ func (r *receiver) clear(epoch uint16, number uint64) error {
 			return fmt.Errorf("clearing the counters of stream %d on port %s: %w", s.ID, r.Name, err)
 		}
 	}
+	r.microflows.Forget(r.attached.programs) // once frames of earlier trials are stale
 	return nil
 }
 
@@ -89,6 +93,35 @@ func (r *receiver) read(m *traffic.Measurement) error {
 			"%s frames came back on %s more than %v after later frames of their stream: whether they are copies is not known, and they do not count as received", traffic.Grouped(late), r.Name, reorderTime)})
 	}
 	return nil
+}
+
+// Microflows implements traffic.MicroflowCounter, in one part.
+func (e *Engine) Microflows(_ context.Context, key traffic.RxKey, take func(traffic.MicroflowPart) error) error {
+	for _, p := range e.ports {
+		for i, s := range p.receive.streams {
+			if p.Name == key.Port && s.ID == key.Stream && s.Track != traffic.TrackNone {
+				return take(p.receive.microflows.Part(p.receive.attached.programs, i))
+			}
+		}
+	}
+	return fmt.Errorf("reading the microflows of stream %d at port %s: they are not tracked there", key.Stream, key.Port)
+}
+
+// SumMicroflows implements traffic.MicroflowCounter.
+func (e *Engine) SumMicroflows(_ context.Context, sent map[uint16]traffic.TxCount, most int) ([]traffic.MicroflowSum, error) {
+	var all []traffic.MicroflowSum
+	for _, p := range e.ports {
+		for i, s := range p.receive.streams {
+			if s.Track == traffic.TrackNone {
+				continue
+			}
+			sum := traffic.MicroflowSum{RxKey: traffic.RxKey{Stream: s.ID, Port: p.Name}}
+			part := p.receive.microflows.Part(p.receive.attached.programs, i)
+			sum.Add(sent[s.ID].Places(), uint64(len(part.Records)), 0, part.Records, most)
+			all = append(all, sum)
+		}
+	}
+	return traffic.JoinMicroflowSums(most, all), nil
 }
 
 // count returns the flow i of the port in the terms of a measurement, as if the numbers that

@@ -323,6 +323,10 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
+		// Until the frames of a hole are sent again, the one behind it is ahead of them.
+		if hole := l.port.receive.attached.holes.At[stream.ID]; hole.To > hole.From && count.Sent <= hole.To {
+			count.Ahead = hole.To
+		}
 		m.Tx[stream.ID] = count
 		intends, sent = intends+count.Intended, sent+count.Sent
 	}

@@ -42,6 +42,7 @@ func (r *receiver) expect(t traffic.Trial) error {
 			x.Intended = intended(load, t.Duration)
 		}
 		numbers := min(r.numbers(s, load, len(r.streams)), x.Intended)
+		x.Tracked = r.microflows.At[i]
 		x.Shift = windowShift(numbers)
 		x.Mask, x.Window = 1<<x.Shift-1, blocks
 		blocks += 1 << x.Shift

@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "hole.h"
 #include "kernel.h"
+#include "microflow.h"
 #include "order.h"
 #include "rxframe.h"
 #include "tunnel.h"
@@ -45,6 +46,7 @@ struct rx_stream {
 	__u16 shift;    /* blocks in it, as a power of two */
 	__u16 pad[3];
 	struct payload payload;
+	struct tracked tracked;
 };
 
 /* The trial in hand. User space writes it. */
@@ -237,26 +239,38 @@ static __always_inline __u32 way_of(struct xdp_md *ctx)
 static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f, struct rx_stream *s,
 					 struct hole *hole, struct test_frame *frame, __u32 way)
 {
-	__u64 now = bpf_ktime_get_ns(), latency = (now - frame->time) & MASK48, trial = 0, before;
-	__u32 bucket, stale;
+	__u64 now = bpf_ktime_get_ns(), latency = (now - frame->time) & MASK48, trial = 0, before, at_record = 0;
+	struct rx_microflow *record = 0;
+	__u32 bucket, stale, key;
 	struct place at;
+	int first = 0;
 
 	if (latency >> 47)
 		latency = 0; /* a clock that stands before ours */
 	bucket = bucket_of(latency);
 	if (!find_place(s, frame, &at))
 		return 0;
+	if (s->tracked.microflows) {
+		at_record = record_of(hole, frame->sequence, s->tracked.microflows);
+		key = s->tracked.first + (__u32)at_record;
+		record = bpf_map_lookup_elem(&rx_microflows, &key);
+	}
 	bpf_spin_lock(&f->lock);
 	stale = f->epoch != frame->epoch;
 	if (!stale) {
 		before = f->received;
 		count_frame(f, hole, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket, way);
-		if (f->received != before)
+		if (f->received != before) {
 			trial = f->trial;
+			if (record)
+				first = count_record(record, at_record);
+		}
 	}
 	bpf_spin_unlock(&f->lock);
 	if (stale)
 		port->stale++;
+	if (first && s->tracked.times)
+		keep_first(&s->tracked, at_record, now);
 	return trial;
 }
 

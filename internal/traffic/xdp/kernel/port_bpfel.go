@@ -118,6 +118,12 @@ type PortRxFlow struct {
 	}
 }
 
+type PortRxMicroflow struct {
+	_        structs.HostLayout
+	Received uint32
+	Last     uint32
+}
+
 type PortRxPort struct {
 	_          structs.HostLayout
 	Stale      uint64
@@ -144,12 +150,21 @@ type PortRxStream struct {
 		Balanced uint8
 		Body     uint8
 	}
+	Tracked PortTracked
 }
 
 type PortRxTrial struct {
 	_     structs.HostLayout
 	Epoch uint16
 	Pad   [3]uint16
+}
+
+type PortTracked struct {
+	_          structs.HostLayout
+	Microflows uint32
+	First      uint32
+	Times      uint32
+	Pad        uint32
 }
 
 type PortTxDue struct {
@@ -344,8 +359,10 @@ type PortMapSpecs struct {
 	CapturedFrames *ebpf.MapSpec `ebpf:"captured_frames"`
 	Holes          *ebpf.MapSpec `ebpf:"holes"`
 	LastFrames     *ebpf.MapSpec `ebpf:"last_frames"`
+	RxFirsts       *ebpf.MapSpec `ebpf:"rx_firsts"`
 	RxFlows        *ebpf.MapSpec `ebpf:"rx_flows"`
 	RxIndex        *ebpf.MapSpec `ebpf:"rx_index"`
+	RxMicroflows   *ebpf.MapSpec `ebpf:"rx_microflows"`
 	RxPorts        *ebpf.MapSpec `ebpf:"rx_ports"`
 	RxStreams      *ebpf.MapSpec `ebpf:"rx_streams"`
 	RxTrials       *ebpf.MapSpec `ebpf:"rx_trials"`
@@ -393,8 +410,10 @@ type PortMaps struct {
 	CapturedFrames *ebpf.Map `ebpf:"captured_frames"`
 	Holes          *ebpf.Map `ebpf:"holes"`
 	LastFrames     *ebpf.Map `ebpf:"last_frames"`
+	RxFirsts       *ebpf.Map `ebpf:"rx_firsts"`
 	RxFlows        *ebpf.Map `ebpf:"rx_flows"`
 	RxIndex        *ebpf.Map `ebpf:"rx_index"`
+	RxMicroflows   *ebpf.Map `ebpf:"rx_microflows"`
 	RxPorts        *ebpf.Map `ebpf:"rx_ports"`
 	RxStreams      *ebpf.Map `ebpf:"rx_streams"`
 	RxTrials       *ebpf.Map `ebpf:"rx_trials"`
@@ -414,8 +433,10 @@ func (m *PortMaps) Close() error {
 		m.CapturedFrames,
 		m.Holes,
 		m.LastFrames,
+		m.RxFirsts,
 		m.RxFlows,
 		m.RxIndex,
+		m.RxMicroflows,
 		m.RxPorts,
 		m.RxStreams,
 		m.RxTrials,

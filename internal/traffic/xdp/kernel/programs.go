@@ -39,6 +39,10 @@ type Programs struct {
 	Window   []uint64
 	Trial    *PortRxTrial
 	Room     Room
+	// Microflows and Firsts are the records of the streams that are tracked, and when the
+	// first frame of each arrived.
+	Microflows []PortRxMicroflow
+	Firsts     []uint64
 	// Captures counts the frames that are kept for inspection, and captured contains them.
 	Captures *PortCaptures
 	Captured []PortCaptured
@@ -70,8 +74,8 @@ func (p *Programs) Forget() {
 }
 
 // Room is the number of sending ports and streams, received flows and blocks of sequence
-// numbers that fit.
-type Room struct{ Ports, Streams, Flows, Blocks int }
+// numbers that fit, and of microflows and the times of their first frames.
+type Room struct{ Ports, Streams, Flows, Blocks, Microflows, Firsts int }
 
 // flowsFollowed is the number of streams of which a port keeps the last frame, for each processor.
 // The neighbors of gaps are kept of those.
@@ -85,17 +89,22 @@ const leastBlocks = 1 << 18
 
 // Fits reports whether other fits into the room.
 func (r Room) Fits(other Room) bool {
-	return other.Streams <= r.Streams && other.Flows <= r.Flows && other.Blocks <= r.Blocks
+	return other.Streams <= r.Streams && other.Flows <= r.Flows && other.Blocks <= r.Blocks &&
+		other.Microflows <= r.Microflows && other.Firsts <= r.Firsts
 }
 
 // With is the room for both.
 func (r Room) With(other Room) Room {
-	return Room{max(r.Ports, other.Ports), max(r.Streams, other.Streams), max(r.Flows, other.Flows), max(r.Blocks, other.Blocks)}
+	return Room{
+		max(r.Ports, other.Ports), max(r.Streams, other.Streams), max(r.Flows, other.Flows), max(r.Blocks, other.Blocks),
+		max(r.Microflows, other.Microflows), max(r.Firsts, other.Firsts),
+	}
 }
 
-// Rounded is larger, so that streams can come and go without loading anew.
+// Rounded is larger, so that streams can come and go without loading anew. Microflows are too
+// many for that.
 func (r Room) Rounded() Room {
-	return Room{r.Ports, capacity(r.Streams), capacity(r.Flows), max(leastBlocks, capacity(r.Blocks))}
+	return Room{r.Ports, capacity(r.Streams), capacity(r.Flows), max(leastBlocks, capacity(r.Blocks)), max(1, r.Microflows), max(1, r.Firsts)}
 }
 
 // capacity is the next power of two, at least 16.
@@ -157,6 +166,8 @@ func resize(spec *ebpf.CollectionSpec, room Room, capture traffic.Capture, proce
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.Flows)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.Flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.Blocks)
+	spec.Maps["rx_microflows"].MaxEntries = uint32(room.Microflows)
+	spec.Maps["rx_firsts"].MaxEntries = uint32(room.Firsts)
 	spec.Maps["captured_frames"].MaxEntries = uint32(captureRoom(capture))
 	if capture.Frames > 0 {
 		spec.Maps["last_frames"].MaxEntries = uint32(min(room.Flows, flowsFollowed))
@@ -185,6 +196,12 @@ func (p *Programs) mapMemory(processors, captured int) error {
 		return err
 	}
 	if p.Window, err = mapped[uint64](p, p.RxWindow, p.Room.Blocks); err != nil {
+		return err
+	}
+	if p.Microflows, err = mapped[PortRxMicroflow](p, p.RxMicroflows, p.Room.Microflows); err != nil {
+		return err
+	}
+	if p.Firsts, err = mapped[uint64](p, p.RxFirsts, p.Room.Firsts); err != nil {
 		return err
 	}
 	trials, err := mapped[PortRxTrial](p, p.RxTrials, 1)
