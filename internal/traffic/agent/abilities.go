@@ -12,6 +12,7 @@ const (
 	abilityProgress    = "ProgressReporter"
 	abilityGroupMember = "GroupMember"
 	abilityArmer       = "Armer"
+	abilityMicroflows  = "MicroflowCounter"
 )
 
 // abilities are the optional interfaces that the agent's engine has.
@@ -28,6 +29,9 @@ func (e *engine) abilities() []string {
 	}
 	if e.armer != nil {
 		all = append(all, abilityArmer)
+	}
+	if e.microflows != nil {
+		all = append(all, abilityMicroflows)
 	}
 	return all
 }
@@ -54,6 +58,9 @@ func (c *Client) As(target any) bool {
 	case *traffic.Armer:
 		*target = c
 		return c.link.has(abilityArmer)
+	case *traffic.MicroflowCounter:
+		*target = c
+		return c.link.has(abilityMicroflows)
 	}
 	return false
 }
@@ -71,6 +78,9 @@ func (f *Fleet) As(target any) bool {
 	case *traffic.GroupMember:
 		*target = f
 		return f.all(abilityGroupMember)
+	case *traffic.MicroflowCounter:
+		*target = f
+		return f.all(abilityMicroflows)
 	}
 	return false
 }

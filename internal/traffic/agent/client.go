@@ -70,6 +70,7 @@ var (
 	_ traffic.ProgressReporter = (*Client)(nil)
 	_ traffic.Sampler          = (*Client)(nil)
 	_ traffic.GroupMember      = (*Client)(nil)
+	_ traffic.MicroflowCounter = (*Client)(nil)
 )
 
 // Dial connects to an agent and becomes its controller. It waits until ctx ends

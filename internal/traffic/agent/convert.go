@@ -36,6 +36,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 			SampledLatency: l.SampledLatency,
 			LatenessNanos:  int64(l.Lateness),
 			LatencyType:    l.LatencyType,
+			MaxMicroflows:  int64(l.MaxMicroflows),
 		},
 	}
 	for _, h := range i.Hosts {
@@ -58,6 +59,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 			SampledLatency: l.GetSampledLatency(),
 			Lateness:       time.Duration(l.GetLatenessNanos()),
 			LatencyType:    l.GetLatencyType(),
+			MaxMicroflows:  int(l.GetMaxMicroflows()),
 		}),
 	}
 	for _, h := range w.GetHosts() {
@@ -95,6 +97,7 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
 		Ttl: uint32(h.TTL), Payload: string(h.Payload), Custom: h.Custom, Class: s.Class, ObeysPause: s.ObeysPause,
+		Track: uint32(s.Track),
 	}
 }
 
@@ -115,6 +118,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 	}
 	return traffic.Stream{
 		ID: uint16(w.GetId()), TxPort: w.GetTxPort(), RxPorts: w.GetRxPorts(), FrameSize: int(w.GetFrameSize()), Class: w.GetClass(), ObeysPause: w.GetObeysPause(),
+		Track: traffic.Track(w.GetTrack()),
 		Headers: traffic.Headers{
 			SrcMAC: src, DstMAC: dst,
 			SrcMACCount: w.GetSrcMacCount(), DstMACCount: w.GetDstMacCount(),
@@ -240,7 +244,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		return send(full)
 	}
 	for id, c := range m.Tx {
-		entry := &agentpb.TxCount{Stream: uint32(id), Intended: c.Intended, Sent: c.Sent, DurationNanos: int64(c.Duration)}
+		entry := txToWire(id, c)
 		part.Tx = append(part.Tx, entry)
 		if err := grown(entry); err != nil {
 			return err
@@ -273,10 +277,18 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 	return send(part)
 }
 
+func txToWire(id uint16, c traffic.TxCount) *agentpb.TxCount {
+	return &agentpb.TxCount{Stream: uint32(id), Intended: c.Intended, Sent: c.Sent, Ahead: c.Ahead, DurationNanos: int64(c.Duration)}
+}
+
+func txFromWire(w *agentpb.TxCount) traffic.TxCount {
+	return traffic.TxCount{Intended: w.GetIntended(), Sent: w.GetSent(), Ahead: w.GetAhead(), Duration: time.Duration(w.GetDurationNanos())}
+}
+
 // addPart adds a part that came over the wire to a measurement.
 func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	for _, c := range w.GetTx() {
-		m.Tx[uint16(c.GetStream())] = traffic.TxCount{Intended: c.GetIntended(), Sent: c.GetSent(), Duration: time.Duration(c.GetDurationNanos())}
+		m.Tx[uint16(c.GetStream())] = txFromWire(c)
 	}
 	for _, c := range w.GetRx() {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{

@@ -42,6 +42,7 @@ var (
 	_ traffic.ProgressReporter = (*Fleet)(nil)
 	_ traffic.Sampler          = (*Fleet)(nil)
 	_ traffic.GroupMember      = (*Fleet)(nil)
+	_ traffic.MicroflowCounter = (*Fleet)(nil)
 )
 
 // DialFleet becomes the controller of all agents; order is the order of the
@@ -129,6 +130,7 @@ func mergeInfo(infos []traffic.Info, order []string) (traffic.Info, error) {
 		l, other := &all.Capabilities.Limits, info.Capabilities.Limits
 		l.MaxStreams = min(l.MaxStreams, other.MaxStreams)
 		l.MaxFrameSize = min(l.MaxFrameSize, other.MaxFrameSize)
+		l.MaxMicroflows = min(l.MaxMicroflows, other.MaxMicroflows)
 		l.SampledLatency = l.SampledLatency && other.SampledLatency
 		l.Lateness = max(l.Lateness, other.Lateness)
 	}

@@ -75,10 +75,11 @@ type Server struct {
 type engine struct {
 	gen traffic.Generator
 	// The optional interfaces of gen; nil where it has none.
-	sampler  traffic.Sampler
-	reporter traffic.ProgressReporter
-	members  traffic.GroupMember
-	armer    traffic.Armer
+	sampler    traffic.Sampler
+	reporter   traffic.ProgressReporter
+	members    traffic.GroupMember
+	armer      traffic.Armer
+	microflows traffic.MicroflowCounter
 }
 
 // gate lets the calls of the present session to the engine.
@@ -103,6 +104,7 @@ func NewServer(gen traffic.Generator, o ServerOptions) *Server {
 	s.engine.sampler, _ = traffic.As[traffic.Sampler](gen)
 	s.engine.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
 	s.engine.members, _ = traffic.As[traffic.GroupMember](gen)
+	s.engine.microflows, _ = traffic.As[traffic.MicroflowCounter](gen)
 	s.engine.armer, _ = traffic.As[traffic.Armer](gen)
 	return s
 }

@@ -20,7 +20,7 @@ const trexTimedStreams = 128
 var byKind = map[string]traffic.Capabilities{
 	"xdp": {
 		Limits: traffic.Limits{
-			MaxStreams: 65536, MaxFrameSize: frame.MaxSize,
+			MaxStreams: 65536, MaxFrameSize: frame.MaxSize, MaxMicroflows: traffic.MaxMicroflows,
 			LatencyType: "from the transmit program, which writes the frame, to the receive program on the XDP hook (kernel timestamps of one clock): " + traffic.FILO,
 		},
 		MinFrameSize:    frame.EthernetMinSize,
@@ -56,7 +56,7 @@ var byKind = map[string]traffic.Capabilities{
 	},
 	"sim": {
 		Limits: traffic.Limits{
-			MaxStreams: 65536, MaxFrameSize: frame.MaxSize,
+			MaxStreams: 65536, MaxFrameSize: frame.MaxSize, MaxMicroflows: traffic.MaxMicroflows,
 			LatencyType: "of the type of RFC 1242 that the source of the device model has",
 		},
 		MinFrameSize:     frame.EthernetMinSize,

@@ -23,6 +23,9 @@ func TestOptionalInterfacesAreDeclared(t *testing.T) {
 		if _, has := traffic.As[traffic.GroupMember](engine); has != declared.Multicast {
 			t.Errorf("engine %s: multicast is declared as %t, and it is a GroupMember: %t", kind, declared.Multicast, has)
 		}
+		if _, has := traffic.As[traffic.MicroflowCounter](engine); has != (declared.MaxMicroflows > 0) {
+			t.Errorf("engine %s: %d microflows are declared, and it is a MicroflowCounter: %t", kind, declared.MaxMicroflows, has)
+		}
 		if _, has := traffic.As[traffic.Armer](engine); has != (declared.CrossHost && kind != "sim") {
 			t.Errorf("engine %s: frames between hosts are declared as %t, and it is an Armer: %t", kind, declared.CrossHost, has)
 		}

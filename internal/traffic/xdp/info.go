@@ -44,6 +44,11 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if caps.MaxStreams, err = maxStreams(caps.MaxStreams); err != nil {
 		return traffic.Info{}, err
 	}
+	free, err := quarterOfMemory()
+	if err != nil {
+		return traffic.Info{}, err
+	}
+	caps.MaxMicroflows = int(min(uint64(caps.MaxMicroflows), free/uint64(kernel.MicroflowBytes)))
 	info := traffic.Info{
 		Engine: "xdp",
 		Detail: detail,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
 // microflowRecords are the records of the microflows of a stream at a port, and the times of
@@ -175,5 +176,45 @@ func (d *device) nft(rules string) {
 	})
 	if err != nil {
 		d.Fatalf("nft: %v: %s", err, out)
+	}
+}
+
+// Frames of a hole are sent again with the addresses that they had, and count in their microflows
+// whenever sending ends.
+func TestMicroflowsOfHoles(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	s := stream(1, e)
+	s.Track, s.Headers.SrcIPCount = traffic.TrackCounts, 7
+	if err := e.Configure(t.Context(), []traffic.Stream{s}); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{T: t, port: e.ports.named("p2")}
+	hole := kernel.PortHole{From: 10, To: 14}
+	// 10 to 13 were refused, and 14 was not. They become 15 to 18.
+	places := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 10, 11, 12, 13, 15, 16, 17}
+	for ends := 11; ends <= len(places); ends++ {
+		b.epoch(1000)
+		b.port.receive.attached.holes.At[1] = hole
+		want := make([]uint32, 7)
+		for i, place := range places[:ends] {
+			number := uint64(i)
+			if number >= hole.From {
+				number += hole.To - hole.From
+			}
+			b.sequence(number)
+			want[place%7]++
+		}
+		records, _ := bed.microflowRecords(e, 1, "p2")
+		for i, r := range records {
+			if r.Received != want[i] {
+				t.Errorf("after %d frames: microflow %d has %d, want %d", ends, i, r.Received, want[i])
+			}
+		}
+		tx := traffic.TxCount{Sent: uint64(ends), Ahead: aheadOf(hole, uint64(ends))}
+		sums, err := e.SumMicroflows(t.Context(), map[uint16]traffic.TxCount{1: tx}, 10)
+		if err != nil || len(sums) != 1 || sums[0].Complete != 7 || sums[0].Lost != 0 {
+			t.Errorf("after %d frames: %+v %v, want all complete", ends, sums, err)
+		}
 	}
 }

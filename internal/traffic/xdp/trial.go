@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
@@ -323,14 +324,20 @@ func (l *lane) read(t traffic.Trial, took time.Duration, m *traffic.Measurement)
 		if load.Max && t.Duration > 0 || count.Intended == unlimited {
 			count.Intended = count.Sent // as fast as it can: what it can is what was asked for
 		}
-		// Until the frames of a hole are sent again, the one behind it is ahead of them.
-		if hole := l.port.receive.attached.holes.At[stream.ID]; hole.To > hole.From && count.Sent <= hole.To {
-			count.Ahead = hole.To
-		}
+		count.Ahead = aheadOf(l.port.receive.attached.holes.At[stream.ID], count.Sent)
 		m.Tx[stream.ID] = count
 		intends, sent = intends+count.Intended, sent+count.Sent
 	}
 	return intends, sent
+}
+
+// aheadOf returns the place of the frame behind a hole, if not all frames of the hole were sent
+// again; otherwise 0.
+func aheadOf(hole kernel.PortHole, sent uint64) uint64 {
+	if hole.To > hole.From && sent <= hole.To {
+		return hole.To
+	}
+	return 0
 }
 
 // foreign returns the notes about other load, while the trial was sent, on processors

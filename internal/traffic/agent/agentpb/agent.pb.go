@@ -66,7 +66,7 @@ type Beat struct {
 	// instance changes when the agent's process does, in the first beat.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	// abilities are the names of the optional interfaces that the engine has: Sampler,
-	// ProgressReporter, GroupMember, Armer. In the first beat.
+	// ProgressReporter, GroupMember, Armer, MicroflowCounter. In the first beat.
 	Abilities     []string `protobuf:"bytes,3,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -561,6 +561,7 @@ type Limits struct {
 	SampledLatency bool                   `protobuf:"varint,3,opt,name=sampled_latency,json=sampledLatency,proto3" json:"sampled_latency,omitempty"`
 	LatenessNanos  int64                  `protobuf:"varint,4,opt,name=lateness_nanos,json=latenessNanos,proto3" json:"lateness_nanos,omitempty"`
 	LatencyType    string                 `protobuf:"bytes,5,opt,name=latency_type,json=latencyType,proto3" json:"latency_type,omitempty"`
+	MaxMicroflows  int64                  `protobuf:"varint,6,opt,name=max_microflows,json=maxMicroflows,proto3" json:"max_microflows,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -628,6 +629,13 @@ func (x *Limits) GetLatencyType() string {
 		return x.LatencyType
 	}
 	return ""
+}
+
+func (x *Limits) GetMaxMicroflows() int64 {
+	if x != nil {
+		return x.MaxMicroflows
+	}
+	return 0
 }
 
 type ResolveRequest struct {
@@ -768,7 +776,9 @@ type Stream struct {
 	DstIpStride uint32 `protobuf:"varint,32,opt,name=dst_ip_stride,json=dstIpStride,proto3" json:"dst_ip_stride,omitempty"`
 	DstIpBits   uint32 `protobuf:"varint,33,opt,name=dst_ip_bits,json=dstIpBits,proto3" json:"dst_ip_bits,omitempty"`
 	// From the EtherType on; empty for none.
-	Custom        []byte `protobuf:"bytes,24,opt,name=custom,proto3" json:"custom,omitempty"`
+	Custom []byte `protobuf:"bytes,24,opt,name=custom,proto3" json:"custom,omitempty"`
+	// What is counted of each microflow, as traffic.Track numbers it.
+	Track         uint32 `protobuf:"varint,34,opt,name=track,proto3" json:"track,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -990,6 +1000,13 @@ func (x *Stream) GetCustom() []byte {
 		return x.Custom
 	}
 	return nil
+}
+
+func (x *Stream) GetTrack() uint32 {
+	if x != nil {
+		return x.Track
+	}
+	return 0
 }
 
 type Tunnel struct {
@@ -1876,6 +1893,7 @@ type TxCount struct {
 	Intended      uint64                 `protobuf:"varint,2,opt,name=intended,proto3" json:"intended,omitempty"`
 	Sent          uint64                 `protobuf:"varint,3,opt,name=sent,proto3" json:"sent,omitempty"`
 	DurationNanos int64                  `protobuf:"varint,4,opt,name=duration_nanos,json=durationNanos,proto3" json:"duration_nanos,omitempty"`
+	Ahead         uint64                 `protobuf:"varint,5,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1934,6 +1952,13 @@ func (x *TxCount) GetSent() uint64 {
 func (x *TxCount) GetDurationNanos() int64 {
 	if x != nil {
 		return x.DurationNanos
+	}
+	return 0
+}
+
+func (x *TxCount) GetAhead() uint64 {
+	if x != nil {
+		return x.Ahead
 	}
 	return 0
 }
@@ -2313,6 +2338,418 @@ func (x *Latency) GetBucketFrames() []uint64 {
 	return nil
 }
 
+type MicroflowsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stream        uint32                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"`
+	Port          string                 `protobuf:"bytes,2,opt,name=port,proto3" json:"port,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MicroflowsRequest) Reset() {
+	*x = MicroflowsRequest{}
+	mi := &file_agent_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MicroflowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MicroflowsRequest) ProtoMessage() {}
+
+func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MicroflowsRequest.ProtoReflect.Descriptor instead.
+func (*MicroflowsRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *MicroflowsRequest) GetStream() uint32 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
+
+func (x *MicroflowsRequest) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+// MicroflowsResponse has the records of some microflows: received and last have as many entries,
+// and first_ns too if times are tracked.
+type MicroflowsResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	First    uint64                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Received []uint32               `protobuf:"varint,2,rep,packed,name=received,proto3" json:"received,omitempty"`
+	Last     []uint32               `protobuf:"varint,3,rep,packed,name=last,proto3" json:"last,omitempty"`
+	// first_ns are the differences to base_ns, plus one; 0 for a microflow without a frame.
+	FirstNs       []uint64 `protobuf:"varint,4,rep,packed,name=first_ns,json=firstNs,proto3" json:"first_ns,omitempty"`
+	BaseNs        uint64   `protobuf:"varint,5,opt,name=base_ns,json=baseNs,proto3" json:"base_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MicroflowsResponse) Reset() {
+	*x = MicroflowsResponse{}
+	mi := &file_agent_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MicroflowsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MicroflowsResponse) ProtoMessage() {}
+
+func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MicroflowsResponse.ProtoReflect.Descriptor instead.
+func (*MicroflowsResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *MicroflowsResponse) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *MicroflowsResponse) GetReceived() []uint32 {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *MicroflowsResponse) GetLast() []uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *MicroflowsResponse) GetFirstNs() []uint64 {
+	if x != nil {
+		return x.FirstNs
+	}
+	return nil
+}
+
+func (x *MicroflowsResponse) GetBaseNs() uint64 {
+	if x != nil {
+		return x.BaseNs
+	}
+	return 0
+}
+
+type SumMicroflowsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tx    []*TxCount             `protobuf:"bytes,1,rep,name=tx,proto3" json:"tx,omitempty"`
+	// most is in the last part.
+	Most          int64 `protobuf:"varint,2,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumMicroflowsRequest) Reset() {
+	*x = SumMicroflowsRequest{}
+	mi := &file_agent_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumMicroflowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumMicroflowsRequest) ProtoMessage() {}
+
+func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumMicroflowsRequest.ProtoReflect.Descriptor instead.
+func (*SumMicroflowsRequest) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SumMicroflowsRequest) GetTx() []*TxCount {
+	if x != nil {
+		return x.Tx
+	}
+	return nil
+}
+
+func (x *SumMicroflowsRequest) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+type SumMicroflowsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sums          []*MicroflowSum        `protobuf:"bytes,1,rep,name=sums,proto3" json:"sums,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumMicroflowsResponse) Reset() {
+	*x = SumMicroflowsResponse{}
+	mi := &file_agent_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumMicroflowsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumMicroflowsResponse) ProtoMessage() {}
+
+func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumMicroflowsResponse.ProtoReflect.Descriptor instead.
+func (*SumMicroflowsResponse) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SumMicroflowsResponse) GetSums() []*MicroflowSum {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
+type MicroflowSum struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stream        uint32                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"`
+	Port          string                 `protobuf:"bytes,2,opt,name=port,proto3" json:"port,omitempty"`
+	Tracked       uint64                 `protobuf:"varint,3,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	Complete      uint64                 `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
+	Lossy         uint64                 `protobuf:"varint,5,opt,name=lossy,proto3" json:"lossy,omitempty"`
+	Silent        uint64                 `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"`
+	Unsent        uint64                 `protobuf:"varint,7,opt,name=unsent,proto3" json:"unsent,omitempty"`
+	Lost          uint64                 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
+	Least         uint64                 `protobuf:"varint,9,opt,name=least,proto3" json:"least,omitempty"`
+	Most          uint64                 `protobuf:"varint,10,opt,name=most,proto3" json:"most,omitempty"`
+	Bad           []*BadMicroflow        `protobuf:"bytes,11,rep,name=bad,proto3" json:"bad,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MicroflowSum) Reset() {
+	*x = MicroflowSum{}
+	mi := &file_agent_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MicroflowSum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MicroflowSum) ProtoMessage() {}
+
+func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MicroflowSum.ProtoReflect.Descriptor instead.
+func (*MicroflowSum) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *MicroflowSum) GetStream() uint32 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *MicroflowSum) GetTracked() uint64 {
+	if x != nil {
+		return x.Tracked
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetComplete() uint64 {
+	if x != nil {
+		return x.Complete
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetLossy() uint64 {
+	if x != nil {
+		return x.Lossy
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetSilent() uint64 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetUnsent() uint64 {
+	if x != nil {
+		return x.Unsent
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetLeast() uint64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetMost() uint64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *MicroflowSum) GetBad() []*BadMicroflow {
+	if x != nil {
+		return x.Bad
+	}
+	return nil
+}
+
+type BadMicroflow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Sent          uint64                 `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
+	Received      uint64                 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BadMicroflow) Reset() {
+	*x = BadMicroflow{}
+	mi := &file_agent_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BadMicroflow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BadMicroflow) ProtoMessage() {}
+
+func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BadMicroflow.ProtoReflect.Descriptor instead.
+func (*BadMicroflow) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *BadMicroflow) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *BadMicroflow) GetSent() uint64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *BadMicroflow) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
 type Note struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -2323,7 +2760,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2772,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2785,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Note) GetKind() string {
@@ -2374,7 +2811,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2823,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2836,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2420,7 +2857,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2869,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2882,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2480,7 +2917,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2929,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2942,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -2546,7 +2983,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2558,7 +2995,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2571,7 +3008,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -2627,7 +3064,7 @@ type DeviceSample struct {
 
 func (x *DeviceSample) Reset() {
 	*x = DeviceSample{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +3076,7 @@ func (x *DeviceSample) String() string {
 func (*DeviceSample) ProtoMessage() {}
 
 func (x *DeviceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +3089,7 @@ func (x *DeviceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
 func (*DeviceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
@@ -2685,7 +3122,7 @@ type InterfaceSample struct {
 
 func (x *InterfaceSample) Reset() {
 	*x = InterfaceSample{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +3134,7 @@ func (x *InterfaceSample) String() string {
 func (*InterfaceSample) ProtoMessage() {}
 
 func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +3147,7 @@ func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
 func (*InterfaceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *InterfaceSample) GetPort() string {
@@ -2773,7 +3210,7 @@ type ProcessorSample struct {
 
 func (x *ProcessorSample) Reset() {
 	*x = ProcessorSample{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +3222,7 @@ func (x *ProcessorSample) String() string {
 func (*ProcessorSample) ProtoMessage() {}
 
 func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +3235,7 @@ func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
 func (*ProcessorSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ProcessorSample) GetBusyNanos() int64 {
@@ -2835,7 +3272,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +3284,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +3297,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -2896,7 +3333,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +3345,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3358,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TxSample) GetPort() string {
@@ -2968,7 +3405,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3417,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3430,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RxSample) GetPort() string {
@@ -3065,7 +3502,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3514,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3527,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Membership) GetPort() string {
@@ -3130,7 +3567,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3579,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3592,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -3175,7 +3612,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3187,7 +3624,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3200,7 +3637,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -3219,7 +3656,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3668,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3681,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3264,7 +3701,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3713,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3726,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3314,7 +3751,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3763,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3776,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -3410,7 +3847,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3859,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3872,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -3508,20 +3945,21 @@ const file_agent_proto_rawDesc = "" +
 	"\x05pause\x18\v \x01(\tR\x05pauseB\f\n" +
 	"\n" +
 	"_numa_nodeB\r\n" +
-	"\v_test_queue\"\xc2\x01\n" +
+	"\v_test_queue\"\xe9\x01\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x03R\n" +
 	"maxStreams\x12$\n" +
 	"\x0emax_frame_size\x18\x02 \x01(\x03R\fmaxFrameSize\x12'\n" +
 	"\x0fsampled_latency\x18\x03 \x01(\bR\x0esampledLatency\x12%\n" +
 	"\x0elateness_nanos\x18\x04 \x01(\x03R\rlatenessNanos\x12!\n" +
-	"\flatency_type\x18\x05 \x01(\tR\vlatencyType\"]\n" +
+	"\flatency_type\x18\x05 \x01(\tR\vlatencyType\x12%\n" +
+	"\x0emax_microflows\x18\x06 \x01(\x03R\rmaxMicroflows\"]\n" +
 	"\x0eResolveRequest\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xb3\x06\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xc9\x06\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -3554,7 +3992,8 @@ const file_agent_proto_rawDesc = "" +
 	"obeysPause\x12\"\n" +
 	"\rdst_ip_stride\x18  \x01(\rR\vdstIpStride\x12\x1e\n" +
 	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\x12\x16\n" +
-	"\x06custom\x18\x18 \x01(\fR\x06custom\"\x82\x01\n" +
+	"\x06custom\x18\x18 \x01(\fR\x06custom\x12\x14\n" +
+	"\x05track\x18\" \x01(\rR\x05track\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +
@@ -3635,12 +4074,13 @@ const file_agent_proto_rawDesc = "" +
 	"\tcorrupted\x18\x02 \x01(\x04R\tcorrupted\x12\x1e\n" +
 	"\n" +
 	"fragmented\x18\x03 \x01(\x04R\n" +
-	"fragmented\"x\n" +
+	"fragmented\"\x8e\x01\n" +
 	"\aTxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x1a\n" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
-	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\"\xd4\x03\n" +
+	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\x12\x14\n" +
+	"\x05ahead\x18\x05 \x01(\x04R\x05ahead\"\xd4\x03\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -3686,7 +4126,38 @@ const file_agent_proto_rawDesc = "" +
 	"\rjitter_max_ns\x18\x06 \x01(\x04R\vjitterMaxNs\x12\"\n" +
 	"\rjitter_sum_ns\x18\a \x01(\x04R\vjitterSumNs\x12!\n" +
 	"\fbucket_index\x18\b \x03(\rR\vbucketIndex\x12#\n" +
-	"\rbucket_frames\x18\t \x03(\x04R\fbucketFrames\".\n" +
+	"\rbucket_frames\x18\t \x03(\x04R\fbucketFrames\"?\n" +
+	"\x11MicroflowsRequest\x12\x16\n" +
+	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\tR\x04port\"\x8e\x01\n" +
+	"\x12MicroflowsResponse\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x04R\x05first\x12\x1a\n" +
+	"\breceived\x18\x02 \x03(\rR\breceived\x12\x12\n" +
+	"\x04last\x18\x03 \x03(\rR\x04last\x12\x19\n" +
+	"\bfirst_ns\x18\x04 \x03(\x04R\afirstNs\x12\x17\n" +
+	"\abase_ns\x18\x05 \x01(\x04R\x06baseNs\"T\n" +
+	"\x14SumMicroflowsRequest\x12(\n" +
+	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12\x12\n" +
+	"\x04most\x18\x02 \x01(\x03R\x04most\"J\n" +
+	"\x15SumMicroflowsResponse\x121\n" +
+	"\x04sums\x18\x01 \x03(\v2\x1d.nodrop.agent.v1.MicroflowSumR\x04sums\"\xa5\x02\n" +
+	"\fMicroflowSum\x12\x16\n" +
+	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\tR\x04port\x12\x18\n" +
+	"\atracked\x18\x03 \x01(\x04R\atracked\x12\x1a\n" +
+	"\bcomplete\x18\x04 \x01(\x04R\bcomplete\x12\x14\n" +
+	"\x05lossy\x18\x05 \x01(\x04R\x05lossy\x12\x16\n" +
+	"\x06silent\x18\x06 \x01(\x04R\x06silent\x12\x16\n" +
+	"\x06unsent\x18\a \x01(\x04R\x06unsent\x12\x12\n" +
+	"\x04lost\x18\b \x01(\x04R\x04lost\x12\x14\n" +
+	"\x05least\x18\t \x01(\x04R\x05least\x12\x12\n" +
+	"\x04most\x18\n" +
+	" \x01(\x04R\x04most\x12/\n" +
+	"\x03bad\x18\v \x03(\v2\x1d.nodrop.agent.v1.BadMicroflowR\x03bad\"V\n" +
+	"\fBadMicroflow\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04sent\x18\x02 \x01(\x04R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\".\n" +
 	"\x04Note\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\".\n" +
@@ -3783,7 +4254,7 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"Unresolved\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\tR\x04port\x12\x12\n" +
-	"\x04addr\x18\x02 \x01(\fR\x04addr2\xb5\a\n" +
+	"\x04addr\x18\x02 \x01(\fR\x04addr2\xf0\b\n" +
 	"\x05Agent\x12=\n" +
 	"\x04Open\x12\x1c.nodrop.agent.v1.OpenRequest\x1a\x15.nodrop.agent.v1.Beat0\x01\x12C\n" +
 	"\x04Info\x12\x1c.nodrop.agent.v1.InfoRequest\x1a\x1d.nodrop.agent.v1.InfoResponse\x12L\n" +
@@ -3797,7 +4268,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x06Sample\x12\x1e.nodrop.agent.v1.SampleRequest\x1a\x1f.nodrop.agent.v1.SampleResponse0\x01\x12O\n" +
 	"\bProgress\x12 .nodrop.agent.v1.ProgressRequest\x1a!.nodrop.agent.v1.ProgressResponse\x12C\n" +
 	"\x04Join\x12\x1c.nodrop.agent.v1.JoinRequest\x1a\x1d.nodrop.agent.v1.JoinResponse\x12F\n" +
-	"\x05Leave\x12\x1d.nodrop.agent.v1.LeaveRequest\x1a\x1e.nodrop.agent.v1.LeaveResponseB2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
+	"\x05Leave\x12\x1d.nodrop.agent.v1.LeaveRequest\x1a\x1e.nodrop.agent.v1.LeaveResponse\x12W\n" +
+	"\n" +
+	"Microflows\x12\".nodrop.agent.v1.MicroflowsRequest\x1a#.nodrop.agent.v1.MicroflowsResponse0\x01\x12`\n" +
+	"\rSumMicroflows\x12%.nodrop.agent.v1.SumMicroflowsRequest\x1a&.nodrop.agent.v1.SumMicroflowsResponse(\x01B2Z0nodrop.dev/nodrop/internal/traffic/agent/agentpbb\x06proto3"
 
 var (
 	file_agent_proto_rawDescOnce sync.Once
@@ -3811,69 +4285,75 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_agent_proto_goTypes = []any{
-	(*OpenRequest)(nil),       // 0: nodrop.agent.v1.OpenRequest
-	(*Beat)(nil),              // 1: nodrop.agent.v1.Beat
-	(*InfoRequest)(nil),       // 2: nodrop.agent.v1.InfoRequest
-	(*InfoResponse)(nil),      // 3: nodrop.agent.v1.InfoResponse
-	(*Host)(nil),              // 4: nodrop.agent.v1.Host
-	(*Port)(nil),              // 5: nodrop.agent.v1.Port
-	(*Card)(nil),              // 6: nodrop.agent.v1.Card
-	(*Limits)(nil),            // 7: nodrop.agent.v1.Limits
-	(*ResolveRequest)(nil),    // 8: nodrop.agent.v1.ResolveRequest
-	(*ResolveResponse)(nil),   // 9: nodrop.agent.v1.ResolveResponse
-	(*Stream)(nil),            // 10: nodrop.agent.v1.Stream
-	(*Tunnel)(nil),            // 11: nodrop.agent.v1.Tunnel
-	(*Vlan)(nil),              // 12: nodrop.agent.v1.Vlan
-	(*ConfigureRequest)(nil),  // 13: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil), // 14: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),       // 15: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),              // 16: nodrop.agent.v1.Load
-	(*TrialPart)(nil),         // 17: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),     // 18: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),       // 19: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),      // 20: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),       // 21: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),      // 22: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),       // 23: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),      // 24: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),            // 25: nodrop.agent.v1.Pacing
-	(*Damage)(nil),            // 26: nodrop.agent.v1.Damage
-	(*TxCount)(nil),           // 27: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),           // 28: nodrop.agent.v1.RxCount
-	(*Order)(nil),             // 29: nodrop.agent.v1.Order
-	(*Latency)(nil),           // 30: nodrop.agent.v1.Latency
-	(*Note)(nil),              // 31: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),   // 32: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),  // 33: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),     // 34: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),    // 35: nodrop.agent.v1.SampleResponse
-	(*DeviceSample)(nil),      // 36: nodrop.agent.v1.DeviceSample
-	(*InterfaceSample)(nil),   // 37: nodrop.agent.v1.InterfaceSample
-	(*ProcessorSample)(nil),   // 38: nodrop.agent.v1.ProcessorSample
-	(*PortSamples)(nil),       // 39: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),          // 40: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),          // 41: nodrop.agent.v1.RxSample
-	(*Membership)(nil),        // 42: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),       // 43: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),      // 44: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),      // 45: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),     // 46: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),           // 47: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),        // 48: nodrop.agent.v1.Unresolved
-	nil,                       // 49: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                       // 50: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                       // 51: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                       // 52: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                       // 53: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                       // 54: nodrop.agent.v1.ReadResponse.UnsentEntry
-	nil,                       // 55: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                       // 56: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                       // 57: nodrop.agent.v1.Order.DegreesEntry
-	nil,                       // 58: nodrop.agent.v1.PortSamples.CaughtUpEntry
-	nil,                       // 59: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                       // 60: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*OpenRequest)(nil),           // 0: nodrop.agent.v1.OpenRequest
+	(*Beat)(nil),                  // 1: nodrop.agent.v1.Beat
+	(*InfoRequest)(nil),           // 2: nodrop.agent.v1.InfoRequest
+	(*InfoResponse)(nil),          // 3: nodrop.agent.v1.InfoResponse
+	(*Host)(nil),                  // 4: nodrop.agent.v1.Host
+	(*Port)(nil),                  // 5: nodrop.agent.v1.Port
+	(*Card)(nil),                  // 6: nodrop.agent.v1.Card
+	(*Limits)(nil),                // 7: nodrop.agent.v1.Limits
+	(*ResolveRequest)(nil),        // 8: nodrop.agent.v1.ResolveRequest
+	(*ResolveResponse)(nil),       // 9: nodrop.agent.v1.ResolveResponse
+	(*Stream)(nil),                // 10: nodrop.agent.v1.Stream
+	(*Tunnel)(nil),                // 11: nodrop.agent.v1.Tunnel
+	(*Vlan)(nil),                  // 12: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),      // 13: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),     // 14: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),           // 15: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),                  // 16: nodrop.agent.v1.Load
+	(*TrialPart)(nil),             // 17: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),         // 18: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),           // 19: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),          // 20: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),           // 21: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),          // 22: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),           // 23: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),          // 24: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),                // 25: nodrop.agent.v1.Pacing
+	(*Damage)(nil),                // 26: nodrop.agent.v1.Damage
+	(*TxCount)(nil),               // 27: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),               // 28: nodrop.agent.v1.RxCount
+	(*Order)(nil),                 // 29: nodrop.agent.v1.Order
+	(*Latency)(nil),               // 30: nodrop.agent.v1.Latency
+	(*MicroflowsRequest)(nil),     // 31: nodrop.agent.v1.MicroflowsRequest
+	(*MicroflowsResponse)(nil),    // 32: nodrop.agent.v1.MicroflowsResponse
+	(*SumMicroflowsRequest)(nil),  // 33: nodrop.agent.v1.SumMicroflowsRequest
+	(*SumMicroflowsResponse)(nil), // 34: nodrop.agent.v1.SumMicroflowsResponse
+	(*MicroflowSum)(nil),          // 35: nodrop.agent.v1.MicroflowSum
+	(*BadMicroflow)(nil),          // 36: nodrop.agent.v1.BadMicroflow
+	(*Note)(nil),                  // 37: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),       // 38: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),      // 39: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),         // 40: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),        // 41: nodrop.agent.v1.SampleResponse
+	(*DeviceSample)(nil),          // 42: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),       // 43: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),       // 44: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),           // 45: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),              // 46: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),              // 47: nodrop.agent.v1.RxSample
+	(*Membership)(nil),            // 48: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),           // 49: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 50: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),          // 51: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),         // 52: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),               // 53: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),            // 54: nodrop.agent.v1.Unresolved
+	nil,                           // 55: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                           // 56: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                           // 57: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                           // 58: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                           // 59: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                           // 60: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                           // 61: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                           // 62: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                           // 63: nodrop.agent.v1.Order.DegreesEntry
+	nil,                           // 64: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                           // 65: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                           // 66: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -3886,64 +4366,71 @@ var file_agent_proto_depIdxs = []int32{
 	16, // 7: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
 	27, // 8: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
 	28, // 9: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	31, // 10: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	49, // 11: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	50, // 12: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	51, // 13: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	52, // 14: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	53, // 15: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	54, // 16: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
-	55, // 17: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	37, // 10: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	55, // 11: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	56, // 12: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	57, // 13: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	58, // 14: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	59, // 15: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	60, // 16: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	61, // 17: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
 	30, // 18: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
 	29, // 19: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	56, // 20: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	57, // 21: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	39, // 22: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	36, // 23: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	37, // 24: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	38, // 25: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	40, // 26: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	41, // 27: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	58, // 28: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
-	30, // 29: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	42, // 30: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	59, // 31: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	42, // 32: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	60, // 33: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	48, // 34: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	26, // 35: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	25, // 36: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 37: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 38: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	8,  // 39: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	13, // 40: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	17, // 41: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	17, // 42: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	19, // 43: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	21, // 44: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	23, // 45: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	34, // 46: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	32, // 47: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	43, // 48: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	45, // 49: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	1,  // 50: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 51: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	9,  // 52: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	14, // 53: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	15, // 54: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	18, // 55: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	20, // 56: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	22, // 57: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	24, // 58: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	35, // 59: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	33, // 60: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	44, // 61: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	46, // 62: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	50, // [50:63] is the sub-list for method output_type
-	37, // [37:50] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	62, // 20: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	63, // 21: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	27, // 22: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
+	35, // 23: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
+	36, // 24: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
+	45, // 25: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	42, // 26: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	43, // 27: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	44, // 28: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	46, // 29: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	47, // 30: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	64, // 31: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	30, // 32: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	48, // 33: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	65, // 34: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	48, // 35: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	66, // 36: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	54, // 37: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	26, // 38: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	25, // 39: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 40: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 41: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	8,  // 42: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	13, // 43: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	17, // 44: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	17, // 45: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	19, // 46: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	21, // 47: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	23, // 48: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	40, // 49: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	38, // 50: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	49, // 51: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	51, // 52: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	31, // 53: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
+	33, // 54: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
+	1,  // 55: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 56: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	9,  // 57: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	14, // 58: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	15, // 59: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	18, // 60: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	20, // 61: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	22, // 62: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	24, // 63: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	41, // 64: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	39, // 65: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	50, // 66: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	52, // 67: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	32, // 68: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
+	34, // 69: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
+	55, // [55:70] is the sub-list for method output_type
+	40, // [40:55] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -3952,7 +4439,7 @@ func file_agent_proto_init() {
 		return
 	}
 	file_agent_proto_msgTypes[6].OneofWrappers = []any{}
-	file_agent_proto_msgTypes[47].OneofWrappers = []any{
+	file_agent_proto_msgTypes[53].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -3963,7 +4450,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,19 +21,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Agent_Open_FullMethodName      = "/nodrop.agent.v1.Agent/Open"
-	Agent_Info_FullMethodName      = "/nodrop.agent.v1.Agent/Info"
-	Agent_Resolve_FullMethodName   = "/nodrop.agent.v1.Agent/Resolve"
-	Agent_Configure_FullMethodName = "/nodrop.agent.v1.Agent/Configure"
-	Agent_Arm_FullMethodName       = "/nodrop.agent.v1.Agent/Arm"
-	Agent_Start_FullMethodName     = "/nodrop.agent.v1.Agent/Start"
-	Agent_Wait_FullMethodName      = "/nodrop.agent.v1.Agent/Wait"
-	Agent_Stop_FullMethodName      = "/nodrop.agent.v1.Agent/Stop"
-	Agent_Read_FullMethodName      = "/nodrop.agent.v1.Agent/Read"
-	Agent_Sample_FullMethodName    = "/nodrop.agent.v1.Agent/Sample"
-	Agent_Progress_FullMethodName  = "/nodrop.agent.v1.Agent/Progress"
-	Agent_Join_FullMethodName      = "/nodrop.agent.v1.Agent/Join"
-	Agent_Leave_FullMethodName     = "/nodrop.agent.v1.Agent/Leave"
+	Agent_Open_FullMethodName          = "/nodrop.agent.v1.Agent/Open"
+	Agent_Info_FullMethodName          = "/nodrop.agent.v1.Agent/Info"
+	Agent_Resolve_FullMethodName       = "/nodrop.agent.v1.Agent/Resolve"
+	Agent_Configure_FullMethodName     = "/nodrop.agent.v1.Agent/Configure"
+	Agent_Arm_FullMethodName           = "/nodrop.agent.v1.Agent/Arm"
+	Agent_Start_FullMethodName         = "/nodrop.agent.v1.Agent/Start"
+	Agent_Wait_FullMethodName          = "/nodrop.agent.v1.Agent/Wait"
+	Agent_Stop_FullMethodName          = "/nodrop.agent.v1.Agent/Stop"
+	Agent_Read_FullMethodName          = "/nodrop.agent.v1.Agent/Read"
+	Agent_Sample_FullMethodName        = "/nodrop.agent.v1.Agent/Sample"
+	Agent_Progress_FullMethodName      = "/nodrop.agent.v1.Agent/Progress"
+	Agent_Join_FullMethodName          = "/nodrop.agent.v1.Agent/Join"
+	Agent_Leave_FullMethodName         = "/nodrop.agent.v1.Agent/Leave"
+	Agent_Microflows_FullMethodName    = "/nodrop.agent.v1.Agent/Microflows"
+	Agent_SumMicroflows_FullMethodName = "/nodrop.agent.v1.Agent/SumMicroflows"
 )
 
 // AgentClient is the client API for Agent service.
@@ -65,6 +67,10 @@ type AgentClient interface {
 	// Join and Leave change memberships, which end with the session.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
+	// Microflows answers with the records of the microflows of a stream at a port, and
+	// SumMicroflows compares those of all streams with what was sent.
+	Microflows(ctx context.Context, in *MicroflowsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MicroflowsResponse], error)
+	SumMicroflows(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SumMicroflowsRequest, SumMicroflowsResponse], error)
 }
 
 type agentClient struct {
@@ -241,6 +247,38 @@ func (c *agentClient) Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *agentClient) Microflows(ctx context.Context, in *MicroflowsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MicroflowsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[6], Agent_Microflows_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[MicroflowsRequest, MicroflowsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_MicroflowsClient = grpc.ServerStreamingClient[MicroflowsResponse]
+
+func (c *agentClient) SumMicroflows(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SumMicroflowsRequest, SumMicroflowsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[7], Agent_SumMicroflows_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SumMicroflowsRequest, SumMicroflowsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_SumMicroflowsClient = grpc.ClientStreamingClient[SumMicroflowsRequest, SumMicroflowsResponse]
+
 // AgentServer is the server API for Agent service.
 // All implementations must embed UnimplementedAgentServer
 // for forward compatibility.
@@ -270,6 +308,10 @@ type AgentServer interface {
 	// Join and Leave change memberships, which end with the session.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
+	// Microflows answers with the records of the microflows of a stream at a port, and
+	// SumMicroflows compares those of all streams with what was sent.
+	Microflows(*MicroflowsRequest, grpc.ServerStreamingServer[MicroflowsResponse]) error
+	SumMicroflows(grpc.ClientStreamingServer[SumMicroflowsRequest, SumMicroflowsResponse]) error
 	mustEmbedUnimplementedAgentServer()
 }
 
@@ -318,6 +360,12 @@ func (UnimplementedAgentServer) Join(context.Context, *JoinRequest) (*JoinRespon
 }
 func (UnimplementedAgentServer) Leave(context.Context, *LeaveRequest) (*LeaveResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Leave not implemented")
+}
+func (UnimplementedAgentServer) Microflows(*MicroflowsRequest, grpc.ServerStreamingServer[MicroflowsResponse]) error {
+	return status.Error(codes.Unimplemented, "method Microflows not implemented")
+}
+func (UnimplementedAgentServer) SumMicroflows(grpc.ClientStreamingServer[SumMicroflowsRequest, SumMicroflowsResponse]) error {
+	return status.Error(codes.Unimplemented, "method SumMicroflows not implemented")
 }
 func (UnimplementedAgentServer) mustEmbedUnimplementedAgentServer() {}
 func (UnimplementedAgentServer) testEmbeddedByValue()               {}
@@ -520,6 +568,24 @@ func _Agent_Leave_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Agent_Microflows_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(MicroflowsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AgentServer).Microflows(m, &grpc.GenericServerStream[MicroflowsRequest, MicroflowsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_MicroflowsServer = grpc.ServerStreamingServer[MicroflowsResponse]
+
+func _Agent_SumMicroflows_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AgentServer).SumMicroflows(&grpc.GenericServerStream[SumMicroflowsRequest, SumMicroflowsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Agent_SumMicroflowsServer = grpc.ClientStreamingServer[SumMicroflowsRequest, SumMicroflowsResponse]
+
 // Agent_ServiceDesc is the grpc.ServiceDesc for Agent service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -586,6 +652,16 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Sample",
 			Handler:       _Agent_Sample_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Microflows",
+			Handler:       _Agent_Microflows_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SumMicroflows",
+			Handler:       _Agent_SumMicroflows_Handler,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "agent.proto",
