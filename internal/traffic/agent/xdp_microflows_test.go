@@ -81,7 +81,7 @@ func TestMicroflowsOfTwoAgents(t *testing.T) {
 
 // Times travel as differences; a microflow without a frame has none.
 func TestMicroflowTimesOnTheWire(t *testing.T) {
-	part := traffic.MicroflowPart{First: 5, Records: []traffic.MicroflowRecord{{1, 2}, {}, {4, 1<<32 - 1}}, FirstNs: []uint64{1 << 60, 0, 1<<60 - 3}}
+	part := traffic.MicroflowPart{First: 5, Records: []traffic.MicroflowRecord{{Received: 1, Last: 2}, {}, {Received: 4, Last: 1<<32 - 1}}, FirstNs: []uint64{1 << 60, 0, 1<<60 - 3}}
 	var got traffic.MicroflowPart
 	must(t, "sending", recordsToWire(part, func(w *agentpb.MicroflowsResponse) (err error) {
 		got, err = recordsFromWire(w)

@@ -47,6 +47,8 @@ var (
 	_ traffic.Generator   = (*Engine)(nil)
 	_ traffic.Sampler     = (*Engine)(nil)
 	_ traffic.GroupMember = (*Engine)(nil)
+
+	_ traffic.MicroflowCounter = (*Engine)(nil)
 )
 
 // Option changes an Engine.
@@ -150,6 +152,9 @@ func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 				return fmt.Errorf("stream %d uses port %q, which the engine does not have", s.ID, name)
 			}
 		}
+	}
+	if err := checkMicroflows(streams); err != nil {
+		return err
 	}
 	e.forwarding.learn()
 	e.run.streams, e.run.handling.rows, e.run.handling.row, e.run.trial = streams, rows, rows[streams[0].FrameSize], nil
