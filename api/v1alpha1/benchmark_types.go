@@ -248,6 +248,16 @@ type Test struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"' + self + '\" is not a test name: use lower-case letters, digits and dashes'"
 	Name string `json:"name"`
+	// repetitions is the number of independent measurements of each row of the test: every
+	// search begins anew, and no repetition knows the others. All frame sizes are measured
+	// once before the next repetition begins. The result has the median of each figure and
+	// its confidence interval, which has 95 % from 6 repetitions on. Repetitions of the method
+	// itself, such as those of backToBack, are within each of them.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Repetitions int32 `json:"repetitions,omitempty"`
 	// throughput finds the highest load without loss (RFC 2544 section 26.1).
 	// +optional
 	Throughput *ThroughputTest `json:"throughput,omitempty"`

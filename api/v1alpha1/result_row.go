@@ -36,6 +36,17 @@ type RowID struct {
 	// the frames sent; absent for all other rows.
 	// +optional
 	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
+	// repetition counts the independent measurements of the row from 1; absent if the test
+	// asks for one, and in rows that summarize all repetitions.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Repetition int32 `json:"repetition,omitempty"`
+}
+
+// Summarized returns the identity of the row that summarizes all repetitions.
+func (id RowID) Summarized() RowID {
+	id.Repetition = 0
+	return id
 }
 
 // TestName names the row's test for a person, with the variant of the device where
@@ -68,6 +79,9 @@ func (id RowID) Name() string {
 	}
 	if id.Load != "" {
 		name += " at " + string(id.Load)
+	}
+	if id.Repetition > 0 {
+		name += fmt.Sprintf(", repetition %d", id.Repetition)
 	}
 	return name
 }
@@ -186,6 +200,11 @@ type ResultRow struct {
 	// elapsedMilliseconds is the duration of the row in milliseconds.
 	// +optional
 	ElapsedMilliseconds int64 `json:"elapsedMilliseconds"`
+	// repeated contains the medians and confidence intervals of the figures of a row that was
+	// measured several times; absent in the row of a single measurement. The other fields are
+	// of the repetition whose main figure is the median.
+	// +optional
+	Repeated *RepeatedSummary `json:"repeated,omitempty"`
 	// frames contains the counts of sent and received frames; absent in rows of tests that
 	// send no test frames.
 	// +optional

@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/result"
+	"nodrop.dev/nodrop/internal/reporting/repeated"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
@@ -207,7 +208,7 @@ func (l *Ledger) Environment() *v1alpha1.ResultEnvironment { return l.environmen
 // Summarize updates a summary from the ledger. Fields of others stay.
 func (l *Ledger) Summarize(s *v1alpha1.ResultSummary) {
 	s.Rows, s.Parts = int32(len(l.rows)), int32(len(l.parts))
-	s.Validity, s.Headlines = result.Count(l.rows), result.Headlines(l.rows)
+	s.Validity, s.Headlines = result.Count(l.rows), result.Headlines(repeated.Merge(l.rows))
 	s.Digest = ""
 	digests := make([]string, len(l.parts))
 	for i, p := range l.parts {

@@ -82,7 +82,7 @@ func throughput(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		return m.outcome(result, found, nil), nil
 	}
 	for i, goal := range result.Goals[1:] {
-		tester.Results.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.Goals[i+1].LossRatioPPM}] = m.outcome(result, goal, rowGoal(tester, step, goal))
+		tester.Results.Partial[trials.PartialOf(step, step.Goals[i+1].LossRatioPPM)] = m.outcome(result, goal, rowGoal(tester, step, goal))
 	}
 	return m.outcome(result, result.Goals[0], rowGoal(tester, step, result.Goals[0])), nil
 }
@@ -91,7 +91,7 @@ func throughput(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 // asked for (RFC 9971). The search of the throughput found it already, unless that
 // row was finished by an earlier run: then it is searched alone.
 func partialDropRate(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if out, ok := tester.Results.Partial[trials.Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: step.LossRatioPPM}]; ok {
+	if out, ok := tester.Results.Partial[trials.PartialOf(step, step.LossRatioPPM)]; ok {
 		return out, nil
 	}
 	return throughput(ctx, tester, step)
@@ -258,7 +258,7 @@ func rowGoal(tester *trials.Tester, step plan.Step, g search.GoalResult) *v1alph
 
 // predict is the load at which a search begins by what is known of the device:
 // the throughput found at the frame sizes before, and the hints that the tester was
-// given.
+// given. Other repetitions of the test are left out, so that each is independent.
 func predict(tester *trials.Tester, step plan.Step) (ppm int64, source string) {
 	if len(tester.Plan.Streams) == 0 {
 		return 0, ""
@@ -266,9 +266,12 @@ func predict(tester *trials.Tester, step plan.Step) (ppm int64, source string) {
 	speed := tester.Plan.Ports[tester.Plan.Streams[0].Tx].BitsPerSecond
 	hints := slices.Clone(tester.Results.Hints)
 	before := slices.SortedFunc(maps.Keys(tester.Results.Found), func(a, b trials.Found) int {
-		return cmp.Or(cmp.Compare(a.Size.Average(), b.Size.Average()), cmp.Compare(a.Size.Name(), b.Size.Name()), cmp.Compare(a.Test, b.Test))
+		return cmp.Or(cmp.Compare(a.Size.Average(), b.Size.Average()), cmp.Compare(a.Size.Name(), b.Size.Name()), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Repetition, b.Repetition))
 	})
 	for _, f := range before {
+		if f.Test == step.Test.Name && f.Repetition != step.Repetition {
+			continue
+		}
 		if h, ok := search.Found(speed, f.Size.Average(), tester.Results.Found[f], step.Search.MaxPPM, f.Test+" "+f.Size.Name()); ok {
 			hints = append(hints, h)
 		}

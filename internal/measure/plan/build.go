@@ -96,17 +96,34 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	return s
 }
 
-// steps of a test over all sizes.
+// steps of a test over all sizes, each repetition after the one before: what changes slowly
+// affects all sizes alike.
 func (p Plan) steps(test v1alpha1.Test, sizes []Size) []Step {
 	m, ok := methodOf(test)
 	if !ok {
 		return nil
 	}
-	var steps []Step
-	source := p.lastThroughput()
 	if m.Frameless {
 		sizes = []Size{{}}
 	}
+	once := p.stepsOnce(m, test, sizes)
+	if test.Repetitions <= 1 {
+		return once
+	}
+	var steps []Step
+	for n := range test.Repetitions {
+		for _, s := range once {
+			s.Repetition = n + 1
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// stepsOnce are the steps of one repetition.
+func (p Plan) stepsOnce(m Method, test v1alpha1.Test, sizes []Size) []Step {
+	var steps []Step
+	source := p.lastThroughput()
 	for _, size := range sizes {
 		ofSize := m.Steps(test, p.scale(m, size))
 		for i, s := range ofSize {

@@ -128,6 +128,8 @@ type Step struct {
 	// Load is a rate.
 	Amount  Amount
 	LoadPPM int64
+	// Repetition of the test, counting from 1; 0 if the test is measured once.
+	Repetition int32
 	// Source is the name of the nearest throughput test before, which the load
 	// throughput means; empty without.
 	Source string
@@ -158,6 +160,7 @@ func (s Step) ID() v1alpha1.RowID {
 	return v1alpha1.RowID{
 		Test: s.Test.Name, Variant: s.Variant, Method: s.Method,
 		FrameSize: int32(s.Size.Bytes), FrameMix: s.Size.mixName(), Load: s.Load, LossRatioPPM: s.LossRatioPPM,
+		Repetition: s.Repetition,
 	}
 }
 

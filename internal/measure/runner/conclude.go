@@ -128,21 +128,25 @@ func nothingToMeasure(row *v1alpha1.ResultRow) bool {
 
 // allMeasured returns the message of a run that got to its end. A row has no figures if
 // nothing was sent for it, since no burst fills the buffer of a device that forwards line
-// rate. A throughput of 0 is a figure.
+// rate. A throughput of 0 is a figure. All repetitions of a row count as one row.
 func allMeasured(rows []v1alpha1.ResultRow) string {
-	without := 0
+	count, without, repeated := 0, 0, ""
 	for i := range rows {
-		if nothingToMeasure(&rows[i]) {
+		if rows[i].Repetition > 1 {
+			repeated = fmt.Sprintf(", in %d measurements", len(rows))
+			continue
+		}
+		if count++; nothingToMeasure(&rows[i]) {
 			without++
 		}
 	}
 	switch {
 	case without > 0:
-		return fmt.Sprintf("%d of %d rows were measured; the others say why there was nothing to measure", len(rows)-without, len(rows))
-	case len(rows) == 1:
-		return "the only row was measured"
-	case len(rows) == 2:
-		return "both rows were measured"
+		return fmt.Sprintf("%d of %d rows were measured%s; the others say why there was nothing to measure", count-without, count, repeated)
+	case count == 1:
+		return "the only row was measured" + repeated
+	case count == 2:
+		return "both rows were measured" + repeated
 	}
-	return fmt.Sprintf("all %d rows were measured", len(rows))
+	return fmt.Sprintf("all %d rows were measured%s", count, repeated)
 }

@@ -11,10 +11,13 @@ func TestAllMeasured(t *testing.T) {
 	measured := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Method: v1alpha1.MethodBackToBack}, Frames: &v1alpha1.FrameSection{Sent: 100}}
 	without := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Method: v1alpha1.MethodBackToBack}, Frames: &v1alpha1.FrameSection{}, Message: "not measured"}
 	zero := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Method: v1alpha1.MethodThroughput}, Frames: &v1alpha1.FrameSection{}, Message: "nothing came back"}
+	first, second := measured, measured
+	first.Repetition, second.Repetition = 1, 2
 	for want, rows := range map[string][]v1alpha1.ResultRow{
-		"the only row was measured": {measured},
-		"both rows were measured":   {measured, zero},
-		"all 3 rows were measured":  {measured, measured, zero},
+		"the only row was measured, in 2 measurements": {first, second},
+		"the only row was measured":                    {measured},
+		"both rows were measured":                      {measured, zero},
+		"all 3 rows were measured":                     {measured, measured, zero},
 		"2 of 3 rows were measured; the others say why there was nothing to measure": {measured, without, zero},
 	} {
 		if got := allMeasured(rows); got != want {

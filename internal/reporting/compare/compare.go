@@ -109,9 +109,19 @@ func (c *Comparison) line(id v1alpha1.RowID, metric Metric, results []Result) Li
 	for i := range results {
 		l.Cells[i] = cell(rows[i], metric)
 	}
-	rank(l.Cells, metric, tolerance(metric, results, rows))
+	within := tolerance(metric, results, rows)
+	shift := func(a, b int) *Significance { return significanceOf(rows[a], rows[b], string(metric)) }
+	rank(l.Cells, metric, func(a, b int) bool {
+		if s := shift(a, b); s != nil {
+			return !s.Significant
+		}
+		distance := *l.Cells[a].Value - *l.Cells[b].Value
+		return max(distance, -distance) <= within
+	})
 	for i := range l.Cells[1:] {
-		differ(&l.Cells[i+1], l.Cells[0])
+		if differ(&l.Cells[i+1], l.Cells[0]); l.Cells[i+1].Difference != nil {
+			l.Cells[i+1].Significance = shift(0, i+1)
+		}
 	}
 	for i, cell := range l.Cells {
 		if cell.Rank == 1 {
@@ -149,7 +159,7 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 		return Cell{Status: NotMeasured, Reason: why}
 	case !result.Trusted(row.Validity):
 		return Cell{Status: NotValid, Value: &value, Reason: strings.Join(append([]string{string(row.Validity)}, row.ValidityReasons...), ": ")}
-	case row.Frames.OrZero().Lost > 0 && metric.ofLatency():
+	case fullQueued(row, metric):
 		return Cell{Status: Loss, Value: &value, Reason: fullQueue}
 	}
 	return Cell{Status: Ranked, Value: &value}

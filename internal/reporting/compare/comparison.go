@@ -142,4 +142,7 @@ type Cell struct {
 	// differencePPM is the difference in parts per million of the baseline's value,
 	// rounded half away from zero. Absent also when that value is 0.
 	DifferencePPM *int64 `json:"differencePPM,omitempty"`
+	// significance reports whether the difference is more than chance makes; absent unless
+	// both results were measured repeatedly.
+	Significance *Significance `json:"significance,omitempty"`
 }

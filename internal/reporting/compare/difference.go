@@ -107,6 +107,9 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 				d.Notes = append(d.Notes, note)
 			}
 		}
+		if cells[1].Difference != nil {
+			d.insignificant(string(metric), rows)
+		}
 		if metric == LatencyAvg {
 			if note := loads(results, cells, rows); note != "" {
 				d.Notes = append(d.Notes, note)
@@ -115,6 +118,12 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 		return cells[1].Difference, cells[1].DifferencePPM
 	}
 	d.Figures = figures(id.Method, rows)
+	own, _ := method.Describe(id.Method)
+	for i, c := range own.Columns {
+		if d.Figures[i].Difference != nil {
+			d.insignificant(c.MetricName(), rows)
+		}
+	}
 	if !slices.ContainsFunc(rows, func(row *v1alpha1.ResultRow) bool { return row != nil && row.Frames != nil }) {
 		return d // Tests that send no test frames have figures of their own only.
 	}
@@ -129,6 +138,13 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 	return d
 }
 
+// insignificant notes that a difference is one that chance makes, if both rows were repeated.
+func (d *Difference) insignificant(metric string, rows []*v1alpha1.ResultRow) {
+	if text := significanceOf(rows[0], rows[1], metric).Text(); text != "" {
+		d.Notes = append(d.Notes, metric+": "+text)
+	}
+}
+
 // figures are the differences of a method's own columns.
 func figures(name v1alpha1.Method, rows []*v1alpha1.ResultRow) []FigureDifference {
 	own, _ := method.Describe(name)
@@ -140,7 +156,9 @@ func figures(name v1alpha1.Method, rows []*v1alpha1.ResultRow) []FigureDifferenc
 			if row == nil || !result.Trusted(row.Validity) {
 				continue
 			}
-			if value, ok := c.Value(row); ok {
+			if f := row.Repeated.Figure(c.MetricName()); f != nil {
+				cells[i] = Cell{Status: Ranked, Value: &f.Median}
+			} else if value, ok := c.Value(row); ok {
 				cells[i] = Cell{Status: Ranked, Value: &value}
 			}
 		}

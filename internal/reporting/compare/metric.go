@@ -31,8 +31,17 @@ func metricsOf(row *v1alpha1.ResultRow) []Metric {
 // MoreIsBetter reports whether a higher value is better.
 func (m Metric) MoreIsBetter() bool { return m == Throughput }
 
-// valueOf is the metric of a row, or why it has none.
+// valueOf is the metric of a row, or why it has none. Of a repeated row it is the median.
 func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
+	value, why = ofOne(row, metric)
+	if f := row.Repeated.Figure(string(metric)); f != nil && row.Frames != nil && row.Frames.Sent > 0 {
+		return f.Median, ""
+	}
+	return value, why
+}
+
+// ofOne is the metric of a single measurement.
+func ofOne(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	const billion = 1_000_000_000
 	frames := row.Frames.OrZero()
 	switch {
@@ -67,10 +76,16 @@ const fullQueue = "frames were lost at this load, so this is the latency of a fu
 // whatever the validity of the row.
 func ValueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	value, why = valueOf(row, metric)
-	if why == "" && row.Frames.OrZero().Lost > 0 && metric.ofLatency() {
+	if why == "" && fullQueued(row, metric) {
 		why = fullQueue
 	}
 	return value, why
+}
+
+// fullQueued reports whether a figure is a latency of a trial in which frames were lost. A median
+// is of the repetitions without loss.
+func fullQueued(row *v1alpha1.ResultRow, metric Metric) bool {
+	return metric.ofLatency() && row.Frames.OrZero().Lost > 0 && row.Repeated.Figure(string(metric)) == nil
 }
 
 func jitter(ns *int64) (value int64, why string) {

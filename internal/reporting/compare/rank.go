@@ -7,30 +7,29 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// rank gives every cell of status Ranked its rank. Values within the tolerance of
-// the best of a rank share it.
-func rank(cells []Cell, metric Metric, within int64) {
-	var order []*Cell
+// rank assigns every cell of status Ranked its rank. Cells that tie with the best of a rank
+// share it.
+func rank(cells []Cell, metric Metric, tie func(a, b int) bool) {
+	var order []int
 	for i := range cells {
 		if cells[i].Status == Ranked {
-			order = append(order, &cells[i])
+			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *Cell) int {
+	slices.SortStableFunc(order, func(a, b int) int {
 		if metric.MoreIsBetter() {
 			a, b = b, a
 		}
-		return cmp.Compare(*a.Value, *b.Value)
+		return cmp.Compare(*cells[a].Value, *cells[b].Value)
 	})
 	best := 0
-	for i, c := range order {
-		distance := *c.Value - *order[best].Value
-		if max(distance, -distance) > within {
+	for i, at := range order {
+		if i > best && !tie(order[best], at) {
 			best = i
 		}
-		c.Rank = int32(best + 1)
+		cells[at].Rank = int32(best + 1)
 		if i > best {
-			c.Tied, order[best].Tied = true, true
+			cells[at].Tied, cells[order[best]].Tied = true, true
 		}
 	}
 }

@@ -48,6 +48,9 @@ type BaselineFigure struct {
 	v1alpha1.RowID `json:",inline"`
 	// Value of the metric.
 	Value int64 `json:"value"`
+	// Low and High bound the value of a repeated row; absent for others.
+	Low  *int64 `json:"low,omitempty"`
+	High *int64 `json:"high,omitempty"`
 	// Validity of the row.
 	Validity v1alpha1.Validity `json:"validity"`
 	// Unusable is the reason why nothing can be compared with it; empty if it can be
@@ -83,7 +86,10 @@ func figures(g *v1alpha1.Gate, test *v1alpha1.Test, run Run) []BaselineFigure {
 			continue
 		}
 		f := BaselineFigure{RowID: row.RowID, Validity: row.Validity}
-		f.Value, f.Unusable = metric.Value(row)
+		value, why := metric.known(row)
+		if f.Value, f.Unusable = value.Value, why; value.Repetitions > 0 {
+			f.Low, f.High = &value.Low, &value.High
+		}
 		if !result.Conclusive(run.Device, row) {
 			f.Unusable = "it is " + string(row.Validity)
 		}

@@ -108,13 +108,18 @@ func (r *JudgedGate) conclude(unfinished string) {
 // row judges one row.
 func (in Input) row(row *v1alpha1.ResultRow, metric Metric, b bounds, baseline *Baseline) JudgedRow {
 	r := JudgedRow{RowID: row.RowID, Verdict: v1alpha1.GateInconclusive}
-	value, why := metric.Value(row)
+	value, why := metric.known(row)
 	if why == "" {
-		r.Value = &value
+		r.Value = &value.Value
+		if value.Repetitions > 0 {
+			r.Low, r.High = &value.Low, &value.High
+		}
 	}
+	var before known
 	if baseline != nil {
 		if f, ok := baseline.figure(row.RowID); ok && f.Unusable == "" {
 			r.Baseline = &f.Value
+			before = f.known()
 		}
 	}
 	switch {
@@ -130,43 +135,44 @@ func (in Input) row(row *v1alpha1.ResultRow, metric Metric, b bounds, baseline *
 		if r.Reason, r.Message = baseline.unusable(row); r.Reason != "" {
 			return r
 		}
-		return r.relative(value, *r.Baseline, b, metric)
+		return r.relative(value, before, b, metric)
 	}
 	return r.absolute(value, b, metric)
 }
 
 // absolute compares with bounds in the unit of the metric.
-func (r JudgedRow) absolute(value int64, b bounds, metric Metric) JudgedRow {
+func (r JudgedRow) absolute(value known, b bounds, metric Metric) JudgedRow {
 	r.Min, r.Max = b.min, b.max
 	r.Verdict = v1alpha1.GatePassed
-	switch {
-	case b.min != nil && value < *b.min:
-		r.fail(fmt.Sprintf("%s is below %s", metric.figure(value), metric.figure(*b.min)))
-	case b.max != nil && value > *b.max:
-		r.fail(fmt.Sprintf("%s is above %s", metric.figure(value), metric.figure(*b.max)))
+	if b.min != nil {
+		r.outside(value, *b.min, value.High < *b.min, value.Low < *b.min, metric, "below "+metric.figure(*b.min))
+	}
+	if b.max != nil {
+		r.outside(value, *b.max, value.Low > *b.max, value.High > *b.max, metric, "above "+metric.figure(*b.max))
 	}
 	return r
 }
 
 // relative compares with the figure of the baseline: exactly, by the product of both with a
-// million. The bounds that it says are the whole values nearest to that which pass.
-func (r JudgedRow) relative(value, baseline int64, b bounds, metric Metric) JudgedRow {
+// million. Min and max are the whole values nearest to that which pass. Of intervals it compares
+// the ends that face each other.
+func (r JudgedRow) relative(value, baseline known, b bounds, metric Metric) JudgedRow {
 	product := func(n, ppm int64) *big.Int { return new(big.Int).Mul(big.NewInt(n), big.NewInt(ppm)) }
-	scaled := product(value, v1alpha1.PPM)
+	scaled := func(n int64) *big.Int { return product(n, v1alpha1.PPM) }
 	r.Verdict = v1alpha1.GatePassed
 	if b.decreasePPM != nil {
-		lowest := product(baseline, max(0, v1alpha1.PPM-*b.decreasePPM))
-		r.Min = new(ceiling(lowest, v1alpha1.PPM))
-		if scaled.Cmp(lowest) < 0 {
-			r.fail(fmt.Sprintf("%s is more than %s below %s of the baseline", metric.figure(value), v1alpha1.FormatPPM(*b.decreasePPM), metric.figure(baseline)))
-		}
+		share := max(0, v1alpha1.PPM-*b.decreasePPM)
+		r.Min = new(ceiling(product(baseline.Value, share), v1alpha1.PPM))
+		certain := scaled(value.High).Cmp(product(baseline.Low, share)) < 0
+		possible := scaled(value.Low).Cmp(product(baseline.High, share)) < 0
+		r.outside(value, *r.Min, certain, possible, metric, fmt.Sprintf("more than %s below %s of the baseline", v1alpha1.FormatPPM(*b.decreasePPM), metric.figure(baseline.Value)))
 	}
 	if b.increasePPM != nil {
-		highest := product(baseline, v1alpha1.PPM+*b.increasePPM)
-		r.Max = new(new(big.Int).Quo(highest, big.NewInt(v1alpha1.PPM)).Int64())
-		if scaled.Cmp(highest) > 0 {
-			r.fail(fmt.Sprintf("%s is more than %s above %s of the baseline", metric.figure(value), v1alpha1.FormatPPM(*b.increasePPM), metric.figure(baseline)))
-		}
+		share := v1alpha1.PPM + *b.increasePPM
+		r.Max = new(new(big.Int).Quo(product(baseline.Value, share), big.NewInt(v1alpha1.PPM)).Int64())
+		certain := scaled(value.Low).Cmp(product(baseline.High, share)) > 0
+		possible := scaled(value.High).Cmp(product(baseline.Low, share)) > 0
+		r.outside(value, *r.Max, certain, possible, metric, fmt.Sprintf("more than %s above %s of the baseline", v1alpha1.FormatPPM(*b.increasePPM), metric.figure(baseline.Value)))
 	}
 	return r
 }
@@ -175,10 +181,6 @@ func (r JudgedRow) relative(value, baseline int64, b bounds, metric Metric) Judg
 func ceiling(n *big.Int, divisor int64) int64 {
 	sum := new(big.Int).Add(n, big.NewInt(divisor-1))
 	return sum.Quo(sum, big.NewInt(divisor)).Int64()
-}
-
-func (r *JudgedRow) fail(message string) {
-	r.Verdict, r.Reason, r.Message = v1alpha1.GateFailed, OutOfBounds, message
 }
 
 // chooses reports whether a gate is about a row.

@@ -51,8 +51,12 @@ type JudgedRow struct {
 	Reason Reason `json:"reason,omitempty"`
 	// message explains the reason.
 	Message string `json:"message,omitempty"`
-	// value of the metric; absent when the row has none.
+	// value of the metric; absent when the row has none. Of a repeated row it is the median.
 	Value *int64 `json:"value,omitempty"`
+	// low is the lower bound of the interval of a repeated row.
+	Low *int64 `json:"low,omitempty"`
+	// high is the upper bound of the interval of a repeated row.
+	High *int64 `json:"high,omitempty"`
 	// min is the lowest value that passes; absent without such a bound, and where the
 	// verdict does not depend on it.
 	Min *int64 `json:"min,omitempty"`
@@ -64,7 +68,7 @@ type JudgedRow struct {
 
 // Reason is the reason, in a word, why a row or a gate did not pass.
 //
-// +kubebuilder:validation:Enum=OutOfBounds;NotConclusive;NotMeasured;NoBaseline;BaselineDiffers;Unfinished;NoRow;Invalid
+// +kubebuilder:validation:Enum=OutOfBounds;NotConclusive;NotSignificant;NotMeasured;NoBaseline;BaselineDiffers;Unfinished;NoRow;Invalid
 type Reason string
 
 const (
@@ -73,6 +77,9 @@ const (
 	OutOfBounds Reason = "OutOfBounds"
 	// NotConclusive means that the row has a validity by which nothing can be judged.
 	NotConclusive Reason = "NotConclusive"
+	// NotSignificant means that the interval of a repeated row contains a bound, so that more
+	// repetitions are needed.
+	NotSignificant Reason = "NotSignificant"
 	// NotMeasured means that the row has no such figure.
 	NotMeasured Reason = "NotMeasured"
 	// NoBaseline means that there is no baseline, or that it has no such row or figure.

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 	"strings"
-	"unicode"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
@@ -25,6 +24,14 @@ type Metric struct {
 	Value func(row *v1alpha1.ResultRow) (value int64, why string)
 }
 
+// Names of metrics that are not of package compare.
+const (
+	// LineRate is a load that was found, as a share of line rate.
+	LineRate = "LineRate"
+	// PercentilePrefix begins the names of percentiles of latency.
+	PercentilePrefix = "LatencyP"
+)
+
 // Metrics returns the metrics of the rows of a method, in the order in which reports show
 // them; those that only the method measures come first.
 func Metrics(d trials.Definition) []Metric {
@@ -42,7 +49,7 @@ func Metrics(d trials.Definition) []Metric {
 	}
 	if d.FindsThroughput {
 		add(ofRow(compare.Throughput, FramesPerSecond, "the load that was found, as it left the tester, in frames/s over all ports"))
-		add(Metric{"LineRate", PPM, "the same as a share of line rate, or of the full load where the profile lets ports send less", func(row *v1alpha1.ResultRow) (int64, string) {
+		add(Metric{LineRate, PPM, "the same as a share of line rate, or of the full load where the profile lets ports send less", func(row *v1alpha1.ResultRow) (int64, string) {
 			_, why := compare.ValueOf(row, compare.Throughput)
 			return trials.Offered(row).LineRatePPM, why
 		}})
@@ -112,11 +119,7 @@ func ofColumn(c trials.Column) Metric {
 	unit := map[trials.Unit]Unit{
 		trials.PPM: PPM, trials.Nanoseconds: Nanoseconds, trials.LongNanoseconds: Nanoseconds, trials.YesNo: YesNo,
 	}[c.Unit]
-	name := c.Metric
-	if name == "" {
-		name = nameOf(c.FullName())
-	}
-	return Metric{name, unit, "column “" + c.FullName() + "”", func(row *v1alpha1.ResultRow) (int64, string) {
+	return Metric{c.MetricName(), unit, "column “" + c.FullName() + "”", func(row *v1alpha1.ResultRow) (int64, string) {
 		if value, ok := c.Value(row); ok {
 			return value, ""
 		}
@@ -125,18 +128,6 @@ func ofColumn(c trials.Column) Metric {
 		}
 		return 0, "it was not measured"
 	}}
-}
-
-// nameOf makes a name of the words over a column: BurstAvg of "burst avg", and
-// FramesPerSecond of "frames/s".
-func nameOf(words string) string {
-	words, _, _ = strings.Cut(words, ", ")
-	words = strings.NewReplacer("/s", " per second", "%", " percent ").Replace(words)
-	var name strings.Builder
-	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return name.String()
 }
 
 // names of metrics, for a message.

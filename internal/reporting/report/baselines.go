@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/history"
+	"nodrop.dev/nodrop/internal/reporting/repeated"
 )
 
 // Judge judges the gates of a result; nil when it has none.
@@ -22,7 +23,7 @@ func Judge(c Content) *gate.Judgement { return gate.Judge(c.judged()) }
 // benchmark that is neither measured nor failed. A benchmark with a failed gate counts as
 // measured.
 func (c Content) judged() gate.Input {
-	in := gate.Input{Spec: &c.Benchmark.Spec, Rows: c.Rows, Baselines: c.Baselines}
+	in := gate.Input{Spec: &c.Benchmark.Spec, Rows: repeated.Merge(c.Rows), Baselines: c.Baselines}
 	if c.Bed != nil {
 		in.Device = c.Bed.Spec.Device
 	}

@@ -172,6 +172,9 @@ func (c *Comparison) notes(lines comparedLines) []note {
 			if cell.Status != compare.Ranked {
 				add(l, fmt.Sprintf("%s is %s: %s", c.Results[i].Name, notApplicable, cell.Reason))
 			}
+			if text := cell.Significance.Text(); text != "" && cell.Difference != nil && *cell.Difference != 0 {
+				add(l, fmt.Sprintf("the difference of %s from %s is %s", c.Results[i].Name, c.Results[0].Name, text))
+			}
 		}
 		if l.Note != "" {
 			add(l, l.Note)

@@ -8,7 +8,7 @@ import (
 )
 
 const readingComparison = "Differences are from the baseline. Equal ranks (=) are ties; throughputs tie when they are closer than " +
-	"the resolution of the search, other figures when they are equal. N/A has no rank. A score is the sum of the ranks over the rows " +
+	"the resolution of the search, other figures when they are equal, and figures of repeated tests when the difference is not significant (95%). N/A has no rank. A score is the sum of the ranks over the rows " +
 	"in which all have one; firsts counts the first places in them."
 
 // Text is the comparison for people.

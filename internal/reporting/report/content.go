@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/repeated"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
@@ -19,7 +20,7 @@ import (
 type Content struct {
 	// Benchmark with its status.
 	Benchmark *v1alpha1.Benchmark
-	// Rows in the order of variants and tests.
+	// Rows in the order of variants and tests, with each repetition by itself.
 	Rows []v1alpha1.ResultRow
 	// Environment is the environment that measured the rows; nil when nothing was measured.
 	Environment *v1alpha1.ResultEnvironment
@@ -56,6 +57,7 @@ type DeviceFile struct {
 // New makes the document of a result. The same content gives the same document.
 func New(c Content) *Document {
 	status := &c.Benchmark.Status
+	rows := repeated.Merge(c.Rows)
 	d := &Document{
 		Schema:         Schema,
 		Benchmark:      identityOf(c.Benchmark),
@@ -68,9 +70,10 @@ func New(c Content) *Document {
 		Notes:          c.Notes,
 		Spec:           c.Benchmark.Spec,
 		Files:          filesOf(c.ConfigMaps),
-		Rows:           c.Rows,
+		Rows:           rows,
+		Repetitions:    repeated.Single(c.Rows),
 		Environment:    c.Environment,
-		Differences:    compare.Differences(c.Benchmark.Spec.Variants, c.Rows),
+		Differences:    compare.Differences(c.Benchmark.Spec.Variants, rows),
 	}
 	if d.TestBed == "" && status.Resumption != nil {
 		d.TestBed = status.Resumption.TestBedName // It ended before it had the bed again.

@@ -60,8 +60,12 @@ type Document struct {
 	// device configurations, or the tables of a modelled device. In the order of their
 	// names.
 	Files []DeviceFiles `json:"files,omitempty"`
-	// rows are the results, in the order of the tests; never null.
+	// rows are the results, in the order of the tests; never null. All repetitions of a row are
+	// one row here.
 	Rows []v1alpha1.ResultRow `json:"rows"`
+	// repetitions are the rows of tests that were measured repeatedly, each repetition by
+	// itself in the order of the measurement; absent without any.
+	Repetitions []v1alpha1.ResultRow `json:"repetitions,omitempty"`
 	// gates are the verdicts of the gates of spec; absent without any.
 	Gates *gate.Judgement `json:"gates,omitempty"`
 	// differences are the differences of every later variant of the device from the first, in

@@ -2,10 +2,13 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/reporting/compare"
+	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
@@ -187,10 +190,49 @@ func (t testResults) events() *partsTable {
 	return table
 }
 
+// shownRepeated are the figures of all methods whose intervals the report shows, next to the
+// columns of the method itself. The document has the intervals of all.
+var shownRepeated = []string{string(compare.Throughput), gate.LineRate, string(compare.FrameLoss), string(compare.LatencyAvg), "LatencyP99"}
+
+// repetitions is the table of medians and intervals; nil where nothing was measured repeatedly.
+func (t testResults) repetitions() *partsTable {
+	table := &partsTable{title: "Repetitions", grid: &layout.Grid{Columns: []layout.Column{
+		{Name: "figure", Left: true}, rowColumn, {Name: "values"}, {Name: "median"},
+		{Heading: "interval", Name: "from"}, {Heading: "interval", Name: "to"}, {Heading: "interval", Name: "confidence"},
+		{Heading: "values", Name: "lowest"}, {Heading: "values", Name: "highest"},
+	}}}
+	own, _ := method.Describe(t.rows[0].Method)
+	metrics := gate.Metrics(own)
+	for _, row := range t.rows {
+		for _, m := range metrics {
+			f := row.Repeated.Figure(m.Name)
+			isColumn := slices.ContainsFunc(own.Columns, func(c trials.Column) bool { return c.MetricName() == m.Name })
+			if f == nil || !isColumn && !slices.Contains(shownRepeated, m.Name) {
+				continue
+			}
+			text := func(n int64) string { return m.Unit.Text(n) }
+			table.grid.Rows = append(table.grid.Rows, []string{
+				m.Name, labelsOf([]v1alpha1.ResultRow{row}, t.rows), layout.Group(int64(len(f.Values))), text(f.Median), text(f.Low), text(f.High),
+				confidenceText(f.ConfidencePPM), text(slices.Min(f.Values)), text(slices.Max(f.Values)),
+			})
+			table.rows = append(table.rows, row)
+		}
+	}
+	if len(table.rows) == 0 {
+		return nil
+	}
+	return table
+}
+
+// confidenceText is a confidence with one decimal, rounded down: "96.8%".
+func confidenceText(ppm int64) string {
+	return strings.TrimSuffix(layout.Fixed(ppm/1000, 10, 1), ".0") + "%"
+}
+
 // furtherTables are the tables of what each row has several of.
 func (t testResults) furtherTables() []*partsTable {
 	var tables []*partsTable
-	for _, one := range []*partsTable{t.parts(), t.events()} {
+	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.events()} {
 		if one != nil {
 			tables = append(tables, one)
 		}

@@ -308,6 +308,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	if row.LossRatioPPM > 0 {
 		what += " " + goalName(row)
 	}
+	if row.Repetition > 0 {
+		what += fmt.Sprintf(", repetition %d", row.Repetition)
+	}
 	if unmeasured(&row) {
 		return fmt.Sprintf("%s: %s, %s", what, row.Message, row.Validity)
 	}

@@ -3,6 +3,7 @@ package trials
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -93,6 +94,26 @@ type Column struct {
 func (c Column) FullName() string {
 	heading, _, _ := strings.Cut(c.Heading, ", ")
 	return strings.TrimSpace(heading + " " + c.Name)
+}
+
+// MetricName returns the name by which gates and intervals know the number.
+func (c Column) MetricName() string {
+	if c.Metric != "" {
+		return c.Metric
+	}
+	return nameOf(c.FullName())
+}
+
+// nameOf makes a name of the words over a column: BurstAvg of "burst avg", and
+// FramesPerSecond of "frames/s".
+func nameOf(words string) string {
+	words, _, _ = strings.Cut(words, ", ")
+	words = strings.NewReplacer("/s", " per second", "%", " percent ").Replace(words)
+	var name strings.Builder
+	for _, word := range strings.FieldsFunc(words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String()
 }
 
 // RowColumns are the columns that are of a row and of no event.

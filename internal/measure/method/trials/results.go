@@ -2,6 +2,7 @@ package trials
 
 import (
 	"fmt"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -22,10 +23,12 @@ type Results struct {
 	Partial map[Partial]Outcome
 }
 
-// Found identifies a load that a test found: its test and the frame size.
+// Found identifies a load that a test found: its test, the frame size, and the repetition, which
+// is 0 if the test is measured once.
 type Found struct {
-	Test string
-	Size plan.Size
+	Test       string
+	Size       plan.Size
+	Repetition int32
 }
 
 // Partial names a partial drop rate.
@@ -33,16 +36,16 @@ type Partial struct {
 	Test         string
 	Size         plan.Size
 	LossRatioPPM int64
+	Repetition   int32
+}
+
+// PartialOf names the partial drop rate of a step with a loss ratio in parts per million.
+func PartialOf(step plan.Step, ratio int64) Partial {
+	return Partial{Test: step.Test.Name, Size: step.Size, LossRatioPPM: ratio, Repetition: step.Repetition}
 }
 
 func newResults(p plan.Plan) *Results {
 	return &Results{plan: p, Found: map[Found]int64{}, Partial: map[Partial]Outcome{}}
-}
-
-// setThroughput sets the throughput that a throughput test found at a frame size, in parts
-// per million of line rate, for tests that build on it.
-func (r *Results) setThroughput(test string, size plan.Size, ppm int64) {
-	r.Found[Found{test, size}] = ppm
 }
 
 // AddHints adds assumptions about the device, for searches that begin there.
@@ -54,15 +57,15 @@ func (r *Results) AddHints(hints ...search.Hint) { r.Hints = append(r.Hints, hin
 func (r *Results) Keep(row v1alpha1.ResultRow, throughput bool) {
 	r.Rows = append(r.Rows, row)
 	if throughput {
-		r.setThroughput(row.Test, r.plan.SizeOf(row), row.Frames.OrZero().LineRatePPM)
+		r.Found[Found{row.Test, r.plan.SizeOf(row), row.Repetition}] = row.Frames.OrZero().LineRatePPM
 	}
 }
 
-// Before are the finished rows of the step's own test at its frame size.
+// Before are the finished rows of the step's own test at its frame size, in its repetition.
 func (r *Results) Before(step plan.Step) []v1alpha1.ResultRow {
 	var rows []v1alpha1.ResultRow
 	for _, row := range r.Rows {
-		if row.Test == step.Test.Name && row.Variant == step.Variant && r.plan.SizeOf(row) == step.Size {
+		if row.Test == step.Test.Name && row.Variant == step.Variant && row.Repetition == step.Repetition && r.plan.SizeOf(row) == step.Size {
 			rows = append(rows, row)
 		}
 	}
@@ -70,10 +73,20 @@ func (r *Results) Before(step plan.Step) []v1alpha1.ResultRow {
 }
 
 // ThroughputBefore returns the throughput that the nearest throughput test before the step
-// found at its frame size, in parts per million of line rate, and whether it is known.
+// found at its frame size, in parts per million of line rate, and whether it is known. If that
+// test was repeated, it is the median, and of an even number the lower one in the middle.
 func (r *Results) ThroughputBefore(step plan.Step) (ppm int64, known bool) {
-	ppm, known = r.Found[Found{step.Source, step.Size}]
-	return ppm, known
+	var all []int64
+	for f, found := range r.Found {
+		if f.Test == step.Source && f.Size == step.Size {
+			all = append(all, found)
+		}
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2], true
 }
 
 // Load is the load of a step. When the load throughput was found to be 0, there is

@@ -1,0 +1,127 @@
+package repeated_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/repeated"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/traffic/sim"
+)
+
+// noisyModel is a device whose capacity differs by up to 2 % of line rate from trial to trial,
+// evenly to both sides of 50 %.
+const noisyModel = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us,capacity_noise_ppm\n" +
+	"64,50,8,11,40,20000\n128,60,8,11,40,20000\n"
+
+// measure runs tests on the noisy device, and returns the rows of the single measurements.
+func measure(t *testing.T, seed uint64, tests ...v1alpha1.Test) []v1alpha1.ResultRow {
+	t.Helper()
+	cfg := runner.Config{
+		Benchmark: *objects.Benchmark("team", "noisy", objects.BedName("noisy"), objects.ProfileName("pairs"), objects.Tests(tests...)),
+		Profile:   *objects.TrafficProfile("team", "pairs", objects.IPv4Pairs(64, 128)),
+		Bed:       *objects.TestBed("noisy", objects.Simulated("models", "noisy.csv"), objects.Sim(2, "10G")),
+		Model:     noisyModel,
+	}
+	if err := manifest.Default(&cfg.Benchmark, &cfg.Profile, &cfg.Bed); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := runner.NewSim(cfg, sim.WithSeed(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	state := runner.Run(context.Background(), cfg, engine)
+	if state.Outcome != v1alpha1.PhaseMeasured {
+		t.Fatalf("%s: %s", state.Outcome, state.Message)
+	}
+	return state.Rows
+}
+
+func second(n int) metav1.Duration {
+	return metav1.Duration{Duration: time.Duration(n) * time.Second}
+}
+
+// repeatedTests are a binary search and a search for several loss ratios.
+func repeatedTests(repetitions int32) []v1alpha1.Test {
+	return []v1alpha1.Test{
+		{Name: "binary", Repetitions: repetitions, Throughput: &v1alpha1.ThroughputTest{Resolution: "0.01%", TrialDuration: second(1)}},
+		{Name: "mlrsearch", Repetitions: repetitions, Throughput: &v1alpha1.ThroughputTest{
+			Search: v1alpha1.SearchMLRsearch, LossRatios: []v1alpha1.LossRatio{"0%", "0.5%"}, Resolution: "0.01%", TrialDuration: second(1)}},
+	}
+}
+
+// All sizes are measured once before the next repetition begins, a search does not begin where
+// another repetition ended, and the load throughput is the median.
+func TestRepetitionsAreIndependent(t *testing.T) {
+	rows := measure(t, 1,
+		v1alpha1.Test{Name: "informed", Repetitions: 3, Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchInformed, Resolution: "0.01%", TrialDuration: second(1)}},
+		v1alpha1.Test{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"throughput"}, TrialDuration: second(1)}})
+	var names []string
+	loads := map[int32]int64{}
+	for _, row := range rows {
+		names = append(names, row.Name())
+		if row.Repetition == 0 {
+			loads[row.FrameSize] = row.Frames.LineRatePPM
+		}
+		if first := row.FrameSize == 64 && row.Repetition > 0; first && row.Search.Start != "" {
+			t.Errorf("%s began at %s", row.Name(), row.Search.Start)
+		}
+		if second := row.FrameSize == 128 && row.Repetition > 0; second && row.Search.Start != "informed 64 B" {
+			t.Errorf("%s began at %q", row.Name(), row.Search.Start)
+		}
+	}
+	want := "informed 64 B, repetition 1; informed 128 B, repetition 1; informed 64 B, repetition 2; informed 128 B, repetition 2; " +
+		"informed 64 B, repetition 3; informed 128 B, repetition 3; latency 64 B at throughput; latency 128 B at throughput"
+	if got := strings.Join(names, "; "); got != want {
+		t.Errorf("rows %s", got)
+	}
+	for _, row := range repeated.Merge(rows) {
+		if row.Repeated != nil && loads[row.FrameSize] != row.Frames.LineRatePPM {
+			t.Errorf("%s: the load throughput is %d, and the median %d", row.Name(), loads[row.FrameSize], row.Frames.LineRatePPM)
+		}
+	}
+}
+
+// coverage of the intervals of a figure.
+type coverage struct{ rows, inside int }
+
+// The interval with 95 % contains the true value in 93 to 98 % of all rows: of the throughput
+// the median capacity, and of the partial drop rate the load of which all but the ratio fits
+// into it.
+func TestIntervalsCoverTheTruth(t *testing.T) {
+	runs, lowest, highest := 500, 0.93, 0.98
+	if testing.Short() {
+		runs, lowest, highest = 30, 0.80, 1
+	}
+	found := map[string]*coverage{}
+	for seed := range runs {
+		for _, row := range repeated.Merge(measure(t, uint64(seed)+1, repeatedTests(6)...)) {
+			truth := map[int32]float64{64: 500_000, 128: 600_000}[row.FrameSize] / (1 - float64(row.LossRatioPPM)/1e6)
+			f := row.Repeated.Figure("LineRate")
+			c := found[row.Test+" "+row.SizeName()+" "+string(row.Method)]
+			if c == nil {
+				c = &coverage{}
+				found[row.Test+" "+row.SizeName()+" "+string(row.Method)] = c
+			}
+			c.rows++
+			if float64(f.Low) <= truth && truth <= float64(f.High) {
+				c.inside++
+			}
+		}
+	}
+	for name, c := range found {
+		share := float64(c.inside) / float64(c.rows)
+		t.Logf("%s: the interval contains the true value in %d of %d rows (%.1f %%)", name, c.inside, c.rows, 100*share)
+		if share < lowest || share > highest {
+			t.Errorf("%s: %.1f %% of the intervals contain the true value, want %.0f to %.0f %%", name, 100*share, 100*lowest, 100*highest)
+		}
+	}
+}
