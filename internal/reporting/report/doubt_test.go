@@ -59,13 +59,14 @@ func TestSimulatedIsSaidFirst(t *testing.T) {
 	}
 }
 
-// Percentiles have a table of their own in every format for people.
+// Percentiles have a table of their own in every format for people. They have the digits that
+// their buckets support, and the lowest and the highest latency have all.
 func TestPercentilesAreShown(t *testing.T) {
 	d := &Document{Rows: []v1alpha1.ResultRow{short(v1alpha1.MethodLatency, "100%")}}
 	for format, want := range map[Format]string{
-		FormatTable:    "64  100%      1.000  2.000  2.500  2.900  2.999  3.000\n",
-		FormatMarkdown: "| 64 | 100% | 1.000 | 2.000 | 2.500 | 2.900 | 2.999 | 3.000 |",
-		FormatHTML:     "<td>2.900</td><td>2.999</td><td>3.000</td>",
+		FormatTable:    "64  100%      1.000  2.000  2.50  2.90   3.00  3.000\n",
+		FormatMarkdown: "| 64 | 100% | 1.000 | 2.000 | 2.50 | 2.90 | 3.00 | 3.000 |",
+		FormatHTML:     "<td>2.90</td><td>3.00</td><td>3.000</td>",
 	} {
 		if text := written(t, d, format); !strings.Contains(text, want) || !strings.Contains(text, "p99.9") {
 			t.Errorf("%s: no %q in\n%s", format, want, text)

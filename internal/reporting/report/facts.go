@@ -37,10 +37,12 @@ func (d *Document) facts() []fact {
 	default:
 		unit, doubt := layout.UnitFor(highestBitRate(d.Rows)), withoutDoubtful(all-len(throughput))
 		facts = append(facts,
-			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, unit.Bits, 3, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }), unit.Name + doubt},
+			fact{"Throughput without loss" + atReceivers(throughput), between(throughput, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).BitsPerSecond }, func(r v1alpha1.ResultRow) string {
+				return layout.Cut(trials.Offered(&r).BitsPerSecond, unit.Bits, 3, trials.Steps(&r).BitsPerSecond)
+			}), unit.Name + doubt},
 			shareOfFact(throughput, doubt))
 		if !slices.ContainsFunc(throughput, func(r v1alpha1.ResultRow) bool { return r.Latency == nil }) {
-			facts = append(facts, fact{"Average latency at that load", between(throughput, 1000, 3, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }), "µs" + doubt})
+			facts = append(facts, fact{"Average latency at that load", between(throughput, func(r v1alpha1.ResultRow) int64 { return r.Latency.AvgNs }, func(r v1alpha1.ResultRow) string { return layout.Micros(r.Latency.AvgNs) }), "µs" + doubt})
 		}
 	}
 	judged := 0
@@ -67,6 +69,13 @@ func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
 	if ofFullLoad(rows) {
 		f.Unit = "% by sender" + doubt
 	}
+	if !slices.ContainsFunc(rows, func(r v1alpha1.ResultRow) bool {
+		low, high := trials.OfferedByPort(&r)
+		return low != high
+	}) {
+		f.Value = between(rows, func(r v1alpha1.ResultRow) int64 { return trials.Offered(&r).LineRatePPM }, func(r v1alpha1.ResultRow) string { return shareCell(&r) })
+		return f
+	}
 	lowest, highest := trials.OfferedByPort(&rows[0])
 	for _, row := range rows {
 		low, high := trials.OfferedByPort(&row)
@@ -76,16 +85,14 @@ func shareOfFact(rows []v1alpha1.ResultRow, doubt string) fact {
 	return f
 }
 
-// between is the range of a value over some rows.
-func between(rows []v1alpha1.ResultRow, unit int64, decimals int, value func(v1alpha1.ResultRow) int64) string {
-	low, high := value(rows[0]), value(rows[0])
-	for _, row := range rows {
-		low, high = min(low, value(row)), max(high, value(row))
+// between is the range of a value over some rows, each end as its row is printed.
+func between(rows []v1alpha1.ResultRow, value func(v1alpha1.ResultRow) int64, text func(v1alpha1.ResultRow) string) string {
+	by := func(a, b v1alpha1.ResultRow) int { return cmp.Compare(value(a), value(b)) }
+	low, high := slices.MinFunc(rows, by), slices.MaxFunc(rows, by)
+	if value(low) == value(high) {
+		return text(low)
 	}
-	if low == high {
-		return layout.Fixed(low, unit, decimals)
-	}
-	return layout.Fixed(low, unit, decimals) + " – " + layout.Fixed(high, unit, decimals)
+	return text(low) + " – " + text(high)
 }
 
 // maxHeadlines is the maximum number of tests whose figures stand at the top of a report.

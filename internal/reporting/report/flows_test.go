@@ -38,8 +38,8 @@ func TestFlowsOfARow(t *testing.T) {
 	text := withFlows().Text()
 	for _, want := range []string{
 		"  Flows\n", " bulk   intended, %  ",
-		"voice-up  512 B    218       500        3.0000-4.0000       2  2.500  2.100  3.500  3.900  4.000\n",
-		"bulk      512 B    512        38              20.0000       0      -      -      -      -      -\n",
+		"voice-up  512 B    218       500        3.0000-4.0000       2  2.500  2.10  3.50   3.90  4.000\n",
+		"bulk      512 B    512        38              20.0000       0      -     -     -      -      -\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -6,6 +6,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // jitterTable is jitter by frame size and load, in the form in which test houses
@@ -76,6 +77,30 @@ func jitterCell(ns *int64) string {
 	return layout.Micros(*ns)
 }
 
+// percentileCell writes a percentile with the digits that its bucket of the histogram supports,
+// rounded up: so many frames do not exceed it. The lowest and the highest latency are known exactly.
+func percentileCell(lowest, highest, ns int64) string {
+	if ns == lowest || ns == highest {
+		return layout.Micros(ns)
+	}
+	step := bucketStep(ns)
+	if up := (ns + step - 1) / step * step; up <= highest {
+		return layout.Cut(up, 1000, 3, step)
+	}
+	return layout.Micros(ns)
+}
+
+// bucketStep is the largest power of ten that is at most half of the width of the bucket of a
+// latency in nanoseconds, and at least 1.
+func bucketStep(ns int64) int64 {
+	low, high := traffic.BucketBounds(traffic.BucketIndex(uint64(ns)))
+	step := int64(1)
+	for 10*step <= int64(high-low+1)/2 {
+		step *= 10
+	}
+	return step
+}
+
 // percentilesTitle is above the table of percentiles.
 const percentilesTitle = "Percentiles of latency"
 
@@ -109,7 +134,8 @@ func (t testResults) percentiles() *layout.Grid {
 			cells = append(cells, goalName(row))
 		}
 		if l := row.Latency; counted(row) {
-			cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.P50Ns), layout.Micros(l.P90Ns), layout.Micros(l.P99Ns), layout.Micros(l.P999Ns), layout.Micros(l.MaxNs))
+			percentile := func(ns int64) string { return percentileCell(l.MinNs, l.MaxNs, ns) }
+			cells = append(cells, layout.Micros(l.MinNs), percentile(l.P50Ns), percentile(l.P90Ns), percentile(l.P99Ns), percentile(l.P999Ns), layout.Micros(l.MaxNs))
 		} else {
 			cells = append(cells, "-", "-", "-", "-", "-", "-")
 		}

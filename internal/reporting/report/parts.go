@@ -102,23 +102,25 @@ func offeredOfPart(row v1alpha1.ResultRow, p v1alpha1.FlowSummary) []string {
 
 func latencyOfPart(p v1alpha1.FlowSummary, timed, percentiles bool) []string {
 	var cells []string
-	add := func(ns func(*v1alpha1.FlowLatency) int64) {
+	exactly := func(_ *v1alpha1.FlowLatency, ns int64) string { return layout.Micros(ns) }
+	percentile := func(l *v1alpha1.FlowLatency, ns int64) string { return percentileCell(l.MinNs, l.MaxNs, ns) }
+	add := func(write func(*v1alpha1.FlowLatency, int64) string, ns func(*v1alpha1.FlowLatency) int64) {
 		if p.Latency == nil {
 			cells = append(cells, "-")
 			return
 		}
-		cells = append(cells, layout.Micros(ns(p.Latency)))
+		cells = append(cells, write(p.Latency, ns(p.Latency)))
 	}
 	if timed {
-		add(func(l *v1alpha1.FlowLatency) int64 { return l.AvgNs })
+		add(exactly, func(l *v1alpha1.FlowLatency) int64 { return l.AvgNs })
 	}
 	if percentiles {
-		add(func(l *v1alpha1.FlowLatency) int64 { return l.P50Ns })
-		add(func(l *v1alpha1.FlowLatency) int64 { return l.P99Ns })
-		add(func(l *v1alpha1.FlowLatency) int64 { return l.P999Ns })
+		add(percentile, func(l *v1alpha1.FlowLatency) int64 { return l.P50Ns })
+		add(percentile, func(l *v1alpha1.FlowLatency) int64 { return l.P99Ns })
+		add(percentile, func(l *v1alpha1.FlowLatency) int64 { return l.P999Ns })
 	}
 	if timed {
-		add(func(l *v1alpha1.FlowLatency) int64 { return l.MaxNs })
+		add(exactly, func(l *v1alpha1.FlowLatency) int64 { return l.MaxNs })
 	}
 	return cells
 }

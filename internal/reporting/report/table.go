@@ -155,13 +155,13 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 	known := row.Frames != nil && !unmeasured(&row)
 	switch {
 	case s.intended && known:
-		cells = append(cells, layout.Fixed(row.Frames.LineRatePPM, 10_000, 4))
+		cells = append(cells, layout.Cut(row.Frames.LineRatePPM, 10_000, 4, trials.Steps(&row).LineRatePPM))
 	case s.intended:
 		cells = append(cells, "-")
 	}
-	switch offered := trials.Offered(&row); {
+	switch offered := trials.Supported(&row); {
 	case s.frames && known:
-		cells = append(cells, layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, s.unit.Bits, 3), shareCell(&row))
+		cells = append(cells, layout.Group(offered.FramesPerSecond), layout.Cut(offered.BitsPerSecond, s.unit.Bits, 3, trials.Steps(&row).BitsPerSecond), shareCell(&row))
 	case s.frames:
 		cells = append(cells, "-", "-", "-")
 	}

@@ -317,15 +317,15 @@ func RowLine(row v1alpha1.ResultRow) string {
 	frames := row.Frames.OrZero()
 	var parts []string
 	if row.Frames != nil {
-		offered := trials.Offered(&row)
+		offered := trials.Supported(&row)
 		unit := layout.UnitFor(offered.BitsPerSecond)
 		parts = append(parts, fmt.Sprintf("%s frames/s, %s %s, %s",
-			layout.Group(offered.FramesPerSecond), layout.Fixed(offered.BitsPerSecond, unit.Bits, 3), unit.Name, shareInWords(&row)))
+			layout.Group(offered.FramesPerSecond), layout.Cut(offered.BitsPerSecond, unit.Bits, 3, trials.Steps(&row).BitsPerSecond), unit.Name, shareInWords(&row)))
 		if trials.OfferedOther(&row) {
-			parts[0] += fmt.Sprintf(" (of an intended %s%%)", layout.Fixed(frames.LineRatePPM, 10_000, 4))
+			parts[0] += fmt.Sprintf(" (of an intended %s%%)", layout.Cut(frames.LineRatePPM, 10_000, 4, trials.Steps(&row).LineRatePPM))
 		}
 		if trials.OfFullLoad(&row) && row.Load == "" {
-			parts[0] += fmt.Sprintf(", %s%% of full load", layout.Fixed(frames.LineRatePPM, 10_000, 4))
+			parts[0] += fmt.Sprintf(", %s%% of full load", layout.Cut(frames.LineRatePPM, 10_000, 4, trials.Steps(&row).LineRatePPM))
 		}
 	}
 	if own, _ := method.Describe(row.Method); len(own.Columns) > 0 {

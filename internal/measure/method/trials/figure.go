@@ -15,10 +15,11 @@ type Figure struct {
 	Text string
 }
 
-// LoadFigure is the load of a row, as it left the tester, as its figure.
+// LoadFigure is the load of a row, as it left the tester, as its figure. Its text has the digits
+// that the search supports.
 func LoadFigure(row *v1alpha1.ResultRow) (Figure, bool) {
 	ppm := Offered(row).LineRatePPM
-	text := Percent(ppm)
+	text := Percent(Supported(row).LineRatePPM)
 	if OfFullLoad(row) {
 		text += " of full load"
 	}

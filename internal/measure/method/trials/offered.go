@@ -35,6 +35,37 @@ func Offered(row *v1alpha1.ResultRow) Rate {
 	return Rate{left, of(in.BitsPerSecond), of(in.LineRatePPM)}
 }
 
+// Steps returns the units of the last digits of Offered that the interval of a row supports, as
+// powers of ten: a searched load lies between the offered load and the lowest load that failed,
+// and half of this distance is at least as large. Two digits stay always. They are 1 for a load that was not searched,
+// and where the highest load passed.
+func Steps(row *v1alpha1.ResultRow) Rate {
+	in, exact := Intended(row), Rate{1, 1, 1}
+	if row.Search == nil || in.LineRatePPM == 0 || row.Search.UpperBoundPPM <= in.LineRatePPM {
+		return exact
+	}
+	width := big.NewRat(row.Search.UpperBoundPPM-in.LineRatePPM, 2*in.LineRatePPM)
+	step := func(n int64) int64 {
+		half := new(big.Rat).Mul(width, big.NewRat(n, 1))
+		power := int64(1)
+		for 100*power <= n && half.Cmp(big.NewRat(10*power, 1)) >= 0 {
+			power *= 10
+		}
+		return power
+	}
+	return Rate{step(in.FramesPerSecond), step(in.BitsPerSecond), step(in.LineRatePPM)}
+}
+
+// Supported returns Offered with the digits that Steps supports. The others are 0, so that no
+// load is printed that did not pass.
+func Supported(row *v1alpha1.ResultRow) Rate {
+	r, steps := Offered(row), Steps(row)
+	return Rate{
+		r.FramesPerSecond - r.FramesPerSecond%steps.FramesPerSecond, r.BitsPerSecond - r.BitsPerSecond%steps.BitsPerSecond,
+		r.LineRatePPM - r.LineRatePPM%steps.LineRatePPM,
+	}
+}
+
 // OfferedOther reports whether another load than the intended one left the tester: more or less
 // by more than a thousandth.
 func OfferedOther(row *v1alpha1.ResultRow) bool {

@@ -29,15 +29,34 @@ func Quantity(n int64, one string) string {
 // Fixed writes n/unit with a fixed number of decimals, rounded half up. n is at
 // least 0; unit is at most 10^12 and decimals at most 4, so that nothing overflows.
 func Fixed(n, unit int64, decimals int) string {
-	scale := int64(1)
-	for range decimals {
-		scale *= 10
-	}
+	scale := tens(decimals)
 	whole, part := n/unit, (n%unit*scale+unit/2)/unit
 	if part == scale {
 		whole, part = whole+1, 0
 	}
 	return fmt.Sprintf("%s.%0*d", Group(whole), decimals, part)
+}
+
+// Cut is Fixed for a number that is known to a step, a power of ten: digits below the step are
+// cut off, and so are decimals.
+func Cut(n, unit int64, decimals int, step int64) string {
+	n -= n % step
+	for last := unit / tens(decimals); decimals > 0 && last < step; decimals-- {
+		last *= 10
+	}
+	if decimals == 0 {
+		return Group(n / unit)
+	}
+	return Fixed(n, unit, decimals)
+}
+
+// tens is a power of ten.
+func tens(n int) int64 {
+	power := int64(1)
+	for range n {
+		power *= 10
+	}
+	return power
 }
 
 // Micros writes nanoseconds as microseconds.
