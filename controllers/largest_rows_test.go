@@ -51,6 +51,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodRouteRefresh:       {"RouteRefresh"},
 	v1alpha1.MethodBGPRestart:         {"BGPRestart"},
 	v1alpha1.MethodSessionScale:       {"SessionScale"},
+	v1alpha1.MethodFIBTruth:           {"FIBTruth"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

@@ -240,7 +240,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -348,6 +348,9 @@ type Test struct {
 	// sessionScale searches how many BGP sessions the device holds.
 	// +optional
 	SessionScale *SessionScaleTest `json:"sessionScale,omitempty"`
+	// fibTruth checks of each announced route whether the device forwards to it.
+	// +optional
+	FIBTruth *FIBTruthTest `json:"fibTruth,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -287,6 +287,9 @@ type ResultRow struct {
 	// routeFlap is the result of a route flap test.
 	// +optional
 	RouteFlap *RouteFlapSummary `json:"routeFlap,omitempty"`
+	// fibTruth is the number of routes to which the device forwards, and the others.
+	// +optional
+	FIBTruth *FIBTruthSummary `json:"fibTruth,omitempty"`
 	// routeRefresh is the time that the device took to send its routes again.
 	// +optional
 	RouteRefresh *RouteRefreshSummary `json:"routeRefresh,omitempty"`

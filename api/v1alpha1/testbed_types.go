@@ -364,6 +364,35 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	SessionRate *int64 `json:"sessionRate,omitempty"`
+	// fibCapacity is the number of prefixes that the device forwards to. It installs and
+	// advertises further ones up to routeCapacity, and drops the frames to them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000
+	FIBCapacity *int64 `json:"fibCapacity,omitempty"`
+	// fibDroppedPPM is the share of the prefixes that the device advertises without
+	// forwarding to them, in parts per million. fibSeed selects them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	FIBDroppedPPM *int64 `json:"fibDroppedPPM,omitempty"`
+	// fibMisroutedPPM is the share of the prefixes whose frames leave the device by the port
+	// after the right one, in the order of the ports, in parts per million. fibSeed selects
+	// them.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	FIBMisroutedPPM *int64 `json:"fibMisroutedPPM,omitempty"`
+	// fibDelay is the longest time from the installation of a route to its first forwarded
+	// frame. Each prefix has a delay of its own between 0 and fibDelay, which fibSeed selects.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",messageExpression="'fibDelay is ' + self + ': give 0s to 1h, a number with one of the units ns, us, ms, s, m and h'"
+	FIBDelay *metav1.Duration `json:"fibDelay,omitempty"`
+	// fibSeed selects the prefixes with faults, and their delays.
+	// +optional
+	FIBSeed *int64 `json:"fibSeed,omitempty"`
 	// bgpRestartTime is the time for which the device has no BGP sessions, and no routes, when
 	// its BGP is restarted.
 	// +optional

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +14,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic/sim"
 )
 
 const samplesDir = "../../config/samples"
@@ -288,6 +291,29 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		}
 		if c.RoutesPerSecond, c.SlowestBlockNs, c.Memory = nil, nil, nil; *c != want || rows[0].Frames != nil {
 			t.Errorf("%+v %q", c, rows[0].Message)
+		}
+	},
+	"fib-truth": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		// 250 ms, 50,000 routes at 20,000/s, and up to 500 ms for each; a turn takes 500 ms.
+		f := rows[0].FIBTruth
+		if f == nil || f.Delay == nil || rows[0].Frames != nil {
+			t.Fatalf("%+v %q", f, rows[0].Message)
+		}
+		b, dropped, misrouted := v1alpha1.SimulatedBehaviour{FIBDroppedPPM: new(int64(1000)), FIBMisroutedPPM: new(int64(1000)), FIBSeed: new(int64(7))}, int64(0), int64(0)
+		for i := range uint32(50_000) {
+			switch drops, misroutes := sim.FIBFault(b, routing.Routes{First: netip.MustParsePrefix("20.0.0.0/24")}.Prefix(i)); {
+			case drops:
+				dropped++
+			case misroutes:
+				misrouted++
+			}
+		}
+		if f.Routes != 50_000 || f.Forwarded != 50_000-dropped-misrouted || f.Dropped != dropped || f.Misrouted != misrouted || f.LostProbes+f.Forgotten > 0 || dropped == 0 || misrouted == 0 ||
+			int64(len(f.DroppedPrefixes)) != f.Dropped || int64(len(f.MisroutedPrefixes)) != f.Misrouted || f.MisroutedPrefixes[0].Port != "p3" {
+			t.Errorf("%+v", f)
+		}
+		if d := f.Delay; d.Routes != f.Forwarded || d.ResolutionNs != 500_000_000 || d.P50Ns < 1_500_000_000 || d.P50Ns > 2_250_000_000 || d.LastNs < 2_750_000_000 || d.LastNs > 3_760_000_000 {
+			t.Errorf("%+v", d)
 		}
 	},
 	"convergence": func(t *testing.T, rows []v1alpha1.ResultRow) {

@@ -11,7 +11,8 @@ import (
 // ended and frames have settled, as by Read.
 type MicroflowCounter interface {
 	// Microflows calls take with the records of the microflows of a stream at a port, in their
-	// order and in parts. A part is valid during the call. It ends with the error of take.
+	// order and in parts. A part is valid during the call. It ends with the error of take. It
+	// may be called while Wait runs: the records then contain the frames that have arrived.
 	Microflows(ctx context.Context, key RxKey, take func(MicroflowPart) error) error
 	// SumMicroflows compares the records with what was sent, for each stream with Track and
 	// each of its receiving ports that the engine owns, in the order of streams and ports.

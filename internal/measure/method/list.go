@@ -22,6 +22,7 @@ var methods = []func() trials.Definition{
 	describeBufferSize,
 	describeCongestionControl,
 	controlplane.DescribeConvergence,
+	controlplane.DescribeFIBTruth,
 	describeForwardingRate,
 	describeFrameLoss,
 	describeGroupCapacity,

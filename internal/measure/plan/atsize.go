@@ -168,7 +168,7 @@ func (a AtSize) Traffic(macs map[string]traffic.MAC, nextHop map[uint16]traffic.
 		if i == 0 || !sameReceivers(at[i-1], s) {
 			receivers = a.receivers(s)
 		}
-		streams[i] = traffic.Stream{ID: s.ID, TxPort: a.ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, a.size.Bytes), Class: s.Class(), ObeysPause: s.ObeysPause, Headers: h}
+		streams[i] = traffic.Stream{ID: s.ID, TxPort: a.ports[s.Tx].Name, RxPorts: receivers, FrameSize: cmp.Or(s.Size, a.size.Bytes), Class: s.Class(), ObeysPause: s.ObeysPause, Track: s.Track, Headers: h}
 	}
 	return streams
 }

@@ -46,6 +46,8 @@ type Stream struct {
 	// Watch are the indexes of ports that should receive nothing, and count what they
 	// do receive: frames that the device floods. None of it is in the sums of a trial.
 	Watch []int
+	// Track selects what the ports count of each microflow.
+	Track traffic.Track
 	// Further are the indexes of ports at which a frame may arrive in place of the one
 	// receiver, by a further path of the device; none of a stream to many.
 	Further []int

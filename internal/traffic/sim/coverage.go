@@ -47,33 +47,55 @@ func networksTo(s *traffic.Stream) routing.Routes {
 // ramps of the networks of a stream at a port.
 func (r *rib) ramps(s *traffic.Stream, port string) []ramp {
 	var all []ramp
-	of := func(b *block, lo, hi uint32) {
-		if b.unforwarded {
-			return
-		}
+	r.across(networksTo(s), func(b *block, lo, hi uint32) {
 		for i, c := range b.changes {
-			n := float64(hi - lo)
 			begin := c.at + (float64(lo)-1)*c.every
-			from, to := begin, begin+n*c.every
-			if c.to != nil && c.to.session.Port == port {
-				all = append(all, ramp{from, to, n})
+			from, to := begin, begin+float64(hi-lo)*c.every
+			if n := r.reaching(b, c.to, port, lo, hi); n > 0 {
+				all = append(all, ramp{from, to + float64(r.fib.delay), n})
 			}
-			if i > 0 && b.changes[i-1].to != nil && b.changes[i-1].to.session.Port == port {
+			if i == 0 {
+				continue
+			}
+			if n := r.reaching(b, b.changes[i-1].to, port, lo, hi); n > 0 {
 				all = append(all, ramp{from, to, -n})
 			}
 		}
-	}
-	networks := networksTo(s)
+	})
+	return all
+}
+
+// across calls f with the blocks that frames to networks are forwarded by, and with the
+// prefixes of each, from lo up to hi, that are among the networks.
+func (r *rib) across(networks routing.Routes, f func(b *block, lo, hi uint32)) {
 	if b := r.by[networksOf(networks)]; b != nil {
-		of(b, 0, b.Count)
-		return all
+		if !b.unforwarded {
+			f(b, 0, b.Count)
+		}
+		return
 	}
 	for _, b := range r.blocks {
-		if lo, hi, ok := overlap(b.Routes, networks); ok {
-			of(b, lo, hi)
+		if lo, hi, ok := overlap(b.Routes, networks); ok && !b.unforwarded {
+			f(b, lo, hi)
 		}
 	}
-	return all
+}
+
+// reaching returns how many of the prefixes of a block, from lo up to hi, come to a port when
+// the device uses a path.
+func (r *rib) reaching(b *block, to *path, port string, lo, hi uint32) float64 {
+	if to == nil {
+		return 0
+	}
+	dropped, misrouted := r.faultsOf(b).within(lo, hi)
+	n := 0
+	if to.session.Port == port {
+		n = int(hi-lo) - dropped - misrouted
+	}
+	if misrouted > 0 && r.fib.wrong(to.session.Port) == port {
+		n += misrouted
+	}
+	return float64(n)
 }
 
 // pieces of a trial of d from start on in which the device forwards a stream to networks to a port.

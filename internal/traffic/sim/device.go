@@ -13,7 +13,8 @@ type dut struct {
 	clock *Clock
 	// behaviour of the device beyond forwarding.
 	behaviour v1alpha1.SimulatedBehaviour
-	// forwards is to how many routes the device forwards; nil for all that it holds.
+	// forwards is to how many routes the device forwards, in place of the behavior's
+	// fibCapacity; nil for that.
 	forwards  *int64
 	addresses addresses
 	// groups that the device forwards to which ports, and when.

@@ -44,10 +44,9 @@ type Engine struct {
 }
 
 var (
-	_ traffic.Generator   = (*Engine)(nil)
-	_ traffic.Sampler     = (*Engine)(nil)
-	_ traffic.GroupMember = (*Engine)(nil)
-
+	_ traffic.Generator        = (*Engine)(nil)
+	_ traffic.Sampler          = (*Engine)(nil)
+	_ traffic.GroupMember      = (*Engine)(nil)
 	_ traffic.MicroflowCounter = (*Engine)(nil)
 )
 
@@ -102,7 +101,10 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	for _, o := range opts {
 		o(e)
 	}
-	e.dut.rib = newRIB(e.dut.behaviour, e.dut.forwards)
+	if e.dut.forwards != nil {
+		e.dut.behaviour.FIBCapacity = e.dut.forwards
+	}
+	e.dut.rib = newRIB(e.dut.behaviour, e.tester.order)
 	return e, nil
 }
 

@@ -107,7 +107,14 @@ func (fw *forwarding) microflows(s *traffic.Stream, port string, m *traffic.Meas
 		n, _, _ := of.comes(number)
 		of.come += n
 	}
-	of.lost = of.come - min(rx.Received, of.come)
+	come := of.come
+	if toNetworks(s) && fw.dut.rib.fib.delay > 0 {
+		// While routes get their delays, what comes of all networks together is not exact.
+		come = of.passage.in(phase{0, d})
+	}
+	if come > 0 {
+		of.lost = mulDiv(of.come, come-min(rx.Received, come), come)
+	}
 	return of
 }
 
@@ -186,19 +193,20 @@ func (fw *forwarding) networkWindows(s *traffic.Stream, port string, d time.Dura
 			return nil
 		}
 		h := ranges[i]
-		return h.block.windowsTo(port, h.at+network-h.from, window{start, start + d}, closed)
+		at := h.at + network - h.from
+		return h.block.windowsTo(port, at, fw.dut.rib.fib.fateOf(h.block.Prefix(at)), window{start, start + d}, closed)
 	}
 }
 
 // windowsTo returns when frames to a prefix of the block are forwarded to a port, from the
 // beginning of a trial on, without the times in which the device forwards nothing.
-func (b *block) windowsTo(port string, prefix uint32, trial window, closed []window) []window {
+func (b *block) windowsTo(port string, prefix uint32, fate fate, trial window, closed []window) []window {
 	var open []window
 	for i, c := range b.changes {
-		if c.to == nil || c.to.session.Port != port {
+		if c.to == nil || !fate.reaches(port, c.to.session.Port) {
 			continue
 		}
-		w := window{max(trial.from, c.of(prefix)), trial.to}
+		w := window{max(trial.from, c.of(prefix)+fate.delay), trial.to}
 		if i+1 < len(b.changes) {
 			w.to = min(w.to, b.changes[i+1].of(prefix))
 		}

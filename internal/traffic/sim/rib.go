@@ -20,10 +20,10 @@ type rib struct {
 	// until which the device handles routes.
 	held int64
 	busy float64
-	// forwards is the largest number of prefixes to which frames are forwarded; nil for
-	// all. forwarded is the current number.
-	forwards  *int64
+	// forwarded is the number of prefixes that have a place in the table that frames are
+	// forwarded by, and fib the faults of that table.
 	forwarded int64
+	fib       fib
 }
 
 // networks are a range of prefixes.
@@ -52,6 +52,8 @@ type block struct {
 		path, digest uint64
 		count        uint32
 	}
+	// faults of the prefixes in the table that frames are forwarded by.
+	faults faults
 }
 
 // sum is the digest of the routes from one prefix up to another by a path.
@@ -93,8 +95,9 @@ type change struct {
 	to *path
 }
 
-func newRIB(limits v1alpha1.SimulatedBehaviour, forwards *int64) *rib {
-	return &rib{limits: limits, forwards: forwards, by: map[networks]*block{}}
+// newRIB makes the table of a device with so many ports, which are in their order.
+func newRIB(limits v1alpha1.SimulatedBehaviour, ports []string) *rib {
+	return &rib{limits: limits, by: map[networks]*block{}, fib: newFIB(limits, ports)}
 }
 
 // perRoute returns the time that the device takes for a route, in nanoseconds.
@@ -144,10 +147,10 @@ func (r *rib) announce(at time.Duration, set routing.Routes, p *path) {
 // forwarded by. The others become a block of their own.
 func (r *rib) place(b *block) {
 	b.unforwarded = false
-	if r.forwards == nil {
+	if r.limits.FIBCapacity == nil {
 		return
 	}
-	room := uint32(max(0, min(int64(b.Count), *r.forwards-r.forwarded)))
+	room := uint32(max(0, min(int64(b.Count), *r.limits.FIBCapacity-r.forwarded)))
 	r.forwarded += int64(room)
 	switch {
 	case room == 0:

@@ -104,7 +104,7 @@ func (p *speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	p.dut.rib = newRIB(p.dut.behaviour, p.dut.forwards)
+	p.dut.rib = newRIB(p.dut.behaviour, p.tester.order)
 	p.sessions = nil
 	for _, s := range sessions {
 		if _, ok := p.tester.ports[s.Port]; !ok {
@@ -225,7 +225,7 @@ func (p *speaker) States(ctx context.Context) ([]routing.State, error) {
 
 // Close implements routing.Speaker.
 func (p *speaker) Close() error {
-	p.sessions, p.dut.rib = nil, newRIB(p.dut.behaviour, p.dut.forwards)
+	p.sessions, p.dut.rib = nil, newRIB(p.dut.behaviour, p.tester.order)
 	return nil
 }
 

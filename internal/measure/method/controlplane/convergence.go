@@ -128,10 +128,15 @@ func fitsRoutes(name string, in plan.Setting, path *field.Path) field.ErrorList 
 			"the engine %s of test bed %s cannot read counters while a trial runs: choose a bed with another engine", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
 	}
 	if len(toSet(in.Streams, announcing(in.Announcements, set))) == 0 {
-		return field.ErrorList{field.Invalid(path.Child("routes"), set, fmt.Sprintf(
-			"no frames go to these routes, as the pattern of traffic profile %s sends nothing to the ports that announce them, the set has traffic: false, or another path is preferred: name another set", in.Profile))}
+		return field.ErrorList{noFramesTo(set, in, path)}
 	}
 	return nil
+}
+
+// noFramesTo refuses a set to which no frames of the profile go.
+func noFramesTo(set string, in plan.Setting, path *field.Path) *field.Error {
+	return field.Invalid(path.Child("routes"), set, fmt.Sprintf(
+		"no frames go to these routes, as the pattern of traffic profile %s sends nothing to the ports that announce them, the set has traffic: false, or another path is preferred: name another set", in.Profile))
 }
 
 // toSet are the streams to the networks of some announcements, numbered anew.

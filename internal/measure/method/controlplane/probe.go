@@ -66,7 +66,16 @@ func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []b
 // frames of the profile go to them.
 func toParts(tester *trials.Tester, parts []blockPart) []plan.Stream {
 	var out []plan.Stream
-	for _, p := range parts {
+	for _, t := range targetsOf(tester, parts) {
+		out = append(out, t.Stream)
+	}
+	return out
+}
+
+// targetsOf are the streams of toParts with their parts.
+func targetsOf(tester *trials.Tester, parts []blockPart) []target {
+	var out []target
+	for k, p := range parts {
 		from := -1
 		for _, s := range tester.Plan.Streams {
 			if s.Networks == nil || from >= 0 && s.Tx != from {
@@ -80,7 +89,8 @@ func toParts(tester *trials.Tester, parts []blockPart) []plan.Stream {
 				continue
 			}
 			from, one.ID = s.Tx, uint16(len(out))
-			out = append(out, one)
+			offset, _ := p.routes.Index(one.Networks.First)
+			out = append(out, target{one, k, offset})
 		}
 	}
 	return out

@@ -85,6 +85,20 @@ func Timed(kind EventKind, at time.Duration, does func(context.Context) (traffic
 	return Action{kind: kind, at: at, does: does, begun: new(bool)}
 }
 
+// Alongside is an activity from the beginning of sending on, which can stop the sending. Its
+// error voids the trial.
+func Alongside(does func(ctx context.Context, stop func()) error) Action {
+	a := Action{begun: new(bool)}
+	var failed error
+	a.alongside = func(ctx context.Context, stop func()) {
+		if failed = does(ctx, stop); failed != nil {
+			stop()
+		}
+	}
+	a.settled = func(context.Context) error { return failed }
+	return a
+}
+
 // Finished is an action that adds to the trial only.
 func Finished(finish func(*Trial)) Action {
 	return Action{finish: finish, begun: new(bool)}

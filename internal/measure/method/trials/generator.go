@@ -19,6 +19,8 @@ type Generator struct {
 	// if it does not have them.
 	Sampler  traffic.Sampler
 	reporter traffic.ProgressReporter
+	// Microflows counts each microflow; nil if the generator counts streams only.
+	Microflows traffic.MicroflowCounter
 	// engine names the generator in errors.
 	engine v1alpha1.EngineKind
 }
@@ -27,6 +29,7 @@ func newGenerator(gen traffic.Generator, engine v1alpha1.EngineKind) *Generator 
 	g := &Generator{Generator: gen, engine: engine}
 	g.Sampler, _ = traffic.As[traffic.Sampler](gen)
 	g.reporter, _ = traffic.As[traffic.ProgressReporter](gen)
+	g.Microflows, _ = traffic.As[traffic.MicroflowCounter](gen)
 	return g
 }
 

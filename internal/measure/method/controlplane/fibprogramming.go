@@ -1,0 +1,176 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/routing"
+)
+
+const (
+	// announcedAtOnce is the number of routes whose UPDATE messages are timed together.
+	announcedAtOnce = 2000
+	// lookLeast is the shortest time between two looks at what has arrived.
+	lookLeast = 100 * time.Millisecond
+)
+
+// programming announces routes while frames are sent to all of them in turn, so that it is known
+// when the device began to forward to each.
+type programming struct {
+	probes *probes
+	parts  []blockPart
+	// which announcements of the plan the parts are.
+	which    []int
+	patience time.Duration
+
+	// sent are the times of the UPDATE messages, by part and number of announcedAtOnce routes.
+	sent [][]routing.Sent
+	// first contains when the first frame to each route arrived at a right port, by target.
+	first [][]uint64
+	// down is the session that ended during the announcement; nil if none did.
+	down *routing.DownError
+	// disturbed reports whether the times cannot be trusted.
+	disturbed bool
+}
+
+// run runs the trial in which the routes are announced.
+func (p *programming) run(ctx context.Context, tester *trials.Tester, step plan.Step) error {
+	length := programTime(p.probes.count(), p.probes.turn, p.patience)
+	watch := trials.Alongside(func(ctx context.Context, stop func()) error { return p.watch(ctx, tester, stop) })
+	watch = watch.After(func(ctx context.Context, again bool) error {
+		for _, i := range p.which {
+			tester.Routes.Announced[i] = true
+		}
+		if !again {
+			return nil
+		}
+		if err := tester.Routes.WithdrawAll(ctx); err != nil {
+			return err
+		}
+		for _, i := range p.which {
+			tester.Routes.Announced[i] = true
+		}
+		return nil
+	})
+	trial, err := tester.Once(ctx, trials.Event{Step: step, Duration: length}, p.probes.trial(0, length), length, watch)
+	if err != nil {
+		return err
+	}
+	p.disturbed = trial.Disturbed()
+	p.first = nil
+	for _, t := range p.probes.targets {
+		at, err := arrivedAt(ctx, tester, t, t.right())
+		if err != nil {
+			return err
+		}
+		p.first = append(p.first, at.first)
+	}
+	return nil
+}
+
+// watch announces the routes, and stops the trial once frames to all routes have arrived, or to
+// no further route for some time.
+func (p *programming) watch(ctx context.Context, tester *trials.Tester, stop func()) error {
+	clock := tester.Generator.Clock()
+	p.down = nil
+	if err := clock.Sleep(ctx, lookLeast); err != nil {
+		return err
+	}
+	err := p.announce(ctx, tester)
+	if errors.As(err, &p.down) {
+		stop()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	most, since := int64(-1), clock.Now()
+	for {
+		arrived := int64(0)
+		for _, t := range p.probes.targets {
+			at, err := arrivedAt(ctx, tester, t, t.right())
+			if err != nil {
+				return err
+			}
+			for _, ns := range at.first {
+				if ns > 0 {
+					arrived++
+				}
+			}
+		}
+		now := clock.Now()
+		if arrived > most {
+			most, since = arrived, now
+		}
+		if arrived == p.probes.count() || now.Sub(since) >= p.patience+p.probes.turn {
+			stop()
+			return nil
+		}
+		if err := clock.Sleep(ctx, max(lookLeast, min(p.probes.turn, p.patience)/2)); err != nil {
+			return err
+		}
+	}
+}
+
+// announce announces all routes, and keeps when the messages of each were handed over.
+func (p *programming) announce(ctx context.Context, tester *trials.Tester) error {
+	p.sent = make([][]routing.Sent, len(p.parts))
+	for k, part := range p.parts {
+		for first := uint32(0); first < part.routes.Count; first += announcedAtOnce {
+			some := part.routes.Part(first, min(announcedAtOnce, part.routes.Count-first))
+			sent, err := tester.Routes.Speaker.Announce(ctx, part.session.Name, []routing.Routes{some})
+			if err != nil {
+				return fmt.Errorf("announcing routes: %w", err)
+			}
+			p.sent[k] = append(p.sent[k], sent)
+		}
+	}
+	return nil
+}
+
+// delays are the delays of the routes to which the device forwards; nil if their times are of
+// clocks of different hosts, or were disturbed.
+func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
+	if p.disturbed {
+		return nil
+	}
+	var all []int64
+	longest := uint64(0)
+	for k, t := range p.probes.targets {
+		if !p.oneClock(f.ports, t) {
+			return nil
+		}
+		for i, at := range p.first[k] {
+			if _, wrong := f.wrong[k][uint32(i)]; wrong || at == 0 || !f.forwarded[k][i] {
+				continue
+			}
+			sent := p.sent[t.part][(t.offset+uint32(i))/announcedAtOnce]
+			longest = max(longest, sent.Last-sent.First)
+			if at >= sent.First { // Others were forwarded before they were announced.
+				all = append(all, int64(at-sent.First))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	rank := func(percent int) int64 { return all[(len(all)*percent+99)/100-1] }
+	return &v1alpha1.FIBDelay{
+		Routes: int64(len(all)), P50Ns: rank(50), P99Ns: rank(99), LastNs: all[len(all)-1],
+		ResolutionNs: int64(p.probes.turn) + int64(longest),
+	}
+}
+
+// oneClock reports whether the session that announces the routes of a target and the ports that
+// receive frames to them are on one host.
+func (p *programming) oneClock(ports []plan.Port, t target) bool {
+	i := slices.IndexFunc(ports, func(port plan.Port) bool { return port.Name == p.parts[t.part].session.Port })
+	return !slices.ContainsFunc(t.right(), func(port int) bool { return ports[port].Node != ports[i].Node })
+}
