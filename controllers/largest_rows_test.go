@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/controllers/results"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -74,8 +75,37 @@ func largestRow(t *testing.T, step plan.Step) v1alpha1.ResultRow {
 		}
 		fill(of.FieldByName(name), items)
 	}
+	row.TrialRecords = largestLog(t)
 	return row
 }
+
+// largestLog are the trials of a row that has as many as it can have.
+var largestLog = func() func(*testing.T) *v1alpha1.TrialLog {
+	var all *v1alpha1.TrialLog
+	return func(t *testing.T) *v1alpha1.TrialLog {
+		t.Helper()
+		if all != nil {
+			return all
+		}
+		var log record.Log
+		for i := range 100 {
+			one := v1alpha1.TrialRecord{Verdict: v1alpha1.TrialPassed}
+			fill(reflect.ValueOf(&one.Parts).Elem(), i%8)
+			fill(reflect.ValueOf(&one.Figures).Elem(), record.MaxParts)
+			one.Sent, one.Received = 1<<50, 1<<50
+			for j := range one.Parts {
+				one.Parts[j].Latency.Buckets = nil
+			}
+			log.Add(one)
+		}
+		var err error
+		if all, err = log.Compact(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		all.OmittedFigures = all.Trials[len(all.Trials)-1].Figures
+		return all
+	}
+}()
 
 // fill sets every member to a large value, and every list to so many items.
 func fill(v reflect.Value, items int) {

@@ -303,6 +303,10 @@ type ResultRow struct {
 	// samplingInterval.
 	// +optional
 	Series *RateSeries `json:"series,omitempty"`
+	// trialRecords are the finished trials of the row in compact form. The row of a partial drop
+	// rate that was found by the search of the throughput has only the trial that decided it.
+	// +optional
+	TrialRecords *TrialLog `json:"trialRecords,omitempty"`
 	// capture is the file with frames of the row's trials; absent where none were kept.
 	// +optional
 	Capture *CaptureFile `json:"capture,omitempty"`

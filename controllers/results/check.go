@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,8 +17,8 @@ import (
 )
 
 const (
-	// maxRow bounds the bytes of one row as JSON: a series of rates, or 256 ports.
-	maxRow = 48 << 10
+	// maxRow bounds the bytes of one row as JSON: a series of rates, or 256 ports, and its trials.
+	maxRow = 80 << 10
 	// maxEnvironment bounds the bytes of the environment as JSON.
 	maxEnvironment = 96 << 10
 	// maxText bounds sentences that a runner writes; longer ones are cut.
@@ -27,8 +28,10 @@ const (
 	maxReasons = 16
 	// maxWord bounds all other texts in rows and environment.
 	maxWord = 2048
-	// maxList bounds lists in rows and environment.
-	maxList = 1024
+	// maxList bounds lists in rows and environment, but for lists of latency buckets, which
+	// maxBuckets bounds: pairs of numbers.
+	maxList    = 1024
+	maxBuckets = 4480
 )
 
 // outcomes contains the outcomes with which a runner can end, by reason.
@@ -141,6 +144,9 @@ func (c *Checker) row(row *v1alpha1.ResultRow) error {
 	if err := numbers(reflect.ValueOf(row).Elem(), "row"); err != nil {
 		return err
 	}
+	if err := trials(row); err != nil {
+		return err
+	}
 	n, err := size(*row)
 	if err != nil {
 		return err
@@ -198,8 +204,12 @@ func numbers(v reflect.Value, path string) error {
 			}
 		}
 	case reflect.Slice:
-		if v.Len() > maxList {
-			return fmt.Errorf("%s has %d items, more than %d", path, v.Len(), maxList)
+		limit := maxList
+		if strings.HasSuffix(path, ".Latency.Buckets") {
+			limit = maxBuckets
+		}
+		if v.Len() > limit {
+			return fmt.Errorf("%s has %d items, more than %d", path, v.Len(), limit)
 		}
 		for i := range v.Len() {
 			if err := numbers(v.Index(i), path); err != nil {

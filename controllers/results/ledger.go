@@ -28,7 +28,7 @@ type Ledger struct {
 	owner *v1alpha1.Benchmark
 	parts []*part
 	known map[v1alpha1.RowID]bool
-	// rows in the order in which they were added, without their series.
+	// rows in the order in which they were added, without their series and trials.
 	rows        []v1alpha1.ResultRow
 	environment *v1alpha1.ResultEnvironment
 }
@@ -93,7 +93,7 @@ func (l *Ledger) Add(rows ...v1alpha1.ResultRow) (added int, _ error) {
 }
 
 func (l *Ledger) remember(row v1alpha1.ResultRow) {
-	row.Series = nil
+	row.Series, row.TrialRecords = nil, nil
 	l.known[row.RowID] = true
 	l.rows = append(l.rows, row)
 }
@@ -199,7 +199,7 @@ func (l *Ledger) Outdated(s *v1alpha1.ResultSummary) bool {
 	return s != nil && (s.Rows > int32(len(l.rows)) || s.Parts > int32(len(l.parts)) || s.DiscardedParts != discarded)
 }
 
-// Rows are all rows, without their series, in the order in which they were added.
+// Rows are all rows, without their series and trials, in the order in which they were added.
 func (l *Ledger) Rows() []v1alpha1.ResultRow { return l.rows }
 
 // Environment is the environment of the rows; nil when it is not known.

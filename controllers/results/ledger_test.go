@@ -86,7 +86,7 @@ func TestPartsAreBounded(t *testing.T) {
 		"few small rows":      {10, 100, 1},
 		"many small rows":     {2*fullRows + 1, 10, 3},
 		"rows with series":    {64, 30 << 10, 22},
-		"the largest rows":    {5, maxRow - 1000, 3},
+		"the largest rows":    {5, maxRow - 1000, 5},
 		"a part that is full": {7, 16 << 10, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

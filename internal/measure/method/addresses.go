@@ -77,8 +77,12 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 	short := false
 	for range 2 {
 		var err error
+		before := a.tester.Log.Len()
 		if learnt, tested, err = a.whole(ctx, i); err != nil {
 			return false, err
+		}
+		for _, r := range a.tester.Log.Since(before) {
+			r.Repetition, r.Tried = int32(len(a.iterations)+1), value
 		}
 		done := v1alpha1.AddressIteration{Addresses: i.count, LearningFramesPerSecond: i.learnRate}
 		if tested != nil {
@@ -140,7 +144,11 @@ func (a *addresses) iterate(ctx context.Context, tester *trials.Tester, i iterat
 		event := trials.Event{Step: a.step, LoadPPM: linePPM(tester.Plan.Ports[testPort], a.step.Size.Bytes, rate), Duration: took}
 		load := traffic.Load{Rate: traffic.Rate{Frames: rate, PerNanos: int64(time.Second)}, Frames: uint64(frames)}
 		tester.Rested = true // The trials of an iteration belong together, and addresses age.
-		return tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
+		t, err := tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
+		if err == nil {
+			t.Note(func(r *v1alpha1.TrialRecord) { r.Role = addressRoles[stream] })
+		}
+		return t, err
 	}
 	if _, err := send(announceStream, 1, announceRate, trials.LateTolerance); err != nil {
 		return nil, nil, err
@@ -156,6 +164,9 @@ func (a *addresses) iterate(ctx context.Context, tester *trials.Tester, i iterat
 	tested, err = send(testStream, i.count, i.testRate, trials.LateTolerance)
 	return learnt, tested, err
 }
+
+// addressRoles are the roles of the trials of an iteration by their streams.
+var addressRoles = map[uint16]string{announceStream: "announce", learningStream: "learn", testStream: "test"}
 
 // addressStreams are the streams of an iteration.
 func addressStreams(tester *trials.Tester, first traffic.MAC, count uint32) []plan.Stream {

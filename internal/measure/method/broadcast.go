@@ -113,6 +113,7 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 			if most, err = tester.Trial(ctx, step, step.Search.MaxPPM, step.TrialDuration, search.Bracket{}); err != nil {
 				return err
 			}
+			most.Note(func(r *v1alpha1.TrialRecord) { r.Role = "maxLoad" })
 		}
 		summary = v1alpha1.BroadcastSummary{
 			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
@@ -137,6 +138,7 @@ func broadcastOne(ctx context.Context, tester *trials.Tester, step plan.Step, s 
 	if err != nil {
 		return err
 	}
+	t.Note(func(r *v1alpha1.TrialRecord) { r.Role = "single" })
 	if l := t.Counters.Latency(); l.Count > 0 {
 		least, mean, most := int64(l.MinNs), l.Average(), int64(l.MaxNs)
 		summary.LatencyMinNs, summary.LatencyAvgNs, summary.LatencyMaxNs = &least, &mean, &most

@@ -110,6 +110,17 @@ func countPort(t *trials.Trial, port int) portCount {
 	return c
 }
 
+// notePorts adds what the two ports received to the record of a trial.
+func notePorts(t *trials.Trial, role string) {
+	t.Note(func(r *v1alpha1.TrialRecord) {
+		r.Role = role
+		for i, name := range []string{"uncongested", "congested"} {
+			c := countPort(t, []int{uncongestedPort, congestedPort}[i])
+			r.Parts = append(r.Parts, v1alpha1.TrialPart{Name: name, Expected: int64(c.expected), Received: int64(c.received), Lost: int64(c.lost), Latency: c.latency.Compact()})
+		}
+	})
+}
+
 func (c portCount) lossPPM() int64 { return trials.SharePPM(c.lost, c.expected) }
 
 // delay is the mean latency, in nanoseconds; nil when none was measured.

@@ -69,6 +69,7 @@ func congestionControl(ctx context.Context, tester *trials.Tester, step plan.Ste
 		return trials.Outcome{}, err
 	}
 	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: trials.TestersLimit(t)}
+	notePorts(t, "")
 	full, free := countPort(t, congestedPort), countPort(t, uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{
 		UncongestedLossPPM: free.lossPPM(), UncongestedFramesPerSecond: t.PerSecond(int64(free.received)),

@@ -101,6 +101,10 @@ func groupCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 			return trials.Outcome{}, err
 		}
 		lossy, silent := heard(t, s.groups[:n])
+		t.Note(func(r *v1alpha1.TrialRecord) { r.Tried = int64(n) })
+		t.Figure("lossyGroups", int64(lossy))
+		t.Figure("silentGroups", int64(silent))
+		t.Figure("multicastRoutes", routesOf(s.groups[:n]))
 		switch {
 		case t.TesterLimited():
 			out.Trial, out.Limit = t, t
@@ -146,11 +150,17 @@ type groupSearch struct {
 
 func (s *groupSearch) found(out trials.Outcome, sum v1alpha1.GroupCapacitySummary, passed, failed int) trials.Outcome {
 	sum.Groups, sum.FailedGroups = int32(passed), int32(failed)
-	for _, g := range s.groups[:passed] {
-		sum.MulticastRoutes += g.Routes()
-	}
+	sum.MulticastRoutes = routesOf(s.groups[:passed])
 	out.Fill = func(row *v1alpha1.ResultRow) { row.GroupCapacity = &sum }
 	return out
+}
+
+// routesOf returns the number of multicast routes that groups need.
+func routesOf(groups []trials.MulticastGroup) (n int64) {
+	for _, g := range groups {
+		n += g.Routes()
+	}
+	return n
 }
 
 // try sends to the first n groups while the ports are members of these.

@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/frame"
 )
@@ -65,8 +66,13 @@ func (g groupDelay) measure(ctx context.Context, tester *trials.Tester, step pla
 						}
 					case !seen:
 						sum.Unseen++
+						t.Figure("unseen", 1)
 					default:
 						all.Add(ns)
+						t.Figure("delayNs", ns)
+						if len(tester.Plan.Ports) <= record.MaxParts {
+							t.Figure("delayNs "+tester.Plan.Ports[port].Name, ns)
+						}
 						if ports[port] == nil {
 							ports[port] = &trials.Spread{}
 						}
@@ -129,6 +135,7 @@ func (g groupDelay) trial(ctx context.Context, tester *trials.Tester, step plan.
 		return nil, err
 	}
 	t.Expected, t.Lost = t.Received, 0
+	t.Recount()
 	_, err = tester.Groups.Leave(ctx, trials.GroupsOf(tester.Plan.Streams))
 	return t, err
 }

@@ -78,6 +78,8 @@ func headOfLine(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	}
 	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(trials.TestersLimit(alone), trials.TestersLimit(t))}
 	before, after := countPort(alone, uncongestedPort), countPort(t, uncongestedPort)
+	notePorts(alone, "alone")
+	notePorts(t, "together")
 	summary := v1alpha1.HeadOfLineBlockingSummary{
 		UncongestedLossPPM: after.lossPPM(), UncongestedFramesPerSecond: t.PerSecond(int64(after.received)),
 		CongestedLossPPM: countPort(t, congestedPort).lossPPM(), AloneLossPPM: before.lossPPM(),

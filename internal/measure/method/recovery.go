@@ -98,6 +98,7 @@ func recovery(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 				out.Limit = t
 			}
 			times.Add(int64(took))
+			t.Figure("recoveryNs", int64(took))
 		}
 		return nil
 	})

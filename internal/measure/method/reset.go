@@ -131,6 +131,8 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 		}
 		o := trials.OutageOf(t, loads)
 		stamped = stamped || o.Stamped
+		t.Figure("frameLossNs", int64(o.ByLoss))
+		t.Figure("timestampNs", int64(o.ByStamps))
 		took := o.ByLoss
 		if byTime {
 			took = o.ByStamps

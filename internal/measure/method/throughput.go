@@ -124,6 +124,9 @@ func (s *searchTrials) Measure(ctx context.Context, ppm int64, d time.Duration) 
 	if err != nil {
 		return search.Verdict{}, err
 	}
+	if s.n == 0 && s.step.Search.WarmUp > 0 {
+		t.Note(func(r *v1alpha1.TrialRecord) { r.Role = "warmUp" })
+	}
 	v := search.Verdict{
 		Passed: t.Passed(), GeneratorBound: t.GeneratorBound(), TesterLoss: t.TesterLost() && t.Excess == 0 || t.Stalled(), NothingReceived: t.Sent > 0 && t.Received == 0,
 		Intended: t.Intended, Sent: t.Sent, Lost: t.Lost, Expected: t.Expected, Repeated: max(s.tester.Trials-trials-1, 0),
@@ -171,6 +174,7 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	if t.Stalled() {
 		// So few frames can be due to the tester; how many the device loses in the whole
 		// trial tells.
+		t.Void()
 		return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 	}
 	if t.Lost > watch.Allowed || t.TesterLost() || t.Disturbed() {
@@ -178,6 +182,7 @@ func (s *searchTrials) trial(ctx context.Context, ppm int64, d time.Duration) (*
 	}
 	// Frames came back that were taken for lost: such a device is given its time.
 	s.wrong = true
+	t.Void()
 	return s.tester.Trial(ctx, s.step, ppm, d, s.bracket)
 }
 

@@ -56,6 +56,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	if in.Calibration != nil {
 		in.conditions = calibration.Conditions(p, in.Bed, in.Info)
 	}
+	row.TrialRecords = out.Log
 	messages = append(messages, nearTheFloor(in, row.Latency), nearTheOrderFloor(in, frames))
 	row.Message = strings.Join(slices.DeleteFunc(messages, func(m string) bool { return m == "" }), "; ")
 	row.Validity, row.ValidityReasons = Judge(in)

@@ -278,6 +278,7 @@ func TestATrialIsRepeatedAfterAnInterruption(t *testing.T) {
 	want := runSim(t, cfg)
 	for i := range state.Rows {
 		state.Rows[i].ElapsedMilliseconds = want.Rows[i].ElapsedMilliseconds // repeating takes time
+		state.Rows[i].TrialRecords.ElapsedNs = want.Rows[i].TrialRecords.ElapsedNs
 	}
 	if diff := cmp.Diff(want.Rows, state.Rows); diff != "" || state.Outcome != v1alpha1.PhaseMeasured {
 		t.Errorf("%s: %s", state.Message, diff)

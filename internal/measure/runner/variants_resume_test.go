@@ -105,6 +105,7 @@ func untimed(rows []v1alpha1.ResultRow) []v1alpha1.ResultRow {
 	rows = slices.Clone(rows)
 	for i := range rows {
 		rows[i].ElapsedMilliseconds = 0
+		rows[i].TrialRecords.ElapsedNs = 0
 	}
 	return rows
 }

@@ -78,7 +78,7 @@ type csvColumn struct {
 
 // csvColumns are the fields of a row, with those of structures in it under the
 // structure's name. The counters of frames, which most rows have, stand without one.
-// Lists of structures and of numbers have no column, but the flows, which flowHeader adds.
+// The trials of a row, and lists of structures and of numbers, have no column, but the flows, which flowHeader adds.
 func csvColumns(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn
 	for i := range t.NumField() {
@@ -86,6 +86,7 @@ func csvColumns(t reflect.Type, prefix string) []csvColumn {
 		jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		name := prefix + snake(jsonName)
 		switch ft := pointed(f.Type); {
+		case ft == reflect.TypeFor[v1alpha1.TrialLog]():
 		case f.Anonymous || ft == reflect.TypeFor[v1alpha1.FrameSection]():
 			columns = append(columns, csvColumns(ft, prefix)...)
 		case ft.Kind() == reflect.Struct:
@@ -116,6 +117,7 @@ func csvCells(v reflect.Value, cells []string) []string {
 		}
 		missing := absent || value.Kind() == reflect.Pointer && value.IsNil()
 		switch {
+		case f == reflect.TypeFor[v1alpha1.TrialLog]():
 		case f.Kind() == reflect.Struct && missing:
 			cells = csvCells(reflect.Zero(reflect.PointerTo(f)), cells)
 		case f.Kind() == reflect.Struct:

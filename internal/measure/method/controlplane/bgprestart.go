@@ -112,12 +112,15 @@ func bgpRestart(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 			out.Trial = t
 		}
 		outage.Add(int64(o.ByLoss))
+		t.Figure("outageNs", int64(o.ByLoss))
 		lost.Add(int64(t.Lost))
 		if seen.sessions >= 0 {
 			sessions.Add(int64(seen.sessions))
+			t.Figure("sessionsBackNs", int64(seen.sessions))
 		}
 		if seen.routes >= 0 {
 			routes.Add(int64(seen.routes))
+			t.Figure("routesBackNs", int64(seen.routes))
 		} else {
 			sum.Unseen++
 		}

@@ -271,12 +271,12 @@ func (m *convergenceTrials) add(t *trials.Trial, seen intervals) {
 	announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
 	one := event{turn: m.turn, networks: m.sum.Routes, gradual: true}
 	one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced, withdrawn, whollyForwarded), seen.stillMissing(announced, withdrawn)
-	m.announce.add(one)
+	m.announce.add(t, one)
 	one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn, whole, notForwarded), seen.stillForwarded(withdrawn, whole)
 	if last := lastForwarded(t, m.loads); m.gaps && last > withdrawn {
 		one.ending = one.notBefore(last-withdrawn, last+m.turn+one.within >= whole)
 	}
-	m.withdraw.add(one)
+	m.withdraw.add(t, one)
 }
 
 // outcome sums up all trials.

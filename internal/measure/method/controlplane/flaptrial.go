@@ -107,8 +107,12 @@ func (m *flapTrial) judge(out *trials.Outcome) {
 	}
 	sum.LowestFlappedPPM = flapped.lowest()
 	sum.FlappedLost, sum.StableLost = m.lost(t)
+	t.Figure("flappedLost", sum.FlappedLost)
+	t.Figure("stableLost", sum.StableLost)
+	t.Figure("lowestFlappedPPM", sum.LowestFlappedPPM)
 	if stable := m.readings(m.sampler.Samples, classStable, false, m.gaps); m.total > sum.Flapped {
 		sum.LowestStablePPM = new(rated(stable, flight).lowest())
+		t.Figure("lowestStablePPM", *sum.LowestStablePPM)
 		sum.Stable = m.series(stable)
 	}
 	series := m.series(anywhere)
@@ -127,9 +131,9 @@ func (m *flapTrial) times(t *trials.Trial, flapped intervals) (withdraw, announc
 		}
 		one := event{turn: m.turn, networks: int64(m.test.Flapped)}
 		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)
-		withdraw.add(one)
+		withdraw.add(t, one)
 		one.kind, one.ending, one.derived = trials.EventAnnounce, m.home.until(back, end, whollyForwarded), flapped.missing(back, end)
-		announce.add(one)
+		announce.add(t, one)
 	}
 	return withdraw, announce
 }

@@ -355,17 +355,22 @@ func (e event) contradiction() string {
 		e.kind, trials.TimeText(int64(e.took)), trials.TimeText(int64(e.derived)), traffic.Grouped(e.networks))
 }
 
-// add adds an event.
-func (e *eventTimes) add(one event) {
+// add adds an event of a trial.
+func (e *eventTimes) add(t *trials.Trial, one event) {
 	if doubt := one.contradiction(); doubt != "" {
 		e.doubts = append(e.doubts, doubt)
 	}
 	switch {
 	case !one.sampled:
 		e.unsampled++
+		t.Figure(string(one.kind)+"Unsampled", 1)
 	case !one.seen:
 		e.unseen++
+		t.Figure(string(one.kind)+"Unseen", 1)
 	default:
+		t.Figure(string(one.kind)+"Ns", int64(one.took))
+		t.Figure(string(one.kind)+"LossDerivedNs", int64(one.derived))
+		t.Figure(string(one.kind)+"WithinNs", int64(one.within))
 		e.times.Add(int64(one.took))
 		e.derived.Add(int64(one.derived))
 		e.within = max(e.within, one.within)

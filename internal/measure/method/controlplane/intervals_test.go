@@ -227,7 +227,7 @@ func TestContradictingTimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e eventTimes
-			e.add(tc.event)
+			e.add(&trials.Trial{}, tc.event)
 			if got := contradictions(e); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
@@ -269,12 +269,12 @@ func TestMissingSamplesLowerTheResolution(t *testing.T) {
 		{from: ms(800), to: ms(900), sent: 100, received: 100},
 	}
 	var times eventTimes
-	times.add(event{ending: all.until(ms(200), ms(1000), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(200), ms(1000), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(600)) || times.within != ms(600) || unsampledEvents(times) != "" {
 		t.Errorf("%+v known to %v: %s", s, times.within, unsampledEvents(times))
 	}
-	times.add(event{ending: all.until(ms(100), ms(1000), whollyForwarded)})
-	times.add(event{ending: all.until(ms(910), ms(1000), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(100), ms(1000), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(910), ms(1000), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(700)) || times.within != ms(700) || s.Unseen != 0 || times.unsampled != 1 {
 		t.Errorf("%+v known to %v, %d without a sample", s, times.within, times.unsampled)
 	}

@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -175,6 +176,14 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		}
 		learnt, sent, err := announceBlock(ctx, tester, b, witness.Name, want, test.WaitTime.Duration)
 		sum.Received = int64(learnt.Routes)
+		noted := tester.Log.Add(v1alpha1.TrialRecord{Role: "block", Tried: sum.Announced, Verdict: v1alpha1.TrialFailed})
+		note := func(name string, value int64) {
+			figures := record.Figures(noted.Figures)
+			figures.Add(name, value)
+			noted.Figures = figures
+		}
+		note("receivedRoutes", sum.Received)
+		note("blockRoutes", b.count)
 		var down *routing.DownError
 		switch {
 		case errors.As(err, &down):
@@ -208,10 +217,15 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		}
 		checked += frames.sent
 		sum.Routes, sum.FullBlocks = sum.Announced, sum.FullBlocks+1
+		noted.Verdict = v1alpha1.TrialPassed
 		memory.block(sum.Routes)
+		if memory != nil {
+			note("heldBytes", memory.sum.HeldBytes)
+		}
 		if learnt.Last > sent.First && oneClock(tester, b, witness) {
 			block := time.Duration(learnt.Last - sent.First)
 			took += block
+			note("blockNs", int64(block))
 			sum.SlowestBlockNs = new(max(int64(block), at(sum.SlowestBlockNs)))
 			sum.RoutesPerSecond = new(trials.PerSecond(sum.Routes, took))
 		}

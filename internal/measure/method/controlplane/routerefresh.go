@@ -149,9 +149,11 @@ func routeRefresh(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 	for _, one := range took {
 		if one < 0 {
 			sum.Unseen++
+			out.Trial.Figure("unseen", 1)
 			continue
 		}
 		times.Add(int64(one))
+		out.Trial.Figure("refreshNs", int64(one))
 	}
 	sum.Refresh = timesOf(&times)
 	if sum.Refresh != nil && sum.Refresh.AvgNs > 0 {

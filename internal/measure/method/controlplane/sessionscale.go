@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -86,6 +87,7 @@ func sessionScale(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 		if err != nil {
 			return trials.Outcome{}, err
 		}
+		noteSessions(tester, n, spent, why)
 		if why != "" {
 			high, sum.Full, out.Message = n, true, fmt.Sprintf("of %d sessions not all were established within %s: %s", n, human.Duration(test.WaitTime.Duration), why)
 			continue
@@ -103,16 +105,37 @@ func sessionScale(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 		return out, nil
 	}
 	if last != low {
-		if _, why, err := establish(ctx, tester, low, test.WaitTime.Duration); err != nil || why != "" {
+		spent, why, err := establish(ctx, tester, low, test.WaitTime.Duration)
+		if err == nil {
+			noteSessions(tester, low, spent, why).Role = "again"
+		}
+		if err != nil || why != "" {
 			out.Invalid = fmt.Sprintf("%d sessions were established once and not again: %s", low, why)
 			return out, err
 		}
 	}
 	why, err := survive(ctx, tester, low, test, &sum)
+	var figures record.Figures
+	figures.Add("soakNs", sum.SoakNs)
+	figures.Add("flaps", sum.Flaps)
+	figures.Add("down", sum.Down)
+	tester.Log.Add(v1alpha1.TrialRecord{Role: "soak", Tried: int64(low), Verdict: v1alpha1.TrialPassed, Figures: figures})
 	if why != "" {
 		out.Message += "; then " + why
 	}
 	return out, err
+}
+
+// noteSessions adds to the log of the row that so many sessions were opened.
+func noteSessions(tester *trials.Tester, n int, spent time.Duration, why string) *v1alpha1.TrialRecord {
+	r := v1alpha1.TrialRecord{Role: "sessions", Tried: int64(n), Verdict: v1alpha1.TrialPassed}
+	if why != "" {
+		r.Verdict = v1alpha1.TrialFailed
+	}
+	var figures record.Figures
+	figures.Add("establishNs", int64(spent))
+	r.Figures = figures
+	return tester.Log.Add(r)
 }
 
 // next is the number of sessions that is tried next, where low are held and high are not;

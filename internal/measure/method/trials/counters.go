@@ -4,10 +4,12 @@ import (
 	"iter"
 	"maps"
 	"math/big"
+	"net/netip"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -26,11 +28,13 @@ type Counters struct {
 
 // sums are the counters of a trial summed up.
 type sums struct {
-	latency Latency
-	groups  *v1alpha1.MulticastSummary
-	classes *v1alpha1.ClassesSummary
-	flows   []v1alpha1.FlowSummary
-	byPort  []v1alpha1.PortLatency
+	latency  Latency
+	groups   *v1alpha1.MulticastSummary
+	classes  *v1alpha1.ClassesSummary
+	flows    []v1alpha1.FlowSummary
+	byPort   []v1alpha1.PortLatency
+	parts    []v1alpha1.TrialPart
+	perGroup []v1alpha1.TrialFigure
 }
 
 // perSecond is a number of frames over the time that sending took, in frames/s.
@@ -97,7 +101,7 @@ func (c *Counters) Condense() {
 	if c.kept != nil {
 		return
 	}
-	c.kept = &sums{latency: c.Latency(), groups: c.multicast(), classes: c.byClass(), flows: c.byFlow(), byPort: c.multicastLatency()}
+	c.kept = &sums{latency: c.Latency(), groups: c.multicast(), classes: c.byClass(), flows: c.byFlow(), byPort: c.multicastLatency(), parts: c.parts(), perGroup: c.groupFigures()}
 	c.Measurement.Rx = nil
 }
 
@@ -107,4 +111,77 @@ func (c *Counters) Forget() {
 	if c.kept == nil {
 		c.kept, c.Measurement.Rx = &sums{latency: Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}}, nil
 	}
+}
+
+// latencyRecord returns the sums of the latency of all frames; nil if none was timed.
+func (c *Counters) latencyRecord() *v1alpha1.LatencyRecord {
+	var l Latency
+	for rx := range c.received() {
+		l.Add(rx.Latency)
+	}
+	return l.Compact()
+}
+
+// Compact returns the sums of a latency; nil if no frame was timed, or a sum exceeds 63 bits.
+func (l Latency) Compact() *v1alpha1.LatencyRecord {
+	if l.Count == 0 || !l.SumNs.IsInt64() || !l.JitterSumNs.IsInt64() {
+		return nil
+	}
+	return &v1alpha1.LatencyRecord{
+		Count: int64(l.Count), SumNs: l.SumNs.Int64(), MinNs: int64(l.MinNs), MaxNs: int64(l.MaxNs),
+		JitterCount: int64(l.JitterCount), JitterSumNs: l.JitterSumNs.Int64(), JitterMaxNs: int64(l.JitterMaxNs),
+		Buckets: record.Buckets(l.Buckets),
+	}
+}
+
+// parts returns the counts of flows or classes, and the latency of multicast by port.
+func (c *Counters) parts() (all []v1alpha1.TrialPart) {
+	if c.kept != nil {
+		return c.kept.parts
+	}
+	of := plan.Stream.Class
+	if len(c.Streams) > 0 && c.Streams[0].Flow != "" {
+		of = func(s plan.Stream) string { return s.Flow }
+	}
+	order, by := c.sumsBy(of)
+	if c.byClass() != nil || c.byFlow() != nil {
+		for _, name := range order {
+			sum := by[name]
+			all = append(all, v1alpha1.TrialPart{Name: name, Sent: sum.Sent, Received: sum.Received, Lost: sum.Lost, Latency: sum.latency.sum().Compact()})
+		}
+	}
+	ports := make([]Latency, len(c.Ports))
+	for _, s := range c.Streams {
+		for _, port := range s.Rx {
+			if s.Headers.DstIP.IsMulticast() {
+				ports[port].Add(c.At(s, port).Latency)
+			}
+		}
+	}
+	for i := range ports {
+		if l := ports[i].Compact(); l != nil && len(all) < record.MaxParts {
+			all = append(all, v1alpha1.TrialPart{Name: c.Ports[i].Name, Received: l.Count, Latency: l})
+		}
+	}
+	return all
+}
+
+// groupFigures returns the frames that multicast groups received; nil without groups.
+func (c *Counters) groupFigures() []v1alpha1.TrialFigure {
+	if c.kept != nil {
+		return c.kept.perGroup
+	}
+	received := map[netip.Addr]int64{}
+	for _, s := range c.Streams {
+		for _, port := range s.Rx {
+			if group := s.Headers.DstIP; group.IsMulticast() {
+				received[group] += int64(c.At(s, port).Received)
+			}
+		}
+	}
+	var all record.Figures
+	for _, n := range received {
+		all.Add("groupFrames", n)
+	}
+	return all
 }

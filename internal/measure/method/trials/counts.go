@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/frame"
 )
@@ -76,4 +77,25 @@ func (f forwarded) rate(sending time.Duration) int64 {
 		sum.Add(sum, new(big.Rat).SetFrac(new(big.Int).SetUint64(p.frames), big.NewInt(int64(took))))
 	}
 	return frame.Round(sum.Mul(sum, big.NewRat(int64(time.Second), 1)))
+}
+
+// reorderingRecord returns the order of a trial in compact form; nil if all frames were in order.
+func reorderingRecord(o traffic.Order) *v1alpha1.ReorderingRecord {
+	r := v1alpha1.ReorderingRecord{
+		ExtentMax: int64(o.ExtentMax), ExtentUnknown: int64(o.Beyond), LateMaxNs: int64(o.LateMaxNs), DegreeMax: int64(o.DegreeMax),
+		Gaps: int64(o.Gaps), GapSum: int64(o.GapSum), GapMin: int64(o.GapMin),
+	}
+	for i := range uint32(traffic.OrderBucketCount) {
+		low, _ := traffic.OrderBounds(i)
+		if n := o.Extents[i]; n > 0 {
+			r.Extents = append(r.Extents, int64(low), int64(n))
+		}
+		if n := o.Degrees[i]; n > 0 {
+			r.Degrees = append(r.Degrees, int64(low), int64(n))
+		}
+	}
+	if len(r.Extents) == 0 {
+		return nil
+	}
+	return &r
 }

@@ -44,6 +44,7 @@ func (t *Tester) At(ctx context.Context, step plan.Step, load plan.Amount, d tim
 	trial, err := t.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: d}, tolerance, acts...)
 	if err == nil {
 		trial.exact = exact
+		trial.Recount()
 	}
 	return trial, err
 }
@@ -55,6 +56,7 @@ func (t *Tester) Twice(ctx context.Context, event Event, trial traffic.Trial, to
 		return finished, err
 	}
 	if event.Repeats = finished.void(); event.Repeats != "" {
+		finished.Void()
 		return t.Once(ctx, event, trial, tolerance, acts...)
 	}
 	return finished, err
@@ -115,6 +117,7 @@ func (t *Tester) Once(ctx context.Context, event Event, trial traffic.Trial, tol
 		t.stale += event.Finished.Stale
 	}
 	t.Learning.Introduced = false
+	event.Finished.Record = t.Log.Add(event.Finished.record())
 	t.Observe(event)
 	return event.Finished, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/measure/search"
 )
 
@@ -39,6 +40,8 @@ type Outcome struct {
 	ByTime bool
 	// Search summarizes the effort and the result of a search; nil for other methods.
 	Search *v1alpha1.SearchSummary
+	// Log contains the trials in compact form; nil if there were none.
+	Log *v1alpha1.TrialLog
 	// Trials that were run, and Elapsed the time they took.
 	Trials  int
 	Elapsed time.Duration
@@ -65,6 +68,7 @@ type Func func(ctx context.Context, tester *Tester, step plan.Step) (Outcome, er
 // method only runs trials; a method with a topology of its own brings its streams.
 func Run(ctx context.Context, d Definition, tester *Tester, step plan.Step) (Outcome, error) {
 	started, before, stale := tester.Generator.Clock().Now(), tester.Trials, tester.stale
+	tester.Log = &record.Log{}
 	if d.OwnGroups {
 		if err := tester.Groups.lend(ctx, string(step.Method)); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
@@ -95,7 +99,26 @@ func Run(ctx context.Context, d Definition, tester *Tester, step plan.Step) (Out
 	out.Message = tester.Learning.withUnheard(out)
 	out.Step, out.Trials, out.Elapsed = step, tester.Trials-before, tester.Generator.Clock().Now().Sub(started)
 	out.Stale, out.Settle = tester.stale-stale, tester.Plan.Settle
-	return out, nil
+	return out, out.keepLog(tester.Log)
+}
+
+// keepLog keeps the trials of the row in compact form. It marks those that decided the row, and
+// adds what the row prints of them.
+func (out *Outcome) keepLog(log *record.Log) (err error) {
+	trial, limit := out.Trial, out.Limit
+	for _, t := range []*Trial{trial, limit} {
+		if t != nil && t.Record != nil {
+			log.Copy(t.Record)
+		}
+	}
+	for _, r := range log.Since(0) { // A trial of another row may have decided that one.
+		r.Decides, r.Limits = trial != nil && trial.Record == r, limit != nil && limit.Record == r
+	}
+	if trial != nil && trial.Record != nil {
+		trial.describe()
+	}
+	out.Log, err = log.Compact(out.Elapsed, out.LoadPPM, out.Bracket.FailedPPM)
+	return err
 }
 
 // prepareRoutes announces what the plan has, before streams are sent to it. A method with

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/measure/search"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -28,6 +29,8 @@ type Session struct {
 	Groups    *Groups
 	Routes    *Routes
 	Learning  *Learning
+	// Log contains the trials of the current row.
+	Log *record.Log
 	// watched reports the intervals of trials; nil if they are not requested.
 	watched *watched
 	// configured is the setup whose streams the generator has, and size the size that
@@ -56,7 +59,7 @@ func NewTester(gen traffic.Generator, p plan.Plan, hops *Neighbours, observe fun
 	t := &Tester{
 		Session: &Session{
 			Generator: g, Device: device, Results: newResults(p), Groups: newGroups(g, p.Ports),
-			Routes: &Routes{generator: g, device: device, plan: p}, Learning: &Learning{generator: g}, Rested: true,
+			Routes: &Routes{generator: g, device: device, plan: p}, Learning: &Learning{generator: g}, Log: &record.Log{}, Rested: true,
 		},
 		Setup: Setup{Plan: p, Hops: hops, Observe: observe},
 	}

@@ -3,7 +3,9 @@ package trials
 import (
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -27,7 +29,11 @@ type Trial struct {
 	Stamps []Stamp
 	// Counters of the streams at each port.
 	Counters Counters
-	faults   faults
+	// Record is the trial in compact form, in the log of the row.
+	Record *v1alpha1.TrialRecord
+	faults faults
+	// described reports whether the record contains what rows print of a trial that decides.
+	described bool
 }
 
 // NewTrial sums up what the streams counted. Every stream is balanced for
@@ -75,4 +81,97 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		}
 	}
 	return t
+}
+
+// record returns the trial in compact form.
+func (t *Trial) record() v1alpha1.TrialRecord {
+	r := v1alpha1.TrialRecord{
+		LoadPPM: t.LoadPPM, DurationNs: int64(t.Duration), SendingNs: int64(t.TxTime), Latency: t.Counters.latencyRecord(),
+	}
+	t.recount(&r)
+	return r
+}
+
+// recount sets the counts of a record, and the verdict by them.
+func (t *Trial) recount(r *v1alpha1.TrialRecord) {
+	r.EndedNs, r.Intended, r.Sent, r.ForwardingRate = int64(t.Ended), int64(t.Intended), int64(t.Sent), t.ForwardingRate
+	r.Expected, r.Received, r.Lost, r.Excess, r.Unreachable = int64(t.Expected), int64(t.Received), int64(t.Lost), int64(t.Excess), int64(t.Unreachable)
+	r.Duplicate, r.Reordered, r.OutOfSequence, r.Late = int64(t.Duplicate), int64(t.Reordered), int64(t.OutOfSequence), int64(t.Late)
+	r.Truncated, r.Corrupted, r.Fragmented = int64(t.Damaged.Truncated), int64(t.Damaged.Corrupted), int64(t.Damaged.Fragmented)
+	r.Stale, r.Flooded, r.Elsewhere = int64(t.Stale), int64(t.Flooded), int64(t.Elsewhere)
+	if r.Verdict != v1alpha1.TrialVoid {
+		r.Verdict, r.Reasons = v1alpha1.TrialFailed, t.reasons()
+		if t.Passed() {
+			r.Verdict = v1alpha1.TrialPassed
+		}
+	}
+}
+
+// Recount sets the counts of the trial in the log of the row anew, after a method changed them.
+func (t *Trial) Recount() {
+	if t.Record != nil {
+		t.recount(t.Record)
+	}
+}
+
+// Void marks the trial in the log of the row as one that is no result of the device.
+func (t *Trial) Void() {
+	if t.Record != nil {
+		t.Record.Verdict = v1alpha1.TrialVoid
+	}
+}
+
+// describe adds to the record what a row prints of the trial that decides it.
+func (t *Trial) describe() {
+	t.Recount()
+	if t.described {
+		return
+	}
+	r := t.Record
+	if l := r.Latency; l != nil {
+		l.Buckets = record.Buckets(t.Counters.Latency().Buckets)
+	}
+	r.Reordering = reorderingRecord(t.Order)
+	r.Parts, r.Figures = append(r.Parts, t.Counters.parts()...), append(r.Figures, t.Counters.groupFigures()...)
+	t.described = true
+}
+
+// reasons are the reasons for the verdict on the trial that may not be the device.
+func (t *Trial) reasons() (all []v1alpha1.TrialReason) {
+	for _, one := range []struct {
+		reason v1alpha1.TrialReason
+		holds  bool
+	}{
+		{v1alpha1.TrialShortOfLoad, t.Unsent()},
+		{v1alpha1.TrialHeldBack, t.Notes.HeldBack()},
+		{v1alpha1.TrialTesterLost, t.TesterLost()},
+		{v1alpha1.TrialStalled, t.Stalled()},
+		{v1alpha1.TrialLink, t.Notes.has(traffic.NoteCounter) || len(t.WireErrors()) > 0},
+		{v1alpha1.TrialSessionDown, t.Notes.has(traffic.NoteSession)},
+		{v1alpha1.TrialRouterDown, t.Notes.has(traffic.NoteRouter)},
+		{v1alpha1.TrialContended, t.Notes.Contended()},
+		{v1alpha1.TrialEndedEarly, t.Ended > 0},
+		{v1alpha1.TrialEndedLate, t.EndedLate()},
+	} {
+		if one.holds {
+			all = append(all, one.reason)
+		}
+	}
+	return all
+}
+
+// Note changes the record of the trial in the log of the row.
+func (t *Trial) Note(change func(*v1alpha1.TrialRecord)) {
+	if t.Record != nil {
+		change(t.Record)
+	}
+}
+
+// Figure adds a value of a figure to the record of the trial.
+func (t *Trial) Figure(name string, value int64) {
+	t.Note(func(r *v1alpha1.TrialRecord) {
+		figures := record.Figures(r.Figures)
+		figures.Add(name, value)
+		r.Figures = figures
+	})
 }
