@@ -126,6 +126,11 @@ type FrameSection struct {
 	// lost frames: sent and never received, at each port that should have.
 	// +optional
 	Lost int64 `json:"lost"`
+	// lostByEvent is the part of lost that an event of the test explains: frames to networks
+	// that the tester had not announced yet or had withdrawn. Absent for tests that announce no
+	// routes while frames are sent.
+	// +optional
+	LostByEvent *int64 `json:"lostByEvent,omitempty"`
 	// duplicate frames; absent if the engine does not distinguish them from others.
 	// +optional
 	Duplicate *int64 `json:"duplicate,omitempty"`

@@ -1883,6 +1883,11 @@ func (in *FrameSection) DeepCopyInto(out *FrameSection) {
 		*out = new(PortLoad)
 		**out = **in
 	}
+	if in.LostByEvent != nil {
+		in, out := &in.LostByEvent, &out.LostByEvent
+		*out = new(int64)
+		**out = **in
+	}
 	if in.Duplicate != nil {
 		in, out := &in.Duplicate, &out.Duplicate
 		*out = new(int64)

@@ -90,6 +90,9 @@ func rates(p plan.Plan, out trials.Outcome) (frames, bits *big.Rat) {
 func setTrial(row *v1alpha1.ResultRow, in Input) {
 	t, frames := in.Outcome.Trial, row.Frames
 	frames.Sent, frames.Received, frames.Lost = int64(t.Sent), int64(t.Received), int64(t.Lost)
+	if t.ByEvent {
+		frames.LostByEvent = new(int64(min(t.Explained, t.Lost)))
+	}
 	if in.Info.Capabilities.Ordering {
 		frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
 		frames.Late = new(int64(t.Late))

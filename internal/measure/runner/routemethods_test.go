@@ -107,6 +107,9 @@ func TestSeededDevicesOfRoutes(t *testing.T) {
 			if v == nil || v.Announce.Unseen+v.Withdraw.Unseen > 0 {
 				t.Fatalf("%+v: %s", v, row.Message)
 			}
+			if f := row.Frames; f.LostByEvent == nil || *f.LostByEvent != f.Lost || f.Lost == 0 {
+				t.Errorf("%d frames were lost, all to networks without a route, and %v are explained", f.Lost, f.LostByEvent)
+			}
 			whole, gone := delay+took(int64(routes), install), delay+took(int64(routes), withdraw)
 			within(t, "convergence", v.Announce.AvgNs, int64(whole), unseen(interval, whole-delay), int64(interval))
 			within(t, "withdrawal", v.Withdraw.AvgNs, int64(gone), unseen(interval, gone-delay), int64(interval))

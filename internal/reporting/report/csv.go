@@ -24,6 +24,7 @@ var csvUnits = map[string]string{
 	"sent":              "sent_frames",
 	"received":          "received_frames",
 	"lost":              "lost_frames",
+	"lost_by_event":     "lost_by_event_frames",
 	"duplicate":         "duplicate_frames",
 	"reordered":         "reordered_frames",
 	"truncated":         "truncated_frames",

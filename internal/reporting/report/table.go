@@ -91,6 +91,8 @@ type tableShape struct {
 	// load is a column for the load of the test, intended one for the load that was searched, and
 	// loss one for the goal of the search.
 	load, intended, loss bool
+	// byEvent divides the lost frames into those that an event explains and others.
+	byEvent bool
 	// own has the columns of the method. They replace latency and jitter.
 	own  trials.Definition
 	unit layout.BitUnit
@@ -99,6 +101,7 @@ type tableShape struct {
 func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s := tableShape{unit: unit, loss: withPartialDrop(t.rows)}
 	s.own, _ = method.Describe(t.rows[0].Method)
+	s.byEvent = hasLossByEvent(t.rows)
 	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	s.intended = s.frames && !s.load && (ofFullLoad(t.rows) || slices.ContainsFunc(t.rows, showsIntended))
@@ -135,7 +138,7 @@ func (s tableShape) columns(t testResults) []layout.Column {
 			layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
 	}
 	if s.frames {
-		all = append(all, layout.Column{Heading: "frames", Name: "lost"})
+		all = append(all, lostColumns(t.rows)...)
 	}
 	return append(all, layout.Column{Name: "validity", Left: true})
 }
@@ -175,7 +178,9 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 	case s.frames:
 		cells = append(cells, "-", "-", "-", "-", "-")
 	}
-	if s.frames {
+	if s.frames && s.byEvent {
+		cells = append(cells, lostByEventCells(&row)...)
+	} else if s.frames {
 		cells = append(cells, lostCell(&row))
 	}
 	return append(cells, string(row.Validity))
@@ -201,6 +206,28 @@ func lostCell(row *v1alpha1.ResultRow) string {
 		return "-"
 	}
 	return layout.Group(row.Frames.Lost)
+}
+
+// hasLossByEvent reports whether the test of some rows has events that explain a loss.
+func hasLossByEvent(rows []v1alpha1.ResultRow) bool {
+	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames.OrZero().LostByEvent != nil })
+}
+
+// lostColumns are the columns of lost frames: one, or two where events explain a part of the loss.
+func lostColumns(rows []v1alpha1.ResultRow) []layout.Column {
+	if hasLossByEvent(rows) {
+		return []layout.Column{{Heading: "frames lost", Name: "by events"}, {Heading: "frames lost", Name: "otherwise"}}
+	}
+	return []layout.Column{{Heading: "frames", Name: "lost"}}
+}
+
+// lostByEventCells are the cells of a row below two columns of lost frames.
+func lostByEventCells(row *v1alpha1.ResultRow) []string {
+	byEvent := row.Frames.OrZero().LostByEvent
+	if byEvent == nil || unmeasured(row) {
+		return []string{"-", lostCell(row)}
+	}
+	return []string{layout.Group(*byEvent), layout.Group(row.Frames.Lost - *byEvent)}
 }
 
 // cell writes the number of a method's own column.

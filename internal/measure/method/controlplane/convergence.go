@@ -236,7 +236,7 @@ func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) er
 		trials.Finished(func(t *trials.Trial) {
 			announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
 			seen = rated(readings(s.Samples, m.gaps), flightOf(t))
-			t.Unreachable = seen.unreachable(0, announced, withdrawn) + seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64)
+			t.Explained, t.ByEvent = seen.unreachable(0, announced, withdrawn)+seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64), true
 		}),
 		trials.Timed(trials.EventAnnounce, lead, changes(tester, m.which, true)).After(func(ctx context.Context, again bool) error {
 			if !again {

@@ -83,7 +83,7 @@ func (m *flapTrial) run(ctx context.Context, tester *trials.Tester, out *trials.
 		return tester.Routes.Installed(ctx)
 	}), trials.Finished(func(t *trials.Trial) {
 		m.home = rated(m.readings(m.sampler.Samples, classFlapped, true, m.gaps), flightOf(t))
-		t.Unreachable = m.unreachable(t, m.home)
+		t.Explained, t.ByEvent = m.unreachable(t, m.home), true
 	})}
 	for _, moment := range flapMoments(m.test) {
 		acts = append(acts, trials.Timed(moment.Kind, moment.At, m.change(tester, moment.Kind == trials.EventAnnounce)))

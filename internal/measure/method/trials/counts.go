@@ -32,9 +32,11 @@ type Counts struct {
 	Flooded uint64
 	// Elsewhere are the received frames that came by a further path.
 	Elsewhere uint64
-	// Unreachable are the lost frames that were sent while the device had no route for
-	// them: they say nothing about the tester.
-	Unreachable uint64
+	// Explained are the lost frames that an event of the test explains: sent while the device
+	// had no route for them. They say nothing about the tester. ByEvent reports
+	// whether the test has such an event.
+	Explained uint64
+	ByEvent   bool
 }
 
 // count adds the frames of a stream at a receiver, of which so many were sent and so many

@@ -95,7 +95,7 @@ func (t *Trial) record() v1alpha1.TrialRecord {
 // recount sets the counts of a record, and the verdict by them.
 func (t *Trial) recount(r *v1alpha1.TrialRecord) {
 	r.EndedNs, r.Intended, r.Sent, r.ForwardingRate = int64(t.Ended), int64(t.Intended), int64(t.Sent), t.ForwardingRate
-	r.Expected, r.Received, r.Lost, r.Excess, r.Unreachable = int64(t.Expected), int64(t.Received), int64(t.Lost), int64(t.Excess), int64(t.Unreachable)
+	r.Expected, r.Received, r.Lost, r.Excess, r.Unreachable = int64(t.Expected), int64(t.Received), int64(t.Lost), int64(t.Excess), int64(t.Explained)
 	r.Duplicate, r.Reordered, r.OutOfSequence, r.Late = int64(t.Duplicate), int64(t.Reordered), int64(t.OutOfSequence), int64(t.Late)
 	r.Truncated, r.Corrupted, r.Fragmented = int64(t.Damaged.Truncated), int64(t.Damaged.Corrupted), int64(t.Damaged.Fragmented)
 	r.Stale, r.Flooded, r.Elsewhere = int64(t.Stale), int64(t.Flooded), int64(t.Elsewhere)

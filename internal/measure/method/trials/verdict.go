@@ -78,7 +78,7 @@ func (t *Trial) TesterLimited() bool {
 
 // Passed reports whether the whole intended load was offered and no frame was lost for which
 // the device had a route.
-func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost <= t.Unreachable && t.Excess == 0 }
+func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost <= t.Explained && t.Excess == 0 }
 
 // GeneratorBound reports whether the tester may be what kept the trial from passing, or
 // that it sent less than intended though all that it sent came back. A device that
