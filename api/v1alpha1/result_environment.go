@@ -74,6 +74,30 @@ type HostEnvironment struct {
 	// processors of the tester; absent if it had its own.
 	// +optional
 	Together string `json:"together,omitempty"`
+	// clock describes how the clock is kept right by which frames were sent and timed; absent
+	// if it is not known.
+	// +optional
+	Clock *ClockEnvironment `json:"clock,omitempty"`
+}
+
+// ClockEnvironment describes the accuracy of rates: rates are as right as the frequency of the
+// clock.
+type ClockEnvironment struct {
+	// adjustmentPPB is the size of the lasting adjustment of the clock's frequency, in parts per
+	// billion, that makes it right.
+	// +optional
+	AdjustmentPPB int64 `json:"adjustmentPPB"`
+	// slowed reports whether the adjustment makes the clock slower.
+	// +optional
+	Slowed bool `json:"slowed,omitempty"`
+	// synchronized reports whether a time source, such as NTP or PTP, disciplined the clock.
+	// Otherwise rates are as right as the oscillator of the machine, which nothing was compared
+	// with: typically within 100 parts per million.
+	// +optional
+	Synchronized bool `json:"synchronized"`
+	// maxErrorNs is the kernel's bound of the error of the time in nanoseconds.
+	// +optional
+	MaxErrorNs int64 `json:"maxErrorNs,omitempty"`
 }
 
 // PortEnvironment describes a port of the tester.

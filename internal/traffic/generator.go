@@ -82,6 +82,20 @@ type Host struct {
 	// Together is the reason why a virtual device has no processors of its own and shares
 	// the tester's; empty if it has its own, or if there is no virtual device.
 	Together string
+	// Clock describes how the clock is kept right by which frames are sent and timed; nil if it
+	// is not known.
+	Clock *ClockDiscipline
+}
+
+// ClockDiscipline describes how a clock is kept right.
+type ClockDiscipline struct {
+	// AdjustmentPPB is the lasting adjustment of its frequency in parts per billion.
+	AdjustmentPPB int64
+	// Synchronized reports whether a time source, such as NTP or PTP, disciplines it. Otherwise
+	// its frequency is that of the oscillator, which nothing was compared with.
+	Synchronized bool
+	// MaxError is the kernel's bound of the error of the time.
+	MaxError time.Duration
 }
 
 // PortInfo describes one port.

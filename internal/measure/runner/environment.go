@@ -50,7 +50,7 @@ func environment(bed v1alpha1.TestBed, spec *v1alpha1.BenchmarkSpec, p plan.Plan
 	for _, h := range info.Hosts {
 		env.Hosts = append(env.Hosts, v1alpha1.HostEnvironment{
 			Name: h.Name, Kernel: h.Kernel, CPU: h.CPU, CPUs: int32(h.CPUs),
-			TesterCPUs: traffic.CPUList(h.TesterCPUs), DeviceCPUs: traffic.CPUList(h.DeviceCPUs), Together: h.Together,
+			TesterCPUs: traffic.CPUList(h.TesterCPUs), DeviceCPUs: traffic.CPUList(h.DeviceCPUs), Together: h.Together, Clock: clockOf(h.Clock),
 		})
 	}
 	for i, port := range p.Ports {
@@ -89,4 +89,15 @@ func cardEnvironment(c *traffic.Card) *v1alpha1.CardEnvironment {
 		e.TestQueue = new(int32(*c.TestQueue))
 	}
 	return e
+}
+
+// clockOf is the discipline of a clock as the API has it; nil if it is not known.
+func clockOf(c *traffic.ClockDiscipline) *v1alpha1.ClockEnvironment {
+	if c == nil {
+		return nil
+	}
+	return &v1alpha1.ClockEnvironment{
+		AdjustmentPPB: max(c.AdjustmentPPB, -c.AdjustmentPPB), Slowed: c.AdjustmentPPB < 0,
+		Synchronized: c.Synchronized, MaxErrorNs: int64(c.MaxError),
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/calibration"
 	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
@@ -56,6 +57,7 @@ func (d *Document) appendix() *entries {
 	for _, host := range env.Hosts {
 		a.add("Hosts", hostLine(host))
 		a.add("Processors", processorsLine(host))
+		a.add("Clocks", clockLine(host))
 	}
 	for _, line := range calibrated(d.Environment, d.TestBed, d.StartTime) {
 		a.add("Calibration", line)
@@ -172,6 +174,26 @@ func hostLine(host v1alpha1.HostEnvironment) string {
 		parts = append(parts, layout.Quantity(int64(host.CPUs), "CPU"))
 	}
 	return human.Join(": ", host.Name, strings.Join(parts, ", "))
+}
+
+// clockLine describes how right rates are: as right as the clock of the host. It is empty if the
+// clock is not known.
+func clockLine(host v1alpha1.HostEnvironment) string {
+	c := host.Clock
+	if c == nil {
+		return ""
+	}
+	sign := "+"
+	if c.Slowed {
+		sign = "-"
+	}
+	text := fmt.Sprintf("frequency adjusted by %s%s ppm", sign, layout.Fixed(c.AdjustmentPPB, 1000, 3))
+	if c.Synchronized {
+		text += fmt.Sprintf(", synchronized to a time source, maximum error %s", trials.TimeText(c.MaxErrorNs))
+	} else {
+		text += ", not synchronized: rates are as right as the oscillator of the machine"
+	}
+	return human.Join(": ", host.Name, text)
 }
 
 // processorsLine returns the host processors that the tester and the virtual device used;

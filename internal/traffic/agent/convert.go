@@ -40,7 +40,7 @@ func infoToWire(i traffic.Info) *agentpb.InfoResponse {
 		},
 	}
 	for _, h := range i.Hosts {
-		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs), TesterCpus: integers[int64](h.TesterCPUs), DeviceCpus: integers[int64](h.DeviceCPUs), Together: h.Together})
+		w.Hosts = append(w.Hosts, &agentpb.Host{Name: h.Name, Kernel: h.Kernel, Cpu: h.CPU, Cpus: int64(h.CPUs), TesterCpus: integers[int64](h.TesterCPUs), DeviceCpus: integers[int64](h.DeviceCPUs), Together: h.Together, Clock: clockToWire(h.Clock)})
 	}
 	for _, p := range i.Ports {
 		w.Ports = append(w.Ports, &agentpb.Port{Name: p.Name, Interface: p.Interface, Driver: p.Driver, Mac: p.MAC[:], Hypervisor: p.Hypervisor, Emulated: p.Emulated, Card: cardToWire(p.Card), Notes: p.Notes})
@@ -63,7 +63,7 @@ func infoFromWire(w *agentpb.InfoResponse) (traffic.Info, error) {
 		}),
 	}
 	for _, h := range w.GetHosts() {
-		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus()), TesterCPUs: integers[int](h.GetTesterCpus()), DeviceCPUs: integers[int](h.GetDeviceCpus()), Together: h.GetTogether()})
+		i.Hosts = append(i.Hosts, traffic.Host{Name: h.GetName(), Kernel: h.GetKernel(), CPU: h.GetCpu(), CPUs: int(h.GetCpus()), TesterCPUs: integers[int](h.GetTesterCpus()), DeviceCPUs: integers[int](h.GetDeviceCpus()), Together: h.GetTogether(), Clock: clockFromWire(h.GetClock())})
 	}
 	for _, p := range w.GetPorts() {
 		mac, err := macFromWire(p.GetMac())
@@ -381,4 +381,18 @@ func latencyFromWire(w *agentpb.Latency) traffic.Latency {
 		}
 	}
 	return l
+}
+
+func clockToWire(c *traffic.ClockDiscipline) *agentpb.ClockDiscipline {
+	if c == nil {
+		return nil
+	}
+	return &agentpb.ClockDiscipline{AdjustmentPpb: c.AdjustmentPPB, Synchronized: c.Synchronized, MaxErrorNs: int64(c.MaxError)}
+}
+
+func clockFromWire(c *agentpb.ClockDiscipline) *traffic.ClockDiscipline {
+	if c == nil {
+		return nil
+	}
+	return &traffic.ClockDiscipline{AdjustmentPPB: c.GetAdjustmentPpb(), Synchronized: c.GetSynchronized(), MaxError: time.Duration(c.GetMaxErrorNs())}
 }

@@ -40,6 +40,43 @@ func TestClockNotes(t *testing.T) {
 	}
 }
 
+// A clock that corrects a time runs at another frequency than its lasting adjustment.
+func TestClockDeviates(t *testing.T) {
+	const trial = 10 * time.Second
+	begin := machine.Clocks{Within: 200, At: time.Hour, FrequencyPPB: new(int64(-12_500))}
+	for name, tc := range map[string]struct {
+		ppm  float64
+		took time.Duration
+		note string
+	}{
+		"as adjusted":     {-12.5, trial, ""},
+		"a little faster": {-12.5 + 40, trial, ""},
+		"fast":            {-12.5 + 480, trial, "deviated by +480 ppm"},
+		"slow":            {-12.5 - 500, trial, "deviated by -500 ppm"},
+		"too short":       {-12.5 - 500, 500 * time.Nanosecond, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := begin
+			end.At, end.Raw = begin.At+tc.took, -time.Duration(tc.ppm*float64(tc.took)/1e6)
+			notes := begin.Notes(end, "lab-1")
+			if (len(notes) == 1) != (tc.note != "") || len(notes) == 1 && (notes[0].Kind != traffic.NoteClock || !strings.Contains(notes[0].Text, tc.note)) {
+				t.Errorf("%+v, want %q", notes, tc.note)
+			}
+		})
+	}
+}
+
+// The kernel shows how it keeps its clock right, and the rate of the raw clock agrees.
+func TestDisciplineOfTheRealClock(t *testing.T) {
+	d, err := machine.ReadDiscipline()
+	if err != nil {
+		t.Skipf("this machine forbids it: %v", err)
+	}
+	if d.AdjustmentPPB < -500_000 || d.AdjustmentPPB > 500_000 {
+		t.Errorf("an adjustment of %d ppb, and the kernel allows 500,000", d.AdjustmentPPB)
+	}
+}
+
 // Two readings of the real clocks agree, however long lies between them.
 func TestRealClocksStandStill(t *testing.T) {
 	begin, err := machine.ReadClocks()

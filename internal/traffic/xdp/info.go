@@ -34,6 +34,9 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 	if err != nil {
 		return traffic.Info{}, err
 	}
+	if clock, err := machine.ReadDiscipline(); err == nil {
+		host.Clock = &clock
+	}
 	if len(e.options.DeviceProcessors) > 0 || e.options.Together != "" {
 		if host.TesterCPUs, err = e.options.processors(); err != nil {
 			return traffic.Info{}, err
