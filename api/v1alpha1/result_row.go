@@ -253,6 +253,10 @@ type ResultRow struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Flows []FlowSummary `json:"flows,omitempty"`
+	// microflows contains how many combinations of addresses and ports were delivered in the
+	// trial that decided the row; absent where the profile does not track them.
+	// +optional
+	Microflows *MicroflowsSummary `json:"microflows,omitempty"`
 	// addressCaching is the result of an address caching test.
 	// +optional
 	AddressCaching *AddressCachingSummary `json:"addressCaching,omitempty"`

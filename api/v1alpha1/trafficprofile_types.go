@@ -175,6 +175,13 @@ type Packet struct {
 	// there.
 	// +optional
 	Payload PayloadPattern `json:"payload,omitempty"`
+	// trackMicroflows counts the frames of every combination of addresses and ports that the
+	// frames walk through, so that rows tell which of them the device delivered. The ranges
+	// step together, from frame to frame: their combinations are as many as the least common
+	// multiple of their sizes. A port counts at most 16,777,216, of all streams that it
+	// receives, in 8 bytes each.
+	// +optional
+	TrackMicroflows bool `json:"trackMicroflows,omitempty"`
 }
 
 // IPPacket describes the network layer.

@@ -114,6 +114,17 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("%+v of %+v", c, rows[0].Frames)
 		}
 	},
+	"microflows": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) < 2 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for _, row := range rows {
+			m, lossy := row.Microflows, row.Load == "80%"
+			if m == nil || m.Tracked != 2*100_250 || m.Silent+m.Unsent != 0 || (m.Lossy == m.Tracked) != lossy || (m.Lossy == 0) == lossy {
+				t.Errorf("%s: %+v", row.Name(), m)
+			}
+		}
+	},
 	"flows": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if len(rows) != 6 || rows[0].Frames.LineRatePPM != 800_000 || rows[0].FrameSize != 512 {
 			t.Fatalf("%d rows: %+v", len(rows), rows)

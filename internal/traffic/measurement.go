@@ -34,6 +34,9 @@ type Measurement struct {
 	// ports without any are absent. The measurement of the earlier trial counted them as
 	// lost.
 	Stale map[string]uint64
+	// Microflows are the sums of a MicroflowCounter. Engines leave them out: the caller that
+	// reads the measurement asks for them.
+	Microflows []MicroflowSum
 	// Captured are the frames that the engine was asked to keep.
 	Captured []CapturedFrame
 	// Notes are observations that bear on validity: foreign CPU load, frames that

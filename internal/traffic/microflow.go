@@ -101,3 +101,7 @@ const (
 // MaxMicroflows is the largest number of microflows that a port counts, of all streams that it
 // receives: 16 Mi, which need 128 MiB, and as much again with TrackTimes.
 const MaxMicroflows = 16 << 20
+
+// MicroflowBytes is the memory that a port needs for a microflow, in bytes; twice as much with
+// TrackTimes.
+const MicroflowBytes = 8

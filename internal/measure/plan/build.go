@@ -65,6 +65,9 @@ func stream(profile *v1alpha1.TrafficProfile, ports []Port, h traffic.Headers, f
 	ipv6 := packet.IPv6 != nil
 	s := Stream{Tx: f.tx, Rx: f.rx, Part: f.part, Times: f.times, Delay: f.delay, Headers: h}
 	s.Headers.VLANs = ports[f.tx].VLANsUnder(profile)
+	if packet.TrackMicroflows {
+		s.Track = traffic.TrackCounts
+	}
 	if packet.Custom != nil {
 		if family := frame.CustomFamily(h.Custom); family != 0 {
 			s.Gateway = ports[f.tx].Gateway(family == 6)

@@ -60,6 +60,45 @@ func validateNetworkLayer(profile Section, bed *v1alpha1.TestBed, engine traffic
 		fmt.Sprintf("engine %s of test bed %s counts frames by their IP header, and frames of ethernet have none: give ipv4 or ipv6, or choose a bed with another engine", bed.Spec.Engine.Kind, bed.Name))}
 }
 
+// validateMicroflows refuses to count microflows where the engine does not, and more of them than
+// a port counts.
+func validateMicroflows(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
+	copies := 1
+	for _, test := range b.Spec.Tests {
+		if m, ok := methodOf(test); ok {
+			copies = max(copies, m.Copies)
+		}
+	}
+	parts := 1
+	for _, size := range sizes(profile) {
+		parts = max(parts, size.components())
+	}
+	var errs field.ErrorList
+	perPort := make([]uint64, len(ports))
+	for _, s := range Sections(profile) {
+		if !s.Spec.Packet.TrackMicroflows {
+			continue
+		}
+		path := s.Path.Child("packet", "trackMicroflows")
+		if engine.MaxMicroflows == 0 {
+			errs = append(errs, field.Forbidden(path, fmt.Sprintf(
+				"engine %s of test bed %s counts frames by streams only: remove trackMicroflows, or choose a bed with engine xdp", bed.Spec.Engine.Kind, bed.Name)))
+			continue
+		}
+		for _, stream := range s.streams(ports) {
+			n, most := stream.Headers.Microflows(), uint64(engine.MaxMicroflows)
+			for _, rx := range stream.Rx {
+				if perPort[rx] += min(n, most+1) * uint64(copies*parts); perPort[rx] > most {
+					return append(errs, field.Invalid(path, true, fmt.Sprintf(
+						"a stream from %s has %s microflows, with which port %s would count %s or more: the most is %s, which need %d MiB: use smaller ranges, or sizes with common factors",
+						ports[stream.Tx].Name, traffic.Grouped(n), ports[rx].Name, traffic.Grouped(perPort[rx]), traffic.Grouped(most), most*traffic.MicroflowBytes>>20)))
+				}
+			}
+		}
+	}
+	return errs
+}
+
 // validateHosts refuses traffic between ports of different nodes that the engine
 // does not count.
 func validateHosts(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {

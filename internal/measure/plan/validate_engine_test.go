@@ -179,3 +179,43 @@ func TestTopologiesBetweenNodes(t *testing.T) {
 		t.Error(errs)
 	}
 }
+
+// Microflows are counted by engines that can, up to the number that a port counts.
+func TestValidateMicroflows(t *testing.T) {
+	tracking := func(hosts, ports int32) func(*objects) {
+		return func(o *objects) {
+			o.profile.Spec.Packet = v1alpha1.Packet{
+				IPv4: &v1alpha1.IPPacket{HostsPerPort: hosts}, TrackMicroflows: true,
+				UDP: &v1alpha1.UDPPacket{SourcePorts: &v1alpha1.PortRange{First: 1000, Count: ports}},
+			}
+		}
+	}
+	path := func(o *objects) string { return "TrafficProfile/" + o.profile.Name + ".spec.packet.trackMicroflows: " }
+	for name, test := range map[string]struct {
+		change []func(*objects)
+		want   string
+	}{
+		"as many as can be": {[]func(*objects){tracking(64, 63_001)}, ""},
+		"one port more": {[]func(*objects){tracking(250, 64_001), func(o *objects) {
+			o.profile.Spec.FrameSizes, o.profile.Spec.FrameMixes = nil, []v1alpha1.FrameMix{{Name: "imix", IMIX: v1alpha1.IMIXSimple}}
+		}}, "Invalid value: true: a stream from p1 has 16,000,250 microflows, with which port p2 would count 48,000,750 or more: the most is 16,777,216, which need 128 MiB: use smaller ranges, or sizes with common factors"},
+		"an engine that cannot": {[]func(*objects){onCards(2, false), tracking(1, 4)}, "Forbidden: engine trex of test bed %s counts frames by streams only: remove trackMicroflows, or choose a bed with engine xdp"},
+	} {
+		o := router(func(o *objects) {
+			for _, change := range test.change {
+				change(o)
+			}
+		})
+		errs := Validate(&o.benchmark, &o.profile, &o.bed)
+		want := test.want
+		if strings.Contains(want, "%s") {
+			want = fmt.Sprintf(want, o.bed.Name)
+		}
+		switch {
+		case want == "" && len(errs) > 0:
+			t.Errorf("%s: %v", name, errs)
+		case want != "" && (len(errs) != 1 || errs[0].Error() != path(o)+want):
+			t.Errorf("%s: %v, want %s", name, errs, path(o)+want)
+		}
+	}
+}

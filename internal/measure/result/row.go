@@ -105,7 +105,7 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 	frames.TrialMilliseconds = t.Duration.Milliseconds()
 	row.Latency = Summary(t.Counters.Latency(), t.Received)
 	row.Multicast, row.Classes, row.MulticastLatency = t.Counters.Multicast(), t.Counters.Classes(), t.Counters.MulticastLatency()
-	row.Flows = t.Counters.Flows()
+	row.Flows, row.Microflows = t.Counters.Flows(), t.Counters.Microflows()
 }
 
 // engineNotes are the notes of a trial that a row repeats.

@@ -64,6 +64,9 @@ func Metrics(d trials.Definition) []Metric {
 	add(ofRow(compare.LatencyMax, Nanoseconds, "the highest latency"))
 	add(ofRow(compare.JitterAvg, Nanoseconds, "the mean jitter"))
 	add(ofRow(compare.JitterMax, Nanoseconds, "the highest jitter"))
+	for _, m := range microflows {
+		add(m)
+	}
 	return all
 }
 
@@ -90,6 +93,21 @@ func frameLoss(row *v1alpha1.ResultRow) (int64, string) {
 	}
 	lost := new(big.Int).Mul(big.NewInt(row.Frames.Lost), big.NewInt(1_000_000_000))
 	return ceiling(lost, row.Frames.Sent), ""
+}
+
+// microflows are the metrics of a profile that tracks microflows.
+var microflows = []Metric{
+	ofMicroflows("LossyMicroflows", "combinations of addresses and ports of which some frames were lost", func(m *v1alpha1.MicroflowsSummary) int64 { return m.Lossy }),
+	ofMicroflows("SilentMicroflows", "combinations of addresses and ports of which no frame was received", func(m *v1alpha1.MicroflowsSummary) int64 { return m.Silent }),
+}
+
+func ofMicroflows(name, meaning string, of func(*v1alpha1.MicroflowsSummary) int64) Metric {
+	return Metric{name, Number, meaning, func(row *v1alpha1.ResultRow) (int64, string) {
+		if row.Microflows == nil {
+			return 0, "microflows were not counted: set trackMicroflows in the packet of the profile"
+		}
+		return of(row.Microflows), ""
+	}}
 }
 
 type percentile struct {

@@ -231,10 +231,62 @@ func confidenceText(ppm int64) string {
 	return strings.TrimSuffix(layout.Fixed(ppm/1000, 10, 1), ".0") + "%"
 }
 
+// microflows is the table of how many microflows were delivered; nil where none were tracked.
+func (t testResults) microflows() *partsTable {
+	table := &partsTable{title: "Microflows", grid: &layout.Grid{Columns: []layout.Column{
+		rowColumn, {Heading: "microflows", Name: "tracked"}, {Heading: "microflows", Name: "complete"}, {Heading: "microflows", Name: "lossy"},
+		{Heading: "microflows", Name: "silent"}, {Heading: "microflows", Name: "unsent"}, {Heading: "received of one", Name: "least"}, {Heading: "received of one", Name: "most"},
+	}}}
+	for _, row := range t.rows {
+		m := row.Microflows
+		if m == nil {
+			continue
+		}
+		cells := []string{labelsOf([]v1alpha1.ResultRow{row}, t.rows)}
+		for _, n := range []int64{m.Tracked, m.Complete, m.Lossy, m.Silent, m.Unsent, m.LeastReceived, m.MostReceived} {
+			cells = append(cells, layout.Group(n))
+		}
+		table.grid.Rows, table.rows = append(table.grid.Rows, cells), append(table.rows, row)
+	}
+	if len(table.rows) == 0 {
+		return nil
+	}
+	return table
+}
+
+// badMicroflowsShown is the number of lossy and silent microflows of a row that reports show; JSON
+// has up to v1alpha1.MaxBadMicroflows.
+const badMicroflowsShown = 10
+
+// badMicroflows is the table of the first microflows of each row of which frames were lost; nil
+// for none.
+func (t testResults) badMicroflows() *partsTable {
+	table := &partsTable{title: "Lossy and silent microflows", grid: &layout.Grid{Columns: []layout.Column{
+		rowColumn, {Name: "from", Left: true}, {Name: "source", Left: true}, {Name: "to", Left: true}, {Name: "destination", Left: true},
+		{Heading: "frames", Name: "sent"}, {Heading: "frames", Name: "received"},
+	}}}
+	for _, row := range t.rows {
+		if row.Microflows == nil {
+			continue
+		}
+		bad := row.Microflows.Bad
+		for _, b := range bad[:min(badMicroflowsShown, len(bad))] {
+			table.grid.Rows = append(table.grid.Rows, []string{
+				labelsOf([]v1alpha1.ResultRow{row}, t.rows), b.Sender, b.Source, b.Receiver, b.Destination, layout.Group(b.Sent), layout.Group(b.Received),
+			})
+			table.rows = append(table.rows, row)
+		}
+	}
+	if len(table.rows) == 0 {
+		return nil
+	}
+	return table
+}
+
 // furtherTables are the tables of what each row has several of.
 func (t testResults) furtherTables() []*partsTable {
 	var tables []*partsTable
-	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.events()} {
+	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.microflows(), t.badMicroflows(), t.events()} {
 		if one != nil {
 			tables = append(tables, one)
 		}

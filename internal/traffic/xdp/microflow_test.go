@@ -3,12 +3,15 @@ package xdp
 import (
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
+	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // microflowRecords are the records of the microflows of a stream at a port, and the times of
@@ -217,4 +220,62 @@ func TestMicroflowsOfHoles(t *testing.T) {
 			t.Errorf("after %d frames: %+v %v, want all complete", ends, sums, err)
 		}
 	}
+}
+
+// As many microflows as one stream has are counted at full load, and each is complete. The rates and
+// the memory next to those of one microflow are in the log; docs/design/flow-scale.md has them.
+func TestMicroflowsAtFullLoad(t *testing.T) {
+	sources, ports, rounds := uint32(25), uint32(4001), 1 // 100,025
+	if !testing.Short() {
+		sources, ports, rounds = 250, 40001, 5 // 10,000,250
+	}
+	bed := newBed(t)
+	e := bed.backToBack()
+	one := stream(1, e)
+	ranges := one
+	ranges.Headers.SrcPort, ranges.Headers.SrcIPCount, ranges.Headers.SrcPortCount = 10_000, sources, ports
+	tracked := ranges
+	tracked.Track = traffic.TrackCounts
+	all := ranges.Headers.Microflows()
+	names := []string{"one microflow, not counted", "all, not counted", "all, counted"}
+	rates := make([][]float64, len(names))
+	memory := []string{residentMemory(t)}
+	for range rounds {
+		for i, s := range []traffic.Stream{one, ranges, tracked} {
+			m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: 3*all + 1}}}, arrived)
+			if !arrived(m) {
+				t.Fatalf("%s: sent %d, received %d", names[i], sent(m), received(m))
+			}
+			rates[i] = append(rates[i], float64(m.Tx[1].Sent)/m.Tx[1].Duration.Seconds())
+			if s.Track == traffic.TrackNone {
+				continue
+			}
+			begin := time.Now()
+			sums, err := e.SumMicroflows(t.Context(), m.Tx, 10)
+			t.Logf("%d microflows were summed up in %v", all, time.Since(begin))
+			if err != nil || len(sums) != 1 || sums[0].Complete != all || sums[0].Least != 3 || sums[0].Most != 4 {
+				t.Errorf("%+v %v, want %d complete microflows of 3 frames, and one of 4", sums, err, all)
+			}
+		}
+		memory = append(memory, residentMemory(t))
+	}
+	for i, name := range names {
+		slices.Sort(rates[i])
+		t.Logf("%s: %.0f frames/s, %.3f of one microflow", name, rates[i][rounds/2], rates[i][rounds/2]/rates[0][rounds/2])
+	}
+	t.Logf("resident memory before: %s, after: %s; records of the port: %d bytes", memory[0], memory[len(memory)-1], e.ports.named("p2").receive.microflows.Bytes())
+}
+
+// residentMemory is the resident memory of this process, as /proc/self/status has it.
+func residentMemory(t *testing.T) (resident string) {
+	t.Helper()
+	err := machine.EachLine("/proc/self/status", func(line string) bool {
+		value, found := strings.CutPrefix(line, "VmRSS:")
+		resident = strings.TrimSpace(value)
+		return !found
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resident
 }

@@ -2,10 +2,10 @@ package trials
 
 import (
 	"context"
-	"fmt"
-	"time"
-
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -21,6 +21,9 @@ type Generator struct {
 	reporter traffic.ProgressReporter
 	// Microflows counts each microflow; nil if the generator counts streams only.
 	Microflows traffic.MicroflowCounter
+	// tracks reports whether the profile asks for counts of microflows. A method that asks for
+	// times reads the records itself.
+	tracks bool
 	// engine names the generator in errors.
 	engine v1alpha1.EngineKind
 }
@@ -57,6 +60,7 @@ func (g *Generator) within(ctx context.Context, d time.Duration, awaited string,
 
 // configure configures the generator with streams.
 func (g *Generator) configure(ctx context.Context, streams []traffic.Stream) error {
+	g.tracks = slices.ContainsFunc(streams, func(s traffic.Stream) bool { return s.Track == traffic.TrackCounts })
 	return g.within(ctx, 0, "the taking over of streams", func(ctx context.Context) error { return g.Configure(ctx, streams) })
 }
 
@@ -79,13 +83,26 @@ func (g *Generator) Run(ctx context.Context, trial traffic.Trial, settle time.Du
 	}
 	var m traffic.Measurement
 	err = g.within(ctx, 0, "the reading of counters", func(ctx context.Context) (err error) {
-		m, err = g.Read(ctx)
+		if m, err = g.Read(ctx); err == nil {
+			m.Microflows, err = g.sumMicroflows(ctx, m.Tx)
+		}
 		return err
 	})
 	if err != nil {
 		return none, nil, fmt.Errorf("reading counters: %w", err)
 	}
 	return m, stamps, nil
+}
+
+// sumMicroflows returns the sums of the streams that are counted by microflows; nil for none.
+func (g *Generator) sumMicroflows(ctx context.Context, sent map[uint16]traffic.TxCount) ([]traffic.MicroflowSum, error) {
+	if !g.tracks {
+		return nil, nil
+	}
+	if g.Microflows == nil {
+		return nil, g.lacks("count microflows", "trackMicroflows")
+	}
+	return g.Microflows.SumMicroflows(ctx, sent, v1alpha1.MaxBadMicroflows)
 }
 
 // hold waits while the generator sends, lets the actions happen meanwhile, and then

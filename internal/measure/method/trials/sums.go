@@ -49,6 +49,57 @@ func (c *Counters) Flows() []v1alpha1.FlowSummary {
 	return c.byFlow()
 }
 
+// Microflows sums up the microflows of all streams at their receivers; nil if the profile tracks
+// none. Streams whose frames may arrive by a further path are left out: at each of the ports most of
+// their microflows are missing.
+func (c *Counters) Microflows() *v1alpha1.MicroflowsSummary {
+	streams := map[traffic.RxKey]plan.Stream{}
+	for _, s := range c.Streams {
+		for _, port := range s.Rx {
+			if s.Track == traffic.TrackCounts && len(s.Further) == 0 {
+				streams[traffic.RxKey{Stream: s.ID, Port: c.Ports[port].Name}] = s
+			}
+		}
+	}
+	var all *v1alpha1.MicroflowsSummary
+	for _, sum := range c.Measurement.Microflows {
+		s, is := streams[sum.RxKey]
+		if !is {
+			continue
+		}
+		if all == nil {
+			all = &v1alpha1.MicroflowsSummary{LeastReceived: math.MaxInt64}
+		}
+		all.Tracked, all.Complete = all.Tracked+int64(sum.Tracked), all.Complete+int64(sum.Complete)
+		all.Lossy, all.Silent, all.Unsent = all.Lossy+int64(sum.Lossy), all.Silent+int64(sum.Silent), all.Unsent+int64(sum.Unsent)
+		if sum.Tracked > 0 {
+			all.LeastReceived, all.MostReceived = min(all.LeastReceived, int64(sum.Least)), max(all.MostReceived, int64(sum.Most))
+		}
+		for _, b := range sum.Bad {
+			if len(all.Bad) < v1alpha1.MaxBadMicroflows {
+				all.Bad = append(all.Bad, c.badMicroflow(s, sum.Port, b))
+			}
+		}
+	}
+	if all != nil && all.Tracked == 0 {
+		all.LeastReceived = 0
+	}
+	return all
+}
+
+// badMicroflow returns a microflow of a stream with its addresses.
+func (c *Counters) badMicroflow(s plan.Stream, port string, b traffic.BadMicroflow) v1alpha1.BadMicroflow {
+	f := s.Headers.Microflow(b.Number)
+	bad := v1alpha1.BadMicroflow{
+		Sender: c.Ports[s.Tx].Name, Receiver: port, Source: f.SrcMAC.String(), Destination: f.DstMAC.String(),
+		Sent: int64(b.Sent), Received: int64(b.Received),
+	}
+	if f.SrcIP.IsValid() {
+		bad.Source, bad.Destination = netip.AddrPortFrom(f.SrcIP, f.SrcPort).String(), netip.AddrPortFrom(f.DstIP, f.DstPort).String()
+	}
+	return bad
+}
+
 // MulticastLatency is the latency of multicast at each receiving port; nil when none was
 // timed.
 func (c *Counters) MulticastLatency() []v1alpha1.PortLatency {

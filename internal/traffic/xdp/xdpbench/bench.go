@@ -68,6 +68,9 @@ type sending struct {
 	// streams of the port, 1 if 0, on so many senders, 1 if 0, over a cable with as many
 	// queues.
 	streams, senders int
+	// ranges gives each stream 10,000,250 microflows, which the receiver counts with track.
+	ranges bool
+	track  traffic.Track
 }
 
 var cases = []sending{
@@ -78,6 +81,8 @@ var cases = []sending{
 	{name: "send, 4 streams", counted: true, streams: 4},
 	{name: "send, 4 streams, 2 senders on 2 queues", counted: true, streams: 4, senders: 2},
 	{name: "send and receive"},
+	{name: "send and receive, 10 million microflows", ranges: true},
+	{name: "send and receive, each of them counted", ranges: true, track: traffic.TrackCounts},
 	{name: "through a bridge", device: bridge},
 	{name: "through a router", device: router},
 }
@@ -291,6 +296,9 @@ func (c sending) stream(ctx context.Context, e *xdp.Engine, to netip.Addr) (traf
 			SrcIP: netip.MustParseAddr("198.18.1.2"), DstIP: to, SrcIPCount: 1, DstIPCount: 1,
 			SrcPort: 20001, DstPort: 30001, SrcPortCount: 1, DstPortCount: 1,
 		},
+	}
+	if c.ranges {
+		s.Track, s.Headers.SrcPort, s.Headers.SrcIPCount, s.Headers.SrcPortCount = c.track, 10_000, 250, 40_001
 	}
 	if c.device == router {
 		s.Headers.DstMAC, err = e.Resolve(ctx, "p1", netip.MustParseAddr("198.18.1.1"))
