@@ -22,6 +22,9 @@ type Metric struct {
 	Meaning string
 	// Value of a row, or why it has none.
 	Value func(row *v1alpha1.ResultRow) (value int64, why string)
+	// Resolution returns by how much a value can be too low or too high; nil if it is exact, or
+	// if its bounds are known by other means.
+	Resolution func(row *v1alpha1.ResultRow) int64
 }
 
 // Names of metrics that are not of package compare.
@@ -49,17 +52,17 @@ func Metrics(d trials.Definition) []Metric {
 	}
 	if d.FindsThroughput {
 		add(ofRow(compare.Throughput, FramesPerSecond, "the load that was found, as it left the tester, in frames/s over all ports"))
-		add(Metric{LineRate, PPM, "the same as a share of line rate, or of the full load where the profile lets ports send less", func(row *v1alpha1.ResultRow) (int64, string) {
+		add(Metric{Name: LineRate, Unit: PPM, Meaning: "the same as a share of line rate, or of the full load where the profile lets ports send less", Value: func(row *v1alpha1.ResultRow) (int64, string) {
 			_, why := compare.ValueOf(row, compare.Throughput)
 			return trials.Offered(row).LineRatePPM, why
 		}})
 	} else {
-		add(Metric{string(compare.FrameLoss), PPB, "lost frames as a share of those that were sent, rounded up", frameLoss})
+		add(Metric{Name: string(compare.FrameLoss), Unit: PPB, Meaning: "lost frames as a share of those that were sent, rounded up", Value: frameLoss})
 	}
 	add(ofRow(compare.LatencyMin, Nanoseconds, "the lowest latency"))
 	add(ofRow(compare.LatencyAvg, Nanoseconds, "the mean latency"))
 	for _, p := range percentiles {
-		add(Metric{p.name, Nanoseconds, p.meaning, p.valueOf})
+		add(Metric{Name: p.name, Unit: Nanoseconds, Meaning: p.meaning, Value: p.valueOf})
 	}
 	add(ofRow(compare.LatencyMax, Nanoseconds, "the highest latency"))
 	add(ofRow(compare.JitterAvg, Nanoseconds, "the mean jitter"))
@@ -82,7 +85,7 @@ func metricOf(test *v1alpha1.Test, name string) (Metric, bool) {
 }
 
 func ofRow(metric compare.Metric, unit Unit, meaning string) Metric {
-	return Metric{string(metric), unit, meaning, func(row *v1alpha1.ResultRow) (int64, string) { return compare.ValueOf(row, metric) }}
+	return Metric{Name: string(metric), Unit: unit, Meaning: meaning, Value: func(row *v1alpha1.ResultRow) (int64, string) { return compare.ValueOf(row, metric) }}
 }
 
 // frameLoss is rounded up, so that only a row without loss has 0.
@@ -102,7 +105,7 @@ var microflows = []Metric{
 }
 
 func ofMicroflows(name, meaning string, of func(*v1alpha1.MicroflowsSummary) int64) Metric {
-	return Metric{name, Number, meaning, func(row *v1alpha1.ResultRow) (int64, string) {
+	return Metric{Name: name, Unit: Number, Meaning: meaning, Value: func(row *v1alpha1.ResultRow) (int64, string) {
 		if row.Microflows == nil {
 			return 0, "microflows were not counted: set trackMicroflows in the packet of the profile"
 		}
@@ -137,7 +140,7 @@ func ofColumn(c trials.Column) Metric {
 	unit := map[trials.Unit]Unit{
 		trials.PPM: PPM, trials.Nanoseconds: Nanoseconds, trials.LongNanoseconds: Nanoseconds, trials.YesNo: YesNo,
 	}[c.Unit]
-	return Metric{c.MetricName(), unit, "column “" + c.FullName() + "”", func(row *v1alpha1.ResultRow) (int64, string) {
+	return Metric{Name: c.MetricName(), Unit: unit, Meaning: "column “" + c.FullName() + "”", Resolution: c.Resolution, Value: func(row *v1alpha1.ResultRow) (int64, string) {
 		if value, ok := c.Value(row); ok {
 			return value, ""
 		}

@@ -125,10 +125,14 @@ func figures(all []*v1alpha1.ResultRow) []v1alpha1.FigureInterval {
 }
 
 // boundsOf returns what one measurement shows of a value: the load of a search is at most its
-// upper bound, and a percentile lies in a bucket of the histogram.
+// upper bound, a percentile lies in a bucket of the histogram, and a time that was read at
+// intervals is as exact as they are.
 func boundsOf(metric gate.Metric, row *v1alpha1.ResultRow, value int64) bounded {
 	b := exactly(value)
 	switch {
+	case metric.Resolution != nil:
+		off := metric.Resolution(row)
+		b.low, b.high = max(0, value-off), value+off
 	case metric.Name == string(compare.Throughput) || metric.Name == gate.LineRate:
 		b.high = max(value, upperBound(row, metric.Name == gate.LineRate))
 	case strings.HasPrefix(metric.Name, gate.PercentilePrefix):

@@ -41,6 +41,8 @@ type Engine struct {
 	balances balances
 	// forwarding computes what the run counts behind the device.
 	forwarding forwarding
+	// variation lets the device differ from trial to trial.
+	variation variation
 }
 
 var (
@@ -160,6 +162,7 @@ func (e *Engine) Configure(_ context.Context, streams []traffic.Stream) error {
 	}
 	e.forwarding.learn()
 	e.run.streams, e.run.handling.rows, e.run.handling.row, e.run.trial = streams, rows, rows[streams[0].FrameSize], nil
+	e.variation.rows = rows
 	return nil
 }
 
@@ -176,6 +179,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	e.run.trial, e.run.start, e.run.stopped = &trial, e.clock.Now(), time.Time{}
 	e.dut.forgetThePast()
 	e.run.handling.number++
+	e.vary()
 	e.run.length = e.run.sendingTime()
 	return nil
 }

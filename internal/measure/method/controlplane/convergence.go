@@ -93,10 +93,19 @@ func eventColumns(event string, happened func(*v1alpha1.ResultRow) (int64, bool)
 		}
 	}
 	heading := event + ", ms"
+	interval := func(row *v1alpha1.ResultRow) int64 {
+		switch {
+		case row.Convergence != nil:
+			return row.Convergence.ResolutionNs
+		case row.RouteFlap != nil:
+			return row.RouteFlap.ResolutionNs
+		}
+		return 0
+	}
 	return []trials.Column{
-		{Event: event, Heading: heading, Name: "min", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MinNs })},
-		{Event: event, Heading: heading, Name: "avg", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.AvgNs })},
-		{Event: event, Heading: heading, Name: "max", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MaxNs })},
+		{Event: event, Heading: heading, Name: "min", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MinNs }), Resolution: interval},
+		{Event: event, Heading: heading, Name: "avg", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.AvgNs }), Resolution: interval},
+		{Event: event, Heading: heading, Name: "max", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.MaxNs }), Resolution: interval},
 		{Event: event, Heading: heading, Name: "loss-derived", Unit: trials.LongNanoseconds, Value: seen(func(t *v1alpha1.EventTimes) int64 { return t.LossDerivedAvgNs })},
 		{Event: event, Heading: "unseen", Name: event, Value: times.Number(func(t *v1alpha1.EventTimes) int64 { return int64(t.Unseen) })},
 	}

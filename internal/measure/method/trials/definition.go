@@ -88,6 +88,9 @@ type Column struct {
 	Metric string
 	// Value is the row's number, and whether it has one.
 	Value func(row *v1alpha1.ResultRow) (int64, bool)
+	// Resolution returns by how much the number of a row can be too low or too high, since it
+	// was read at intervals; nil if it is exact.
+	Resolution func(row *v1alpha1.ResultRow) int64
 }
 
 // FullName is heading and name of the column in one: "burst avg".
