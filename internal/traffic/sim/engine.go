@@ -90,7 +90,7 @@ func New(model string, ports []Port, opts ...Option) (*Engine, error) {
 	e := &Engine{model: m, tester: tester{ports: map[string]Port{}, index: map[string]int{}}, clock: newClock()}
 	e.dut = dut{clock: e.clock, groups: groupTable{}}
 	e.speaker = speaker{tester: &e.tester, dut: &e.dut}
-	e.run = trialRun{tester: &e.tester, handling: handling{tester: &e.tester, seed: 1}}
+	e.run = trialRun{tester: &e.tester, handling: handling{tester: &e.tester, known: map[rateAt]traffic.Rate{}, seed: 1}}
 	e.forwarding = forwarding{run: &e.run, dut: &e.dut}
 	for _, p := range ports {
 		if _, ok := e.tester.ports[p.Name]; ok || p.BitsPerSecond <= 0 {
@@ -176,11 +176,16 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	}
 	e.forwarding.learn()
 	e.speaker.lose()
-	e.run.trial, e.run.start, e.run.stopped = &trial, e.clock.Now(), time.Time{}
+	e.run.start, e.run.stopped = e.clock.Now(), time.Time{}
 	e.dut.forgetThePast()
 	e.run.handling.number++
 	e.vary()
+	trial = e.run.begin(trial)
+	e.run.trial = &trial
 	e.run.length = e.run.sendingTime()
+	if trial.Duration <= 0 {
+		e.run.length += e.run.faults.behind()
+	}
 	return nil
 }
 
@@ -260,6 +265,7 @@ func (r *trialRun) samplePorts(m traffic.Measurement) *traffic.PortSamples {
 			continue
 		}
 		all.Sent(s, tx.Sent)
+		r.tellLate(all, s.TxPort, m)
 		for _, port := range s.RxPorts {
 			all.Received(s, port, m.Rx[traffic.RxKey{Stream: s.ID, Port: port}])
 		}

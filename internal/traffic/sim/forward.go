@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -109,7 +110,8 @@ func (p *egress) excess(ph phase, arrived, room uint64) uint64 {
 func (p *egress) through(flows []flow, d time.Duration) []passed {
 	counts := make([]passed, len(flows))
 	most, short := arrivals(flows, func(f flow) uint64 { return f.over(d, f.lasts) })
-	if most+short <= frames(p.handling.rate(p.port, p.capacityPPM), d) {
+	late := slices.ContainsFunc(flows, func(f flow) bool { return f.schedule != nil })
+	if !late && most+short <= frames(p.handling.rate(p.port, p.capacityPPM), d) {
 		for i, f := range flows {
 			counts[i] = passed{sent: f.sent, received: f.sent}
 		}
@@ -179,6 +181,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			}
 		}
 		own.odd.damage(&c, m, port)
+		fw.receive(&c, s.Stream, port, m, d)
 		if c.received == 0 {
 			continue
 		}
@@ -186,10 +189,11 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			size.shape.count = c.received
 			size.latency = known.latency(size.shape)
 		}
+		wrong, last := fw.mistimed(port, m, d)
 		count := traffic.RxCount{
 			Received:  c.received,
 			Duplicate: mulDiv(c.received, uint64(own.duplicatePPM), uint64(whole)),
-			Latency:   own.odd.late(size.latency, own.odd.delayed(c.received)),
+			Latency:   mistime(own.odd.late(size.latency, own.odd.delayed(c.received)), wrong, last),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
 		}
@@ -198,6 +202,8 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 		}
 		swapped, delayed := count.Reordered, own.odd.delayed(c.received)
 		count.Reordered += delayed
+		overtaken := fw.reordered(c, s.Stream, port, m, d)
+		count.Reordered, swapped = count.Reordered+overtaken, swapped+overtaken
 		if count.Reordered > 0 {
 			count.Order = own.order(c.received, swapped, delayed, fw.passage(s, port, m.Tx[s.ID], d).rate)
 		}

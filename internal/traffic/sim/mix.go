@@ -38,6 +38,8 @@ func (m *Model) behaviours(streams []traffic.Stream) (map[int]row, error) {
 // trial.
 type handling struct {
 	tester *tester
+	// known are the rates that were computed.
+	known map[rateAt]traffic.Rate
 	// rows are the behaviors of the streams' sizes, and row is the one that holds:
 	// of the only size, or of a mix at a port.
 	rows map[int]row

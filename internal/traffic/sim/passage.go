@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
 
 // passage describes which frames of a stream come to an egress port of the device, and when:
@@ -14,6 +15,8 @@ type passage struct {
 	rate  traffic.Rate
 	delay time.Duration
 	sent  uint64
+	// schedule of the port that sends it; nil if the port is never late.
+	schedule *fault.Schedule
 	// limited reports whether only what leaves in windows comes, and not everything.
 	limited bool
 	windows []window
@@ -25,8 +28,8 @@ type passage struct {
 // passage of a flow to a port in a trial of d.
 func (fw *forwarding) passage(f flow, port string, tx traffic.TxCount, d time.Duration) passage {
 	load, own, start := fw.run.trial.Loads[f.ID], fw.run.handling.rows[f.FrameSize].odd, fw.run.start.Sub(epoch)
-	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: fw.dut.limited(f.Stream, own)}
-	if load.Max || a.rate.Frames <= 0 || f.sent < tx.Intended {
+	a := passage{rate: load.Rate, delay: load.Delay, sent: f.sent, limited: fw.dut.limited(f.Stream, own), schedule: f.schedule}
+	if load.Max || a.rate.Frames <= 0 || f.sent < tx.Intended && f.schedule == nil {
 		a.rate, a.delay = traffic.Rate{Frames: int64(f.sent), PerNanos: max(int64(d), 1)}, 0
 	}
 	if toNetworks(f.Stream) && port != "" {
@@ -46,12 +49,12 @@ func (fw *forwarding) passage(f flow, port string, tx traffic.TxCount, d time.Du
 
 // left returns the number of frames that have left the tester at a time.
 func (a *passage) left(at time.Duration) uint64 {
-	return min(a.sent, mulDiv(uint64(a.rate.Frames), uint64(max(at-a.delay, 0)), uint64(a.rate.PerNanos)))
+	return min(a.sent, mulDiv(uint64(a.rate.Frames), uint64(max(a.schedule.Served(at)-a.delay, 0)), uint64(a.rate.PerNanos)))
 }
 
 // leaves returns the time at which a frame leaves the tester.
 func (a *passage) leaves(number uint64) time.Duration {
-	return a.delay + time.Duration(mulDivUp(number+1, uint64(a.rate.PerNanos), uint64(max(a.rate.Frames, 1))))
+	return a.schedule.Leaves(a.delay + time.Duration(mulDivUp(number+1, uint64(a.rate.PerNanos), uint64(max(a.rate.Frames, 1)))))
 }
 
 // in returns the number of frames that come in a part of the trial.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
 
 // phase is a part of a trial in which the same streams send.
@@ -24,12 +25,15 @@ type flow struct {
 	full, part uint64
 	// passage describes which of its frames come to a port; nil if all do.
 	passage *passage
+	// schedule of the port that sends it, at a rate; nil if the port is never late.
+	schedule *fault.Schedule
+	rate     traffic.Rate
 }
 
 // steadily notes what the rate of a stream makes in a trial of d, when it was
 // neither held back nor ended before.
 func (f *flow) steadily(load traffic.Load, d time.Duration) {
-	if f.steady = !load.Max && f.sent > 0 && f.from+f.lasts == d && f.sent == frames(load.Rate, f.lasts); f.steady {
+	if f.steady = f.schedule == nil && !load.Max && f.sent > 0 && f.from+f.lasts == d && f.sent == frames(load.Rate, f.lasts); f.steady {
 		f.full, f.part = fraction(load.Rate, d)
 	}
 }
@@ -82,6 +86,9 @@ func (f flow) upTo(t time.Duration) uint64 {
 		return 0
 	case f.lasts <= 0:
 		return f.sent
+	case f.schedule != nil:
+		due := max(0, min(f.schedule.Served(t)-f.from, f.lasts))
+		return min(f.sent, frames(f.rate, due))
 	}
 	return mulDiv(f.sent, uint64(min(t-f.from, f.lasts)), uint64(f.lasts))
 }
@@ -109,6 +116,11 @@ func phases(flows []flow, d time.Duration) []phase {
 			for _, w := range f.passage.windows {
 				ends = append(ends, w.from, w.to)
 			}
+		}
+	}
+	for _, f := range flows {
+		for _, at := range f.schedule.Moments() {
+			ends = append(ends, min(at, d))
 		}
 	}
 	ends = append(ends, d)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
 
 // trialRun is the trial in hand: what the tester sends, and when.
@@ -24,6 +25,10 @@ type trialRun struct {
 	start   time.Time
 	length  time.Duration
 	stopped time.Time
+	// faulty describes what the tester does wrong; nil for a perfect one. faults contains what it
+	// does wrong in the trial.
+	faulty *fault.Tester
+	faults testerFaults
 }
 
 // elapsed returns the time for which the trial has been sending until now.
@@ -59,18 +64,36 @@ func (r *trialRun) sendingTime() time.Duration {
 	return time.Duration(min(longest, math.MaxInt64))
 }
 
-// rate is the frame rate of a port at a share of line rate; 0 frames at 0 ppm.
+// rateAt identifies a frame rate: of frames of one size at a share of the line rate of a port.
+type rateAt struct {
+	port string
+	ppm  int64
+	size int
+}
+
+// rate is the frame rate of a port at a share of line rate; 0 frames at 0 ppm. The rates of
+// frames of one size are computed once.
 func (h *handling) rate(port string, ppm int64) traffic.Rate {
 	if ppm <= 0 {
 		return traffic.Rate{PerNanos: 1}
 	}
+	at := rateAt{port, ppm, h.row.size}
+	if r, known := h.known[at]; known && h.row.wire == nil {
+		return r
+	}
 	share := new(big.Rat).Mul(big.NewRat(h.tester.ports[port].BitsPerSecond, whole), big.NewRat(ppm, 1))
 	r, err := traffic.RateOf(share.Quo(share, h.row.wireBits()))
 	if err != nil {
-		return nearest(share)
+		r = nearest(share)
+	}
+	if h.row.wire == nil && len(h.known) < maxKnownRates {
+		h.known[at] = r
 	}
 	return r
 }
+
+// maxKnownRates bounds the rates that an engine keeps.
+const maxKnownRates = 10_000
 
 // frames returns the number of frames that a rate makes in a time.
 func frames(r traffic.Rate, d time.Duration) uint64 {
@@ -87,10 +110,12 @@ type forwarding struct {
 // measureFor computes the first d of the trial: what every stream sends, what the device's
 // egress ports drop, and how late the rest arrives.
 func (fw *forwarding) measureFor(d time.Duration) traffic.Measurement {
-	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(fw.run.streams)), TxTime: d}
+	m := traffic.Measurement{Tx: make(map[uint16]traffic.TxCount, len(fw.run.streams))}
 	flows := fw.run.send(&m, d)
+	fw.run.report(&m, d)
 	fw.holdBack(&m, d)
 	reach := fw.reached(&m, d)
+	fw.unsent(&m, reach, d)
 	byRx, received := make([][]flow, len(fw.run.tester.order)), 0
 	for _, f := range flows {
 		for _, port := range f.RxPorts {
@@ -141,6 +166,9 @@ func (r *trialRun) send(m *traffic.Measurement, d time.Duration) []flow {
 			continue
 		}
 		n := frames(load.Rate, d-load.Delay)
+		if asked := r.faults.asked.Loads[s.ID]; asked.Rate != load.Rate && d == r.faults.length {
+			n = frames(asked.Rate, r.faults.asked.Duration-asked.Delay)
+		}
 		if load.Max {
 			// Every stream asks for the whole line; what the tester can do is divided.
 			n = frames(r.handling.of(s.FrameSize).rate(s.TxPort, whole), d-load.Delay)
@@ -169,12 +197,14 @@ func (r *trialRun) send(m *traffic.Measurement, d time.Duration) []flow {
 		if total, limit := perPort[tx[i]], limits[tx[i]]; total > limit {
 			sent = mulDiv(sent, limit, total)
 		}
+		sent = r.sentOf(s, load, sent, d)
 		count := traffic.TxCount{Intended: intended[i], Sent: sent, Duration: max(0, d-load.Delay)}
 		if load.Max {
 			count.Intended = sent // As fast as it can is never less than intended.
 		}
 		m.Tx[s.ID] = count
 		flows[i].sent, flows[i].from = sent, load.Delay
+		flows[i].schedule, flows[i].rate = r.faults.schedules[s.TxPort], load.Rate
 		flows[i].steadily(load, d)
 	}
 	return flows
