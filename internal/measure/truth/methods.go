@@ -1,0 +1,42 @@
+package truth
+
+import (
+	"fmt"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// methods make a pair of each method.
+var methods = map[v1alpha1.Method]func(draw) Pair{
+	v1alpha1.MethodThroughput:      drawThroughput,
+	v1alpha1.MethodPartialDropRate: drawPartialDropRate,
+	v1alpha1.MethodFrameLoss:       drawFrameLoss,
+	v1alpha1.MethodSoak:            drawSoak,
+	v1alpha1.MethodForwardingRate:  drawForwardingRate,
+	v1alpha1.MethodLatency:         drawLatency,
+	v1alpha1.MethodBackToBack:      drawBackToBack,
+	v1alpha1.MethodBufferSize:      drawBufferSize,
+	v1alpha1.MethodOrdering:        drawOrdering,
+	v1alpha1.MethodRecovery:        drawRecovery,
+	v1alpha1.MethodRFC2544Latency:  drawRFC2544Latency,
+}
+
+// pending are the methods that have no ground truth yet.
+var pending = map[v1alpha1.Method]bool{
+	v1alpha1.MethodAddressCaching: true, v1alpha1.MethodAddressLearning: true, v1alpha1.MethodBroadcast: true,
+	v1alpha1.MethodCongestionControl: true, v1alpha1.MethodHeadOfLineBlocking: true, v1alpha1.MethodReset: true,
+	v1alpha1.MethodGroupCapacity: true, v1alpha1.MethodGroupJoinDelay: true, v1alpha1.MethodGroupLeaveDelay: true,
+	v1alpha1.MethodBGPRestart: true, v1alpha1.MethodConvergence: true, v1alpha1.MethodRouteCapacity: true,
+	v1alpha1.MethodFIBTruth: true, v1alpha1.MethodRouteFlap: true, v1alpha1.MethodRouteRefresh: true, v1alpha1.MethodSessionScale: true,
+}
+
+// Draw returns the pair of a method that a seed makes.
+func Draw(method v1alpha1.Method, seed uint64) (*Pair, error) {
+	make, known := methods[method]
+	if !known {
+		return nil, fmt.Errorf("method %s has no ground truth: add it to internal/measure/truth/methods.go", method)
+	}
+	p := make(newDraw(method, seed))
+	p.Method, p.Seed = method, seed
+	return &p, nil
+}

@@ -1,0 +1,94 @@
+package truth
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/method"
+)
+
+// pairsOf returns the number of pairs of each method, and the seed of the first. In full length the
+// pairs are those of the table in docs/design/ground-truth.md.
+func pairsOf() (pairs int, first uint64) {
+	if testing.Short() {
+		return 20, 1
+	}
+	return 1000, 1
+}
+
+// At most one in a thousand rows is wrong and not marked.
+func TestRowsAreRightOrMarked(t *testing.T) {
+	pairs, first := pairsOf()
+	var lines []Line
+	for _, name := range Methods() {
+		t.Run(string(name), func(t *testing.T) {
+			line, err := Measure(context.Background(), name, first, pairs, manifest.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, line)
+			if len(line.Wrong) > line.Allowed() {
+				for _, text := range line.Wrong {
+					t.Error(text)
+				}
+			}
+			if line.Pairs[Right] == 0 {
+				t.Errorf("no pair is right: %v of %d are inconclusive", line.Pairs, pairs)
+			}
+		})
+	}
+	if err := Print(os.Stdout, lines); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every method has a ground truth, also of the rows that it makes besides.
+func TestEveryMethodHasAGroundTruth(t *testing.T) {
+	for _, d := range method.All() {
+		for _, name := range append(d.Further, d.Name) {
+			if methods[name] == nil && !pending[name] {
+				t.Errorf("method %s has no ground truth: add it to methods.go", name)
+			}
+		}
+	}
+}
+
+// The same seed makes the same pair, and the same rows.
+func TestPairsAreRepeatable(t *testing.T) {
+	for _, name := range Methods() {
+		first, a, err := measure(context.Background(), name, 7, manifest.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, b, err := measure(context.Background(), name, 7, manifest.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.String() != second.String() || a.Verdict != b.Verdict || len(a.State.Rows) != len(b.State.Rows) {
+			t.Errorf("%s: %s and %s", name, first, second)
+		}
+	}
+}
+
+// A claim holds if its interval and the truth overlap.
+func TestClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim Claim
+		holds bool
+	}{
+		"within":           {Claim{Low: 1, High: 3, TrueLow: 2, TrueHigh: 2}, true},
+		"below":            {Claim{Low: 1, High: 3, TrueLow: 0.9, TrueHigh: 0.9}, false},
+		"above":            {Claim{Low: 1, High: 3, TrueLow: 3.1, TrueHigh: 4}, false},
+		"overlapping":      {Claim{Low: 1, High: 3, TrueLow: 3, TrueHigh: 4}, true},
+		"no loss":          {ppm("", 0, 0, 0, 0), true},
+		"one lost frame":   {ppm("", 1, 0.001, 0.001, 0), true},
+		"none, but a loss": {ppm("", 0, 1, 1, 0.5), false},
+		"all but a frame":  {ppm("", million-1, million-0.001, million-0.001, 0), true},
+	} {
+		if got := tc.claim.holds(); got != tc.holds {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
