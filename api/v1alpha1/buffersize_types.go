@@ -64,4 +64,8 @@ type BufferSizeSummary struct {
 	// without loss of the last repetition: the microburst that the port absorbs.
 	// +required
 	BurstFrames int64 `json:"burstFrames"`
+	// drainedFrames is the most frames that the port can have sent while the tester was late in
+	// a burst that passed: the buffer may be smaller by as many. Absent if the tester was in time.
+	// +optional
+	DrainedFrames int64 `json:"drainedFrames,omitempty"`
 }

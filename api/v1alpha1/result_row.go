@@ -131,6 +131,12 @@ type FrameSection struct {
 	// routes while frames are sent.
 	// +optional
 	LostByEvent *int64 `json:"lostByEvent,omitempty"`
+	// doubtfulLost is the number of lost frames that the tester may have lost or caused: its
+	// ports dropped received frames, frames arrived damaged at its cards, or it sent bursts to
+	// catch up with its schedule. The device lost at least lost minus doubtfulLost. Absent if
+	// the tester is not known to have a part in the loss.
+	// +optional
+	DoubtfulLost int64 `json:"doubtfulLost,omitempty"`
 	// duplicate frames; absent if the engine does not distinguish them from others.
 	// +optional
 	Duplicate *int64 `json:"duplicate,omitempty"`

@@ -65,6 +65,10 @@ type RFC2544LatencySummary struct {
 	// stddevNs is the standard deviation of the figures of the trials.
 	// +required
 	StddevNs int64 `json:"stddevNs"`
+	// lowestOfferedPPM is the lowest load that a trial offered, in parts per million of line rate;
+	// absent if every trial offered the intended load.
+	// +optional
+	LowestOfferedPPM int64 `json:"lowestOfferedPPM,omitempty"`
 	// wireNs is the transmission time of a frame, in nanoseconds, on the wires that the
 	// definition excludes: on the wires of both ports with StoreAndForward, on the wire of the
 	// receiving port with BitForwarding. On wires of that speed, avgNs minus wireNs is the

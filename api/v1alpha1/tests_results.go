@@ -39,14 +39,32 @@ type ForwardingRateSummary struct {
 	// (FRMOL).
 	// +required
 	AtMaxLoad int64 `json:"atMaxLoad"`
+	// atMaxLoadBounds bound atMaxLoad; absent if it is exact.
+	// +optional
+	AtMaxLoadBounds *RateBounds `json:"atMaxLoadBounds,omitempty"`
 	// max is the maximum forwarding rate at any load that was tried, in frames/s
 	// (MFR).
 	// +required
 	Max int64 `json:"max"`
+	// maxBounds bound max; absent if it is exact.
+	// +optional
+	MaxBounds *RateBounds `json:"maxBounds,omitempty"`
 	// maxLoadPPM is the offered load, in parts per million of line rate, at which
 	// the maximum was.
 	// +required
 	MaxLoadPPM int64 `json:"maxLoadPPM"`
+}
+
+// RateBounds bound a rate in frames/s. The rate is lower than it was counted if the device sent
+// frames faster from its buffer after the end of sending than before, and higher if the tester
+// may have lost some of the received frames.
+type RateBounds struct {
+	// low is the lowest rate that the counters allow.
+	// +required
+	Low int64 `json:"low"`
+	// high is the highest rate that the counters allow.
+	// +required
+	High int64 `json:"high"`
 }
 
 // OrderingSummary is the order of the received frames. The shares are of the

@@ -105,8 +105,27 @@ func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	default:
 		out.Message = "the buffer time is not corrected by what was forwarded meanwhile: no throughput test stands before"
 	}
+	out.Coarse = slowBurst(found)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.BackToBack = &summary }
 	return out, nil
+}
+
+// slowBurst explains that bursts were sent below line rate, so that the device forwarded more of
+// them; empty if they were not.
+func slowBurst(found []burst) string {
+	slowest := new(big.Rat).SetInt64(v1alpha1.PPM)
+	for _, b := range found {
+		if t := b.passed; t != nil && t.TxTime > t.Duration {
+			share := big.NewRat(v1alpha1.PPM*int64(t.Duration/time.Nanosecond), int64(t.TxTime))
+			if share.Cmp(slowest) < 0 {
+				slowest = share
+			}
+		}
+	}
+	if slowest.Cmp(new(big.Rat).SetInt64(v1alpha1.PPM-1000)) >= 0 {
+		return ""
+	}
+	return fmt.Sprintf("the bursts were sent at %s of line rate", trials.Percent(frame.Round(slowest)))
 }
 
 // burstTolerance returns by how much a burst may exceed its duration at line rate: 1 %, and

@@ -90,6 +90,7 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		last := found[len(found)-1]
 		out.Trial, out.Limit = last.decisive(), limitOf(found)
 		summary := f.summarize(framesOf(found))
+		summary.DrainedFrames = drained(found, line)
 		out.FramesPerSecond = line.Mul(line, big.NewRat(v1alpha1.PPM+f.overPPM, v1alpha1.PPM))
 		switch longest := last.frames; {
 		case longest == 0 && out.Trial.Received == 0:
@@ -102,10 +103,24 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		if throughput, known := tester.Results.ThroughputBefore(step); known && throughput < v1alpha1.PPM && out.Message == "" {
 			out.Message = fmt.Sprintf("the throughput is %s of line rate, so that frames at line rate fill the buffer too: it holds more than that", trials.Percent(throughput))
 		}
+		if n := summary.DrainedFrames; n > t.ResolutionFrames {
+			out.Coarse = fmt.Sprintf("the tester was late: the port may have sent up to %s of the frames meanwhile", traffic.Grouped(n))
+		}
 		out.Fill = func(row *v1alpha1.ResultRow) { row.BufferSize = &summary }
 		return nil
 	})
 	return out, err
+}
+
+// drained returns the most frames that a port can have sent at line rate in the time by which the
+// tester was late in a burst that passed.
+func drained(found []burst, line *big.Rat) (most int64) {
+	for _, b := range found {
+		if t := b.passed; t != nil && t.TxTime > t.Duration {
+			most = max(most, 1+wholeFrames(t.TxTime-t.Duration, line, v1alpha1.PPM))
+		}
+	}
+	return most
 }
 
 // wholeFrames returns the number of whole frames sent in d at a share of a rate in frames/s.

@@ -76,13 +76,26 @@ func forwardingRate(ctx context.Context, tester *trials.Tester, step plan.Step) 
 		}
 		rate := found.Trial.ForwardingRate
 		if i == 0 {
-			out, summary.AtMaxLoad = found, rate
+			out, summary.AtMaxLoad, summary.AtMaxLoadBounds = found, rate, rateBounds(found.Trial)
 		}
 		if i == 0 || rate > summary.Max {
-			summary.Max, summary.MaxLoadPPM = rate, found.Trial.OfferedPPM()
+			summary.Max, summary.MaxBounds, summary.MaxLoadPPM = rate, rateBounds(found.Trial), found.Trial.OfferedPPM()
+		}
+		// The maximum is over all trials: each of them may have had a higher rate.
+		if t := found.Trial; out.Limit == nil && (t.TesterLimited() || t.Doubtful()) {
+			out.Limit, out.Several = t, true
 		}
 	}
 	loss := trials.SharePPM(out.Trial.Lost, out.Trial.Expected)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.ForwardingRate, row.Frames.LossPPM = &summary, &loss }
 	return out, nil
+}
+
+// rateBounds returns the bounds of the forwarding rate of a trial; nil if it is exact.
+func rateBounds(t *trials.Trial) *v1alpha1.RateBounds {
+	b := v1alpha1.RateBounds{Low: t.LowForwardingRate, High: t.ForwardingRate + t.PerSecond(int64(t.DoubtfulLost()))}
+	if b.Low == b.High {
+		return nil
+	}
+	return &b
 }

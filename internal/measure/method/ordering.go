@@ -109,21 +109,28 @@ func ordering(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 	}
 	var sum v1alpha1.OrderingSummary
 	for _, row := range tester.Results.Before(step) {
-		if row.Ordering != nil {
+		if row.Ordering != nil && row.Validity != v1alpha1.ValidityGeneratorBound {
 			sum = *row.Ordering
 		}
 	}
-	t, ppm := out.Trial, out.LoadPPM
+	t := out.Trial
+	ppm := t.CountedPPM()
 	sum.Reordering = reordering(t)
 	sum.ReorderedPPM, sum.OutOfSequencePPM = trials.SharePPM(t.Reordered, t.Received), trials.SharePPM(t.OutOfSequence, t.Received)
 	switch below := sum.OnsetPPM == 0 || ppm < sum.OnsetPPM; {
+	case below && t.MayHaveReordered():
+		sum.OnsetPPM = ppm // as far as the device is the reason, which the validity of the row doubts
 	case below && t.Reordered > 0:
 		sum.OnsetPPM = ppm
 		if sum.InOrderPPM >= ppm {
 			sum.InOrderPPM = 0
 		}
-		if err := onset(ctx, tester, step, &sum); err != nil {
+		doubt, err := onset(ctx, tester, step, &sum)
+		if err != nil {
 			return trials.Outcome{}, err
+		}
+		if doubt != nil {
+			out.Limit, out.Several = doubt, true
 		}
 		if out.Message == "" {
 			out.Message = fmt.Sprintf("frames are reordered from %s of line rate on", trials.Percent(sum.OnsetPPM))
@@ -139,23 +146,26 @@ func ordering(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 }
 
 // onset halves the interval between the highest load in order and the lowest with
-// reordered frames down to the resolution. A trial in which the tester fell short
-// says nothing about its load, and ends the search.
-func onset(ctx context.Context, tester *trials.Tester, step plan.Step, sum *v1alpha1.OrderingSummary) error {
+// reordered frames down to the resolution. The bounds are offered loads. A trial in which the tester fell short
+// says nothing about its load, and ends the search. One in which the tester may have reordered
+// the frames does too, and is returned.
+func onset(ctx context.Context, tester *trials.Tester, step plan.Step, sum *v1alpha1.OrderingSummary) (doubt *trials.Trial, err error) {
 	resolution := tester.Plan.Scale(step.Size).PPM(step.Test.Ordering.Resolution)
-	for sum.OnsetPPM-sum.InOrderPPM > resolution {
-		middle := sum.InOrderPPM + (sum.OnsetPPM-sum.InOrderPPM)/2
-		t, err := tester.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: sum.InOrderPPM, FailedPPM: sum.OnsetPPM})
+	for low, high := sum.InOrderPPM, sum.OnsetPPM; high-low > resolution; {
+		middle := low + (high-low)/2
+		t, err := tester.Trial(ctx, step, middle, step.TrialDuration, search.Bracket{PassedPPM: low, FailedPPM: high})
 		switch {
 		case err != nil:
-			return err
+			return nil, err
+		case t.MayHaveReordered():
+			return t, nil
 		case t.Reordered > 0:
-			sum.OnsetPPM = middle
+			high, sum.OnsetPPM = middle, min(sum.OnsetPPM, t.CountedPPM())
 		case t.Unsent():
-			return nil
+			return nil, nil
 		default:
-			sum.InOrderPPM = middle
+			low, sum.InOrderPPM = middle, max(sum.InOrderPPM, t.CountedPPM())
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -82,20 +82,24 @@ func recovery(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 			loads[s.ID] = l
 		}
 		event := trials.Event{Step: step, LoadPPM: ppm, Duration: overload + reduced}
-		for range step.Trials {
-			t, err := tester.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: event.Duration}, trials.LateTolerance(event.Duration))
-			if err != nil {
-				return err
-			}
-			took := time.Duration(0)
+		recovered := func(t *trials.Trial) (took time.Duration) {
 			for _, s := range streams[len(streams)/2:] {
 				took = max(took, lastLoss(t, s, loads[s.ID].Rate)-overload)
 			}
+			return t.Stretched(took)
+		}
+		each := trials.EachLoss(func(t *trials.Trial) bool { return recovered(t) > 0 })
+		for range step.Trials {
+			t, err := tester.Twice(ctx, event, traffic.Trial{Loads: loads, Duration: event.Duration}, trials.LateTolerance(event.Duration), each)
+			if err != nil {
+				return err
+			}
+			took := recovered(t)
 			if times.Count == 0 || int64(took) > times.Max {
 				out.Trial = t
 			}
-			if t.TesterLimited() {
-				out.Limit = t
+			if t.TesterLimited() || t.Doubtful() {
+				out.Limit, out.Several = t, true
 			}
 			times.Add(int64(took))
 			t.Figure("recoveryNs", int64(took))

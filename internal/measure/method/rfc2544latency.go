@@ -55,6 +55,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	var means []int64
 	var all trials.Spread
 	var lossy int
+	lowest := v1alpha1.PPM
 	for range step.Trials {
 		one, err := tester.AtLoad(ctx, step)
 		if err != nil || one.Trial == nil {
@@ -75,6 +76,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 			out = one
 		}
 		out.Limit = cmp.Or(limit, one.Limit)
+		lowest = min(lowest, t.CountedPPM())
 		means = append(means, mean)
 		all.Add(mean)
 	}
@@ -85,6 +87,10 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	sum := v1alpha1.RFC2544LatencySummary{
 		Definition: definition, Repetitions: int32(len(means)), AvgNs: all.Average(), MinNs: all.Min, MaxNs: all.Max,
 		StddevNs: trials.Deviation(means), WireNs: wireNs(tester.Plan, step.Size, definition),
+	}
+	if lowest < out.LoadPPM {
+		sum.LowestOfferedPPM = lowest
+		out.Coarse = fmt.Sprintf("the tester was late: the trials offered %s of line rate and more", trials.Percent(lowest))
 	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.RFC2544Latency = &sum }
 	return out, nil

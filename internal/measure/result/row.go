@@ -42,6 +42,9 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 		setTrial(&row, in)
 		setPortLoads(&row, p, out)
 		messages = append(messages, engineNotes(t)...)
+		if !t.TesterLimited() { // the reasons of the validity say so
+			messages = append(messages, t.DoubtfulText())
+		}
 	}
 	if out.Search != nil && out.LoadPPM == 0 {
 		leaveOutLatency(&row)
@@ -93,6 +96,7 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 	if t.ByEvent {
 		frames.LostByEvent = new(int64(min(t.Explained, t.Lost)))
 	}
+	frames.DoubtfulLost = int64(t.DoubtfulLost())
 	if in.Info.Capabilities.Ordering {
 		frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
 		frames.Late = new(int64(t.Late))

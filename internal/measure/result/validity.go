@@ -102,15 +102,19 @@ func testerWasTheLimit(in Input) []string {
 }
 
 // ofTrials returns the texts that say returns for the trial whose figures a row has, and for
-// the trial that ended its search.
+// the trial in which the tester was the limit: of a search, the one that ended it.
 func (in Input) ofTrials(say func(*trials.Trial) []string) []string {
 	var reasons []string
 	if t := in.Outcome.Trial; t != nil {
 		reasons = say(t)
 	}
 	if t := in.Outcome.Limit; t != nil && t != in.Outcome.Trial {
+		where := ", where the search ended"
+		if in.Outcome.Several {
+			where = ""
+		}
 		for _, text := range say(t) {
-			reasons = append(reasons, fmt.Sprintf("at %s, where the search ended, %s", v1alpha1.FormatPPM(t.LoadPPM), text))
+			reasons = append(reasons, fmt.Sprintf("at %s%s, %s", v1alpha1.FormatPPM(t.LoadPPM), where, text))
 		}
 	}
 	return reasons
@@ -149,11 +153,12 @@ func testerFellBehind(in Input) []string {
 // testerMayHaveReordered: frames of a stream overtook each other, and the tester received
 // them in several queues or on several processors.
 func testerMayHaveReordered(in Input) []string {
-	t := in.Outcome.Trial
-	if t == nil || t.Reordered == 0 {
-		return nil
-	}
-	return notes(t, traffic.NoteOvertaken)
+	return in.ofTrials(func(t *trials.Trial) []string {
+		if !t.MayHaveReordered() {
+			return nil
+		}
+		return notes(t, traffic.NoteOvertaken)
+	})
 }
 
 // othersUsedTheTester includes the trial that ended a search only if it failed for that

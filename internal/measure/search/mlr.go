@@ -241,7 +241,7 @@ func (s *mlr) result() Result {
 				out.Deciding = i
 			}
 			if t.LoadPPM == out.UpperPPM && !t.WarmUp && t.Verdict.exceeds(final.loss) {
-				out.GeneratorBound = t.Verdict.GeneratorBound
+				out.GeneratorBound = t.Verdict.limited(final.loss)
 			}
 		}
 		r.Goals = append(r.Goals, out)

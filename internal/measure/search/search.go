@@ -87,6 +87,12 @@ func (v Verdict) exceeds(ratio int64) bool {
 	return Exceeds(v.Lost, v.due(), ratio)
 }
 
+// limited reports whether the tester was the reason why the loss ratio was exceeded. Frames that the
+// device lost of an incomplete load are its own if they are more than the ratio allows.
+func (v Verdict) limited(ratio int64) bool {
+	return v.GeneratorBound && (v.TesterLoss || v.Lost == 0 || !Exceeds(v.Lost, v.due(), ratio))
+}
+
 // due returns the number of frames that should have arrived.
 func (v Verdict) due() uint64 {
 	if v.Expected > 0 {

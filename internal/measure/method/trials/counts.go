@@ -70,15 +70,29 @@ func (f forwarded) add(port int, rx traffic.RxCount, arrived uint64) {
 	p.last = max(p.last, rx.LastNs)
 }
 
-// rate returns the sum of the rates of the ports in frames/s. The frames of a port count over the
-// time in which they arrived, which is at least the time that sending took.
-func (f forwarded) rate(sending time.Duration) int64 {
-	sum := new(big.Rat)
-	for _, p := range f {
+// rate returns the sum of the rates of the ports in frames/s, and its lowest value. The frames of
+// a port count over the time in which they arrived, which is at least the time that sending took.
+// A device that holds frames at the end of sending may send them faster than before, up to line
+// rate: then the rate was lower.
+func (f forwarded) rate(sending time.Duration, line func(port int) *big.Rat) (rate, low int64) {
+	sum, least := new(big.Rat), new(big.Rat)
+	for i, p := range f {
 		took := max(sending, time.Duration(p.last-p.first))
-		sum.Add(sum, new(big.Rat).SetFrac(new(big.Int).SetUint64(p.frames), big.NewInt(int64(took))))
+		counted := new(big.Rat).SetFrac(new(big.Int).SetUint64(p.frames), big.NewInt(int64(took)))
+		sum.Add(sum, counted)
+		if took == sending {
+			least.Add(least, counted)
+			continue
+		}
+		drained := line(i)
+		drained.Mul(drained, big.NewRat(int64(took-sending), int64(time.Second)))
+		before := new(big.Rat).SetInt(new(big.Int).SetUint64(p.frames))
+		if before.Sub(before, drained); before.Sign() > 0 {
+			least.Add(least, before.Quo(before, new(big.Rat).SetInt64(int64(sending))))
+		}
 	}
-	return frame.Round(sum.Mul(sum, big.NewRat(int64(time.Second), 1)))
+	second := big.NewRat(int64(time.Second), 1)
+	return frame.Round(sum.Mul(sum, second)), frame.Round(least.Mul(least, second))
 }
 
 // reorderingRecord returns the order of a trial in compact form; nil if all frames were in order.

@@ -75,6 +75,14 @@ type Action struct {
 	begun *bool
 }
 
+// EachLoss is an action of trials that measure when frames were lost. Where that matters, a single
+// frame that the tester may have lost or caused to be lost makes the tester the limit of the trial.
+func EachLoss(matters func(*Trial) bool) Action {
+	a := Prepared(func(context.Context, bool) error { return nil })
+	a.finish = func(t *Trial) { t.faults.each = matters(t) }
+	return a
+}
+
 // Prepared is an action that happens before the trial only.
 func Prepared(before func(ctx context.Context, again bool) error) Action {
 	return Action{before: before, begun: new(bool)}

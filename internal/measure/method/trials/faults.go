@@ -16,9 +16,15 @@ type faults struct {
 	// lostAt counts the lost frames by the name of the port that should have received
 	// them.
 	lostAt map[string]uint64
+	// dropped and damaged count the received frames that the ports of the tester dropped, and that
+	// arrived damaged at its cards, by the name of the port.
+	dropped, damaged map[string]uint64
 	// inStalls counts the lost frames that were lost when the tester was late; nil when that
 	// is not known.
 	inStalls *uint64
+	// each reports whether every lost frame matters, and not only their number: the trial
+	// measures when frames were lost.
+	each bool
 	// pacing contains by how much each port fell behind its schedule.
 	pacing map[string]traffic.Pacing
 }
@@ -48,16 +54,26 @@ func (f *faults) decides(c Counts, n uint64) bool {
 	})
 }
 
-// explaining returns the counts of ports that can contain lost frames and matter.
+// allows reports whether nothing was lost, or no more than one of the loss ratios of a search allows.
+func (f *faults) allows(c Counts) bool {
+	return c.Lost == 0 || slices.ContainsFunc(f.allowed, func(ratio int64) bool {
+		return ratio > 0 && !search.Exceeds(c.Lost, c.Expected, ratio)
+	})
+}
+
+// explaining returns the counts of ports that can contain lost frames and matter. They matter
+// together with what else the tester may have lost.
 func (f *faults) explaining(c Counts, counts map[string]uint64) map[string]uint64 {
 	matter := map[string]uint64{}
-	var explained uint64
 	for port, n := range counts {
-		if lost := f.lostAt[port]; n > 0 && lost > 0 {
+		if n > 0 && f.lostAt[port] > 0 {
 			matter[port] = n
-			explained += min(n, lost)
 		}
 	}
+	if len(matter) == 0 || f.each {
+		return matter
+	}
+	explained := f.doubtful(c)
 	if f.allowed != nil && !f.decides(c, explained) || f.allowed == nil && explained < c.Lost/droppedShare {
 		return nil
 	}
@@ -72,14 +88,26 @@ const HarmlessBurst = 64
 // stalled reports whether the tester fell behind its schedule, and that frames were lost
 // that may be due to the bursts by which it caught up. Of a loss of more frames than
 // it sent in such bursts the device lost some of a constant load: more than a search
-// allows, or any at all. In a long trial only those bursts count that it sent when frames were
+// allows, or any at all. If each loss matters, one late burst is enough. In a long trial only those bursts count that it sent when frames were
 // lost.
 func (f *faults) stalled(c Counts) bool {
 	caughtUp := f.caughtUp()
-	if f.allowed != nil {
-		return f.decides(c, caughtUp)
+	switch {
+	case f.each:
+		return c.Lost > 0 && caughtUp > 0
+	case f.allowed != nil:
+		return caughtUp > 0 && f.decides(c, f.doubtful(c))
 	}
 	return 0 < c.Lost && c.Lost <= caughtUp
+}
+
+// doubtful returns how many of the lost frames the tester may have lost or caused to be lost.
+func (f *faults) doubtful(c Counts) uint64 {
+	n := f.caughtUp()
+	for port, lost := range f.lostAt {
+		n += min(lost, f.dropped[port]+f.damaged[port])
+	}
+	return min(n, c.Lost)
 }
 
 // caughtUp returns the number of frames that the tester sent in bursts that can cause a

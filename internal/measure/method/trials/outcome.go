@@ -29,6 +29,8 @@ type Outcome struct {
 	Bracket search.Bracket
 	// Limit is the trial that stopped a search when the tester was the reason.
 	Limit *Trial
+	// Several reports whether the figures are of several trials, of which Limit is one.
+	Several bool
 	// Failed is the trial whose load is the upper bound of a search; nil when there was
 	// none, or none that the device may have failed.
 	Failed *Trial

@@ -52,6 +52,15 @@ func (s *Sending) OfferedPPM() int64 {
 	return min(s.LoadPPM, new(big.Int).Quo(share.Num(), share.Denom()).Int64())
 }
 
+// CountedPPM returns the load that counts for the trial: the intended one, or the offered one if that
+// is lower by more than a thousandth.
+func (s *Sending) CountedPPM() int64 {
+	if offered := s.OfferedPPM(); offered < s.LoadPPM-s.LoadPPM/1000 {
+		return offered
+	}
+	return s.LoadPPM
+}
+
 // OfferedRate is the exact rate in frames/s at which frames left the tester.
 func (s *Sending) OfferedRate() *big.Rat {
 	// The last frame leaves at the beginning of its share of the time.
@@ -84,6 +93,15 @@ func (s *Sending) stretched(rate *big.Rat) *big.Rat {
 		rate.Mul(rate, big.NewRat(int64(s.Duration), int64(s.TxTime)))
 	}
 	return rate
+}
+
+// Stretched returns the real duration of a part of the trial that takes d at the intended load. It is
+// longer if sending took longer than the trial.
+func (s *Sending) Stretched(d time.Duration) time.Duration {
+	if s.Ended > 0 || s.TxTime <= s.Duration || s.Duration <= 0 {
+		return d
+	}
+	return time.Duration(float64(d) * float64(s.TxTime) / float64(s.Duration))
 }
 
 // PerSecond is a number of frames over the time that sending took, in frames/s.

@@ -1,12 +1,15 @@
 package trials
 
 import (
+	"math/big"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Trial is one trial summed over all streams.
@@ -19,6 +22,9 @@ type Trial struct {
 	// engine knows when frames arrive, frames that leave a buffer of the device after the end
 	// of sending do not raise it.
 	ForwardingRate int64
+	// LowForwardingRate is the lowest value that the counters allow for it, in frames/s: the
+	// device may have sent frames from its buffer faster after the end of sending than before.
+	LowForwardingRate int64
 	// Saturated is the share of the frames that arrived shortly before Ended, in parts
 	// per million; 0 when it is not known.
 	Saturated int64
@@ -43,7 +49,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	t := &Trial{
 		Size: size, Notes: m.Notes,
 		Sending: Sending{LoadPPM: ppm, Duration: d, TxTime: m.TxTime, tolerance: LateTolerance(d), exact: LateTolerance(d)},
-		faults:  faults{lostAt: map[string]uint64{}, pacing: m.Pacing},
+		faults:  faults{lostAt: map[string]uint64{}, pacing: m.Pacing, dropped: m.Dropped, damaged: m.WireErrors},
 	}
 	t.Counters = Counters{Measurement: m, Streams: streams, Ports: p.Ports, took: t.took()}
 	t.CardUnsent = t.Counters.takeBackUnsent()
@@ -62,7 +68,9 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
 	}
-	t.ForwardingRate = all.rate(t.took())
+	t.ForwardingRate, t.LowForwardingRate = all.rate(t.took(), func(port int) *big.Rat {
+		return frame.Rate(p.Ports[port].BitsPerSecond, slices.Min(size.All()), v1alpha1.PPM)
+	})
 	for _, s := range p.Streams {
 		for _, port := range s.Watch {
 			rx := t.Counters.At(s, port)

@@ -59,7 +59,7 @@ func (t *Trial) Stalled() bool { return t.faults.stalled(t.Counts) }
 // WireErrors returns the frames that arrived damaged at the tester's cards, by port, where
 // they can be the lost ones and matter.
 func (t *Trial) WireErrors() map[string]uint64 {
-	return t.faults.explaining(t.Counts, t.Counters.Measurement.WireErrors)
+	return t.faults.explaining(t.Counts, t.faults.damaged)
 }
 
 // Dropped returns the frames that the tester's own ports dropped, by port, where they can
@@ -67,7 +67,27 @@ func (t *Trial) WireErrors() map[string]uint64 {
 // another figure. Frames that a port drops although no frame is lost there do not count,
 // such as a frame of LLDP.
 func (t *Trial) Dropped() map[string]uint64 {
-	return t.faults.explaining(t.Counts, t.Counters.Measurement.Dropped)
+	return t.faults.explaining(t.Counts, t.faults.dropped)
+}
+
+// DoubtfulLost returns how many of the lost frames the tester may have lost or caused: it dropped
+// them, they arrived damaged at its cards, or it sent bursts.
+func (t *Trial) DoubtfulLost() uint64 {
+	return t.faults.doubtful(t.Counts)
+}
+
+// DoubtfulText explains the part of the tester in the loss for a person; empty if it has none.
+func (t *Trial) DoubtfulText() string {
+	if n := t.DoubtfulLost(); n > 0 {
+		return fmt.Sprintf("the tester may have lost or caused up to %s of the %s lost frames", traffic.Grouped(n), traffic.Grouped(t.Lost))
+	}
+	return ""
+}
+
+// MayHaveReordered reports whether frames came reordered by several queues or processors of the
+// tester, which may have changed their order.
+func (t *Trial) MayHaveReordered() bool {
+	return t.Reordered > 0 && t.Notes.has(traffic.NoteOvertaken)
 }
 
 // TesterLimited reports whether the tester may be the limit of the trial: it fell short
@@ -81,10 +101,10 @@ func (t *Trial) TesterLimited() bool {
 func (t *Trial) Passed() bool { return !t.Unsent() && t.Lost <= t.Explained && t.Excess == 0 }
 
 // GeneratorBound reports whether the tester may be what kept the trial from passing, or
-// that it sent less than intended though all that it sent came back. A device that
-// holds the tester back is itself the limit.
+// that it sent less than intended though all that it sent came back, or so much of it that a
+// search allows the loss. A device that holds the tester back is itself the limit.
 func (t *Trial) GeneratorBound() bool {
-	return t.TesterLost() || t.Stalled() || t.Unsent() && t.Lost == 0 && !t.Notes.HeldBack()
+	return t.TesterLost() || t.Stalled() || t.Unsent() && !t.Notes.HeldBack() && t.faults.allows(t.Counts)
 }
 
 // Stalls explain, for a person, how far ports fell behind; nil when that does not
