@@ -112,6 +112,7 @@ func TestRunFIBTruth(t *testing.T) {
 			if d := f.Delay; d.Routes != f.Forwarded || d.P50Ns <= 0 || d.P99Ns < d.P50Ns || d.LastNs < d.P99Ns || d.ResolutionNs < turn {
 				t.Errorf("%+v", d)
 			}
+			t.Log(p.stderr.String())
 			usage := p.cmd.ProcessState.SysUsage()
 			t.Logf("%s, %d routes: %+v, %d probes lost, %v in all: %+v; %s %v", kind, routes, *f.Delay, f.LostProbes, time.Since(began).Round(time.Millisecond), usage, row.Validity, row.ValidityReasons)
 		})

@@ -105,6 +105,16 @@ func (e *fakeEngine) Info(context.Context) (traffic.Info, error) {
 	return info, nil
 }
 
+func (e *fakeEngine) Microflows(_ context.Context, _ traffic.RxKey, take func(traffic.MicroflowPart) error) error {
+	defer e.concurrent("microflows")()
+	return take(traffic.MicroflowPart{Records: []traffic.MicroflowRecord{{}, {Received: 3, Last: 7}}, FirstNs: []uint64{0, 5}})
+}
+
+func (e *fakeEngine) SumMicroflows(context.Context, map[uint16]traffic.TxCount, int) ([]traffic.MicroflowSum, error) {
+	defer e.enter("sum of microflows")()
+	return nil, nil
+}
+
 func (e *fakeEngine) Resolve(ctx context.Context, port string, addr netip.Addr) (traffic.MAC, error) {
 	defer e.enter("resolve")()
 	return e.resolve(ctx, port, addr)

@@ -17,7 +17,7 @@ const recordsPerPart = 65536
 
 // Microflows is the wire form of traffic.MicroflowCounter.
 func (s *Server) Microflows(r *agentpb.MicroflowsRequest, parts agentpb.Agent_MicroflowsServer) error {
-	return s.gate.call(parts.Context(), func(ctx context.Context, _ *session) error {
+	return s.gate.concurrent(parts.Context(), func(ctx context.Context, _ *session) error {
 		if s.engine.microflows == nil {
 			return fmt.Errorf("reading microflows: %w", traffic.ErrUnsupported)
 		}
@@ -137,7 +137,7 @@ func sumFromWire(w *agentpb.MicroflowSum) traffic.MicroflowSum {
 
 // Microflows implements traffic.MicroflowCounter; it fails when the agent's engine does not.
 func (c *Client) Microflows(ctx context.Context, key traffic.RxKey, take func(traffic.MicroflowPart) error) error {
-	return c.link.doTrial(ctx, "reading microflows", func(ctx context.Context, _ *clientSession) error {
+	return c.link.concurrent(ctx, "reading microflows", func(ctx context.Context) error {
 		parts, err := c.link.rpc.Microflows(ctx, &agentpb.MicroflowsRequest{Stream: uint32(key.Stream), Port: key.Port})
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -37,6 +38,23 @@ func TestProgressComesWhileATrialRuns(t *testing.T) {
 	p, err := c.Progress(t.Context(), time.Microsecond)
 	if err != nil || p.Lost != 1000 {
 		t.Errorf("%+v, error %v", p, err)
+	}
+	engine.Stop(t.Context())
+	must(t, "waiting", <-waited)
+}
+
+// The records of microflows are read while the agent waits for the end of sending.
+func TestMicroflowsComeWhileATrialRuns(t *testing.T) {
+	c, engine, waited := waiting(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got traffic.MicroflowPart
+	err := c.Microflows(ctx, traffic.RxKey{Stream: 1, Port: "p2"}, func(p traffic.MicroflowPart) error {
+		got = p
+		return nil
+	})
+	if err != nil || len(got.Records) != 2 || got.Records[1] != (traffic.MicroflowRecord{Received: 3, Last: 7}) || got.FirstNs[1] != 5 || got.FirstNs[0] != 0 {
+		t.Errorf("%+v, error %v", got, err)
 	}
 	engine.Stop(t.Context())
 	must(t, "waiting", <-waited)

@@ -153,7 +153,7 @@ func (g *gate) call(ctx context.Context, f func(context.Context, *session) error
 }
 
 // concurrent is call for what may run at the same time as other calls of its kind: Wait,
-// Sample, Progress, Join and Leave.
+// Sample, Progress, Microflows, Join and Leave.
 func (g *gate) concurrent(ctx context.Context, f func(context.Context, *session) error) error {
 	return g.weigh(ctx, 1, f)
 }

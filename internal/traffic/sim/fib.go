@@ -70,7 +70,7 @@ func (f *fib) wrong(right string) string {
 	return f.ports[(slices.Index(f.ports, right)+1)%len(f.ports)]
 }
 
-// fate is what becomes of frames to a prefix.
+// fate describes how frames to a prefix leave the device.
 type fate struct {
 	dropped, misrouted bool
 	// delay is the time from the installation of the prefix to its first forwarded frame.
