@@ -110,6 +110,17 @@ type ConvergenceSummary struct {
 	// the sampling interval, or more if a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
+	// neverForwarded is the number of routes to which no frame was forwarded in a cycle or
+	// more. It is absent if the engine does not count the frames to each route, or if each
+	// route gets a frame less than twice in announcedTime.
+	// +optional
+	NeverForwarded *int64 `json:"neverForwarded,omitempty"`
+	// neverForwardedPrefixes are the first 100 of these routes, by their addresses.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=64
+	NeverForwardedPrefixes []string `json:"neverForwardedPrefixes,omitempty"`
 }
 
 // RouteFlapSummary contains the losses and the times until frames are forwarded again while

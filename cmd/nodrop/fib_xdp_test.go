@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,12 +86,13 @@ func TestRunFIBTruth(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			needsRouter(t, kind)
 			routes := uint32(20_000)
+			wait := "2s"
 			if !testing.Short() {
-				routes = 200_000
+				routes, wait = 200_000, "20s"
 			}
 			batch, dropped, misrouted := fibFaults(routes)
 			began := time.Now()
-			p := startPeers(t, peersBenchmark("{name: truth, fibTruth: {probesPerSecond: 40000, waitTime: 2s}}"), fibPeers(routes), "--router", kind)
+			p := startPeers(t, peersBenchmark("{name: truth, fibTruth: {probesPerSecond: 40000, waitTime: "+wait+"}}"), fibPeers(routes), "--router", kind)
 			_, pid := routerOf(t, p)
 			ipBatch(t, pid, batch)
 			document := endPeers(t, p)
@@ -99,8 +101,8 @@ func TestRunFIBTruth(t *testing.T) {
 			}
 			row := document.Rows[0]
 			f := row.FIBTruth
-			if f == nil || f.Delay == nil {
-				t.Fatalf("%+v: %s %v %s", f, row.Validity, row.ValidityReasons, row.Message)
+			if f == nil {
+				t.Fatalf("%s %v %s", row.Validity, row.ValidityReasons, row.Message)
 			}
 			byPrefix := func(a, b v1alpha1.MisroutedPrefix) int {
 				return netip.MustParsePrefix(a.Prefix).Addr().Compare(netip.MustParsePrefix(b.Prefix).Addr())
@@ -108,13 +110,15 @@ func TestRunFIBTruth(t *testing.T) {
 			if f.Routes != int64(routes) || f.Forwarded != f.Routes-int64(len(dropped)+len(misrouted)) || !slices.Equal(f.DroppedPrefixes, dropped) || !slices.IsSortedFunc(f.MisroutedPrefixes, byPrefix) || !slices.Equal(f.MisroutedPrefixes, misrouted) {
 				t.Errorf("%+v: want %v dropped and %v misrouted", f, dropped, misrouted)
 			}
+			if f.Delay == nil && strings.Contains(row.Message, "raise waitTime") {
+				t.Skipf("the machine is too busy for a router to program its routes in time: %s", row.Message)
+			}
 			turn := int64(time.Second) * int64(routes) / 40_000
-			if d := f.Delay; d.Routes != f.Forwarded || d.P50Ns <= 0 || d.P99Ns < d.P50Ns || d.LastNs < d.P99Ns || d.ResolutionNs < turn {
+			if d := f.Delay; d == nil || d.Routes != f.Forwarded || d.P50Ns <= 0 || d.P99Ns < d.P50Ns || d.LastNs < d.P99Ns || d.ResolutionNs < turn {
 				t.Errorf("%+v", d)
 			}
-			t.Log(p.stderr.String())
-			usage := p.cmd.ProcessState.SysUsage()
-			t.Logf("%s, %d routes: %+v, %d probes lost, %v in all: %+v; %s %v", kind, routes, *f.Delay, f.LostProbes, time.Since(began).Round(time.Millisecond), usage, row.Validity, row.ValidityReasons)
+			usage, _ := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			t.Logf("%s, %d routes: %+v, %d probes lost, %v in all, peak of the largest of its processes %d MiB; %s", kind, routes, f.Delay, f.LostProbes, time.Since(began).Round(time.Millisecond), usage.Maxrss>>10, row.Validity)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,6 +105,16 @@ func TestFIBTruthOfAHealthyDevice(t *testing.T) {
 	}
 }
 
+// Where routes follow after the tester has stopped, there is no distribution that leaves them out.
+func TestFIBTruthOfLateRoutes(t *testing.T) {
+	t.Parallel()
+	b := v1alpha1.SimulatedBehaviour{FIBDelay: duration(4 * time.Second)}
+	row := rowOf(t, routed(b, 10, false, v1alpha1.Test{FIBTruth: &v1alpha1.FIBTruthTest{ProbesPerSecond: 100, Rounds: 100, WaitTime: *duration(100 * time.Millisecond)}}))
+	if f := row.FIBTruth; f == nil || f.Forwarded != 10 || f.Delay != nil || !strings.Contains(row.Message, "so that there are no delays: raise waitTime") {
+		t.Errorf("%+v: %s", f, row.Message)
+	}
+}
+
 // A device that forgets a session forwards nothing, and the row does not count.
 func TestFIBTruthWithoutASession(t *testing.T) {
 	t.Parallel()
@@ -112,4 +123,55 @@ func TestFIBTruthWithoutASession(t *testing.T) {
 	if len(state.Rows) != 1 || state.Rows[0].FIBTruth != nil || state.Rows[0].Validity != v1alpha1.ValidityInvalid || !strings.Contains(strings.Join(state.Rows[0].ValidityReasons, " "), "hold timer expired") {
 		t.Errorf("%+v: %s", state.Rows, state.Message)
 	}
+}
+
+// Convergence names the routes that were announced and never forwarded.
+func TestConvergenceNamesRoutesThatNeverCame(t *testing.T) {
+	t.Parallel()
+	b := v1alpha1.SimulatedBehaviour{FIBDroppedPPM: new(int64(2000)), FIBMisroutedPPM: new(int64(1000)), FIBSeed: new(int64(11))}
+	dropped, misrouted := faultsOf(b, 5000)
+	for _, m := range misrouted { // They do not come to the port that announced them.
+		dropped = append(dropped, m.Prefix)
+	}
+	slices.SortFunc(dropped, func(a, b string) int {
+		return netip.MustParsePrefix(a).Addr().Compare(netip.MustParsePrefix(b).Addr())
+	})
+	test := v1alpha1.ConvergenceTest{LeadTime: *duration(time.Second), AnnouncedTime: *duration(5 * time.Second), WithdrawnTime: *duration(5 * time.Second), Cycles: 2}
+	row := rowOf(t, routed(b, 5000, false, v1alpha1.Test{Convergence: &test}))
+	c := row.Convergence
+	if c == nil || c.NeverForwarded == nil || *c.NeverForwarded != int64(len(dropped)) || !slices.Equal(c.NeverForwardedPrefixes, dropped) || len(dropped) == 0 {
+		t.Errorf("%+v, want %v never forwarded", c, dropped)
+	}
+	if want := fmt.Sprintf("no frame to %d of the routes was forwarded, such as to %s, ", len(dropped), dropped[0]); !strings.HasPrefix(row.Message, want) {
+		t.Errorf("message %q, want %q", row.Message, want)
+	}
+	healthy := rowOf(t, routed(v1alpha1.SimulatedBehaviour{}, 5000, false, v1alpha1.Test{Convergence: &test})).Convergence
+	if healthy == nil || healthy.NeverForwarded == nil || *healthy.NeverForwarded != 0 || healthy.NeverForwardedPrefixes != nil {
+		t.Errorf("a healthy device: %+v", healthy)
+	}
+}
+
+// Of a million routes all with a fault are named in their number, and the first of each kind.
+func TestFIBTruthOfAMillionRoutes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes for a minute: make test-long")
+	}
+	const routes = 1_000_000
+	b := v1alpha1.SimulatedBehaviour{FIBDroppedPPM: new(int64(500)), FIBMisroutedPPM: new(int64(500)), FIBSeed: new(int64(2)), RouteInstallRate: new(int64(200_000)), FIBDelay: duration(500 * time.Millisecond)}
+	dropped, misrouted := faultsOf(b, routes)
+	began := time.Now()
+	row := rowOf(t, routed(b, routes, false, v1alpha1.Test{FIBTruth: &v1alpha1.FIBTruthTest{ProbesPerSecond: 1_000_000}}))
+	f := row.FIBTruth
+	if f == nil || f.Delay == nil {
+		t.Fatalf("%+v: %s", f, row.Message)
+	}
+	if f.Routes != routes || f.Dropped != int64(len(dropped)) || f.Misrouted != int64(len(misrouted)) || f.Forwarded != routes-f.Dropped-f.Misrouted ||
+		!slices.Equal(f.DroppedPrefixes, first100(dropped)) || !slices.Equal(f.MisroutedPrefixes, first100(misrouted)) {
+		t.Errorf("%d dropped and %d misrouted, want %d and %d", f.Dropped, f.Misrouted, len(dropped), len(misrouted))
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d dropped, %d misrouted, %+v; %v, peak of this process %d MiB", f.Dropped, f.Misrouted, *f.Delay, time.Since(began).Round(time.Millisecond), usage.Maxrss>>10)
 }

@@ -154,18 +154,20 @@ func TestAnOutlierOfLatencyHidesNoRoute(t *testing.T) {
 func TestRoutesThatAreNotForwardedAreNotHeld(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		forwards int64
-		routes   int64
-		message  string
+		behaviour v1alpha1.SimulatedBehaviour
+		forwards  int64
+		routes    int64
+		message   string
 	}{
-		"a block less":    {700, 600, "session peer-p1 received all 800 announced routes, but of 400 frames, one to each route of the last block and of the first, 100 did not arrive, and no further for 2s: the device advertises routes that it does not forward to"},
-		"one route less":  {999, 800, "but of 400 frames, one to each route of the last block and of the first, 1 did not arrive"},
-		"none":            {0, 0, "but of 200 frames, one to each route of the last block and of the first, 200 did not arrive"},
-		"as many as held": {1000, 1000, "all 1,000 routes of the traffic profile were held: the device holds at least that many"},
+		"a block less":    {v1alpha1.SimulatedBehaviour{}, 700, 600, "session peer-p1 received all 800 announced routes, but of 400 frames, one to each route of the last block and of the first, 100 did not arrive, and no further for 2s: the device advertises routes that it does not forward to"},
+		"one route less":  {v1alpha1.SimulatedBehaviour{}, 999, 800, "but of 400 frames, one to each route of the last block and of the first, 1 did not arrive, and no further for 2s: the device advertises routes that it does not forward to, such as 20.3.231.0/24"},
+		"none":            {v1alpha1.SimulatedBehaviour{}, 0, 0, "but of 200 frames, one to each route of the last block and of the first, 200 did not arrive"},
+		"as many as held": {v1alpha1.SimulatedBehaviour{}, 1000, 1000, "all 1,000 routes of the traffic profile were held: the device holds at least that many"},
+		"one misrouted":   {v1alpha1.SimulatedBehaviour{FIBMisroutedPPM: new(int64(10_000)), FIBSeed: new(int64(3))}, 1000, 0, " (to port p3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := routed(v1alpha1.SimulatedBehaviour{}, 1000, false, v1alpha1.Test{RouteCapacity: &v1alpha1.RouteCapacityTest{Block: 200, WaitTime: *duration(2 * time.Second)}})
+			cfg := routed(tc.behaviour, 1000, false, v1alpha1.Test{RouteCapacity: &v1alpha1.RouteCapacityTest{Block: 200, WaitTime: *duration(2 * time.Second)}})
 			row := withDevice(t, cfg, sim.WithForwardingCapacity(tc.forwards))
 			c := row.RouteCapacity
 			if c == nil || c.Routes != tc.routes || c.Full != (tc.routes < 1000) || !strings.Contains(row.Message, tc.message) {

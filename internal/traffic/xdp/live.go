@@ -44,6 +44,12 @@ const (
 	// truncates it by XDP.
 	spare = 1
 
+	// The kernel has 65,534 pools of pages for all runs on the machine. That of a run remains for
+	// a second or more when the device still has frames of it. So a sender that rests often, with
+	// a device that is slow, can use up all of them. It waits for room then, at most this often.
+	poolPause = 10 * time.Millisecond
+	poolWaits = 1000
+
 	progTestRun    = 10     // BPF_PROG_TEST_RUN
 	liveFramesFlag = 1 << 1 // BPF_F_TEST_XDP_LIVE_FRAMES
 )
@@ -68,8 +74,15 @@ type liveSender struct {
 	template []byte
 	// batch is the number of turns of the program in one batch.
 	batch uint32
-	// runs counts the system calls.
-	runs int
+	// runs counts the system calls, and full the last ones in a row for which the kernel had
+	// no room.
+	runs, full int
+}
+
+// testRun is a variable for tests of a kernel that has no room for another run.
+var testRun = func(attr *testRunAttr) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_BPF, progTestRun, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr))
+	return errno
 }
 
 // run runs the transmit program until it ends the run, and returns why it did. The
@@ -88,7 +101,13 @@ func (l *liveSender) run() (kernel.PortEnding, error) {
 	ended := (*uint32)(&l.sender.Ended)
 	for atomic.StoreUint32(ended, 0); atomic.LoadUint32(ended) == 0; {
 		l.runs++
-		_, _, errno := unix.Syscall(unix.SYS_BPF, progTestRun, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		errno := testRun(&attr)
+		if errno == unix.ENOSPC && l.full < poolWaits {
+			l.full++
+			time.Sleep(poolPause)
+			continue
+		}
+		l.full = 0
 		if errno != 0 && errno != unix.EINTR && errno != unix.EAGAIN {
 			return 0, fmt.Errorf("running the transmit program: %w", errno)
 		}
@@ -168,7 +187,7 @@ func (s *packetSender) send(frames []kernel.PortTxFrame) error {
 		s.lane.refuse(f)
 	}
 	if err == nil && sent == 0 {
-		time.Sleep(fullPause)
+		time.Sleep(poolPause)
 	}
 	return err
 }
@@ -195,7 +214,7 @@ func (s *packetSender) sendFirst(frames []kernel.PortTxFrame) (int, error) {
 			if tries++; tries > 3 {
 				return sent, nil
 			}
-			time.Sleep(fullPause)
+			time.Sleep(poolPause)
 		default:
 			return sent, fmt.Errorf("sending through a packet socket: %w", errno)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,7 +40,9 @@ func DescribeConvergence() trials.Definition {
 		OwnRoutes: true,
 		Purpose:   "time until frames to announced routes are forwarded, and until those to withdrawn ones are not (terms of RFC 7747)",
 		Headline:  converged.Headline(func(s *v1alpha1.ConvergenceSummary) trials.Figure { return trials.TimeFigure(s.Announce.AvgNs) }),
-		Columns: append(eventColumns("announce", cycles, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
+		Columns: slices.Concat([]trials.Column{
+			{Heading: "routes", Name: "never forwarded", Value: converged.Optional(func(s *v1alpha1.ConvergenceSummary) *int64 { return s.NeverForwarded })},
+		}, eventColumns("announce", cycles, func(row *v1alpha1.ResultRow) *v1alpha1.EventTimes {
 			if row.Convergence == nil {
 				return nil
 			}
@@ -49,7 +52,7 @@ func DescribeConvergence() trials.Definition {
 				return nil
 			}
 			return &row.Convergence.Withdraw
-		})...),
+		})),
 		Events: cycles,
 		Moments: func(test v1alpha1.Test) []trials.Moment {
 			t := test.Convergence
@@ -183,7 +186,9 @@ func convergence(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 	if m.gaps, err = tester.Generator.ReportsGaps(ctx); err != nil {
 		return trials.Outcome{}, err
 	}
-	err = tester.WithStreams(ctx, step, toSet(tester.Plan.Streams, m.which), func(tester *trials.Tester) error {
+	var streams []plan.Stream
+	streams, m.never = trackRoutes(tester, toSet(tester.Plan.Streams, m.which))
+	err = tester.WithStreams(ctx, step, streams, func(tester *trials.Tester) error {
 		return m.run(ctx, tester)
 	})
 	if err != nil {
@@ -199,6 +204,8 @@ type convergenceTrials struct {
 	test *v1alpha1.ConvergenceTest
 	// which announcements of the plan are made and withdrawn.
 	which []int
+	// never finds the routes that were never forwarded; nil if that is not known.
+	never *neverForwarded
 	// gaps reports whether the engine knows where in a stream frames were lost.
 	gaps bool
 	// loads of the streams, and the time after which each network gets the next frame.
@@ -220,6 +227,9 @@ func (m *convergenceTrials) run(ctx context.Context, tester *trials.Tester) (err
 	}
 	if m.turn, err = turnOf(tester, m.step, m.load, ""); err != nil {
 		return err
+	}
+	if 2*m.turn > m.test.AnnouncedTime.Duration {
+		m.never = nil // Frames do not come to each route often enough.
 	}
 	if m.loads, err = tester.Plan.At(m.step.Size).Loads(m.load); err != nil {
 		return err
@@ -271,7 +281,10 @@ func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) er
 	if t.Received == 0 {
 		m.out.Message = tester.Silence(t)
 	}
-	return nil
+	if m.never == nil {
+		return nil
+	}
+	return m.never.look(ctx, tester)
 }
 
 // add adds the times of a trial, whose counters were seen so.
@@ -294,6 +307,12 @@ func (m *convergenceTrials) outcome() trials.Outcome {
 	sum.Announce, sum.Withdraw = m.announce.summary(), m.withdraw.summary()
 	sum.ResolutionNs = int64(max(m.test.SamplingInterval.Duration, m.announce.within, m.withdraw.within))
 	out.Invalid = contradictions(m.announce, m.withdraw)
+	if m.never != nil {
+		m.never.fill(&sum)
+		if out.Message == "" {
+			out.Message = neverInWords(&sum)
+		}
+	}
 	if out.Message == "" {
 		out.Message = unsampledEvents(m.announce, m.withdraw)
 	}

@@ -44,30 +44,26 @@ type probes struct {
 func newProbes(tester *trials.Tester, parts []blockPart, perSecond int32) *probes {
 	p := &probes{perSecond: int64(perSecond)}
 	for _, t := range targetsOf(tester, parts) {
-		t.Track = traffic.TrackTimes
-		h := &t.Headers // The microflows are the routes.
-		h.SrcMACCount, h.DstMACCount, h.SrcIPCount, h.SrcPortCount, h.DstPortCount = 1, 1, 1, 1, 1
-		for port := range tester.Plan.Ports {
-			if !slices.Contains(t.right(), port) {
-				t.Watch = append(slices.Clip(t.Watch), port)
-			}
-		}
-		p.targets = append(p.targets, t)
+		p.targets = append(p.targets, t.tracked(tester))
 	}
 	return p
 }
 
+// tracked returns the target with frames of which all ports of the bed count those to each route.
+func (t target) tracked(tester *trials.Tester) target {
+	t.Track = traffic.TrackTimes
+	h := &t.Headers // The microflows are the routes.
+	h.SrcMACCount, h.DstMACCount, h.SrcIPCount, h.SrcPortCount, h.DstPortCount = 1, 1, 1, 1, 1
+	for port := range tester.Plan.Ports {
+		if !slices.Contains(t.right(), port) {
+			t.Watch = append(slices.Clip(t.Watch), port)
+		}
+	}
+	return t
+}
+
 // right are the indexes of the ports at which frames of the target may arrive.
 func (t target) right() []int { return slices.Concat(t.Rx, t.Further) }
-
-// streams are the streams of all targets.
-func (p *probes) streams() []plan.Stream {
-	var all []plan.Stream
-	for _, t := range p.targets {
-		all = append(all, t.Stream)
-	}
-	return all
-}
 
 // count is the number of routes.
 func (p *probes) count() (n int64) {
@@ -126,12 +122,12 @@ func arrivedAt(ctx context.Context, tester *trials.Tester, t target, ports []int
 	for _, port := range ports {
 		key := traffic.RxKey{Stream: t.ID, Port: tester.Plan.Ports[port].Name}
 		err := tester.Generator.Microflows.Microflows(ctx, key, func(part traffic.MicroflowPart) error {
-			if end := part.First + uint64(len(part.FirstNs)); end > uint64(len(a.first)) || len(part.Records) != len(part.FirstNs) {
-				return fmt.Errorf("port %s counts microflow %d of %d", key.Port, end, len(a.first))
+			if len(part.Records) != len(part.FirstNs) {
+				return fmt.Errorf("port %s keeps no times", key.Port)
 			}
 			for i, ns := range part.FirstNs {
 				a.frames += uint64(part.Records[i].Received)
-				if at := &a.first[part.First+uint64(i)]; ns > 0 && (*at == 0 || ns < *at) {
+				if at := &a.first[(part.First+uint64(i))%uint64(len(a.first))]; ns > 0 && (*at == 0 || ns < *at) {
 					*at = ns
 				}
 			}

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 const (
@@ -37,6 +39,9 @@ type programming struct {
 	down *routing.DownError
 	// disturbed reports whether the times cannot be trusted.
 	disturbed bool
+	// early is the number of routes to which the device forwarded before they were announced,
+	// and late the number to which it began to forward after the trial.
+	early, late int64
 }
 
 // run runs the trial in which the routes are announced.
@@ -51,6 +56,9 @@ func (p *programming) run(ctx context.Context, tester *trials.Tester, step plan.
 			return nil
 		}
 		if err := tester.Routes.WithdrawAll(ctx); err != nil {
+			return err
+		}
+		if err := tester.Generator.Sleep(ctx, p.patience); err != nil { // The device forgets them.
 			return err
 		}
 		for _, i := range p.which {
@@ -104,15 +112,15 @@ func (p *programming) watch(ctx context.Context, tester *trials.Tester, stop fun
 				}
 			}
 		}
-		now := clock.Now()
+		now, pause := clock.Now(), p.patience/4
 		if arrived > most {
-			most, since = arrived, now
+			most, since, pause = arrived, now, min(p.probes.turn, p.patience)/2
 		}
 		if arrived == p.probes.count() || now.Sub(since) >= p.patience+p.probes.turn {
 			stop()
 			return nil
 		}
-		if err := clock.Sleep(ctx, max(lookLeast, min(p.probes.turn, p.patience)/2)); err != nil {
+		if err := clock.Sleep(ctx, max(lookLeast, pause)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +143,7 @@ func (p *programming) announce(ctx context.Context, tester *trials.Tester) error
 }
 
 // delays are the delays of the routes to which the device forwards; nil if their times are of
-// clocks of different hosts, or were disturbed.
+// clocks of different hosts, were disturbed, or are not known of all routes.
 func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
 	if p.disturbed {
 		return nil
@@ -147,17 +155,23 @@ func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
 			return nil
 		}
 		for i, at := range p.first[k] {
-			if _, wrong := f.wrong[k][uint32(i)]; wrong || at == 0 || !f.forwarded[k][i] {
+			if _, wrong := f.wrong[k][uint32(i)]; wrong || !f.forwarded[k][i] {
+				continue
+			}
+			if at == 0 {
+				p.late++
 				continue
 			}
 			sent := p.sent[t.part][(t.offset+uint32(i))/announcedAtOnce]
 			longest = max(longest, sent.Last-sent.First)
-			if at >= sent.First { // Others were forwarded before they were announced.
-				all = append(all, int64(at-sent.First))
+			if at < sent.First {
+				p.early++
+				continue
 			}
+			all = append(all, int64(at-sent.First))
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || p.early+p.late > 0 {
 		return nil
 	}
 	slices.Sort(all)
@@ -166,6 +180,17 @@ func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
 		Routes: int64(len(all)), P50Ns: rank(50), P99Ns: rank(99), LastNs: all[len(all)-1],
 		ResolutionNs: int64(p.probes.turn) + int64(longest),
 	}
+}
+
+// unknown explains why there are no delays; empty if it is not due to single routes.
+func (p *programming) unknown() string {
+	switch {
+	case p.early > 0:
+		return fmt.Sprintf("frames to %s routes arrived before these were announced, by another route of the device, so that there are no delays", traffic.Grouped(p.early))
+	case p.late > 0:
+		return fmt.Sprintf("frames to %s routes arrived only after those to no further route had for %s, so that there are no delays: raise waitTime", traffic.Grouped(p.late), human.Duration(p.patience))
+	}
+	return ""
 }
 
 // oneClock reports whether the session that announces the routes of a target and the ports that

@@ -98,7 +98,7 @@ func fibTruth(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 	sized.Size = plan.Bytes(tester.Plan.Sizes[0].All()[0])
 	out := trials.Outcome{ByTime: true, FramesPerSecond: new(big.Rat)}
 	sum := v1alpha1.FIBTruthSummary{Routes: probes.count()}
-	err := tester.WithStreams(ctx, sized, probes.streams(), func(o *trials.Tester) error {
+	err := tester.WithStreams(ctx, sized, streamsOf(probes.targets), func(o *trials.Tester) error {
 		if err := probes.load(o, sized.Size); err != nil {
 			return err
 		}
@@ -125,6 +125,7 @@ func fibTruth(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 		f.fill(&sum, &p)
 		sum.Delay = p.delays(f)
 		out.Message = summaryInWords(&sum)
+		out.Coarse = p.unknown()
 		return nil
 	})
 	out.Fill = func(row *v1alpha1.ResultRow) {

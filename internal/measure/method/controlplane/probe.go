@@ -2,7 +2,10 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/measure/method/trials"
@@ -18,13 +21,18 @@ const (
 	probeAgain = 200 * time.Millisecond
 )
 
-// probed counts the frames sent to routes, one to each, and those that did not arrive.
-type probed struct{ sent, missing uint64 }
+// probed counts the frames sent to routes, one to each, and those that did not arrive. Such as
+// names some routes of which frames did not arrive in the last try, if the engine knows them.
+type probed struct {
+	sent, missing uint64
+	suchAs        string
+}
 
 // probe sends a frame to each route to which frames of the profile go, from one port, until
 // all of them arrive, or no further ones for so long.
 func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []blockPart, patience time.Duration) (probed, error) {
-	streams := toParts(tester, parts)
+	targets := trackedTargets(tester, parts)
+	streams := streamsOf(targets)
 	if len(streams) == 0 || len(tester.Plan.Sizes) == 0 {
 		return probed{}, nil
 	}
@@ -51,8 +59,12 @@ func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []b
 			if now.missing < best.missing {
 				best, since = now, clock.Now()
 			}
-			if best.missing == 0 || clock.Now().Sub(since) >= patience {
+			if best.missing == 0 {
 				return nil
+			}
+			if clock.Now().Sub(since) >= patience {
+				best.suchAs, err = missingRoutes(ctx, o, targets)
+				return err
 			}
 			if err := clock.Sleep(ctx, probeAgain); err != nil {
 				return err
@@ -62,17 +74,75 @@ func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []b
 	return best, err
 }
 
-// toParts returns streams from one port to the networks of parts of announcements, as far as
-// frames of the profile go to them.
-func toParts(tester *trials.Tester, parts []blockPart) []plan.Stream {
-	var out []plan.Stream
-	for _, t := range targetsOf(tester, parts) {
-		out = append(out, t.Stream)
+// trackedMost is the largest number of routes whose frames are counted one by one in a test
+// that is not about that.
+const trackedMost = 4 << 20
+
+// trackedTargets are the targets of parts of announcements. Frames to each route are counted if
+// the engine does that.
+func trackedTargets(tester *trials.Tester, parts []blockPart) []target {
+	targets := targetsOf(tester, parts)
+	routes := 0
+	for _, t := range targets {
+		routes += int(t.Networks.Count)
 	}
-	return out
+	if tester.Generator.Microflows == nil || routes > trackedMost {
+		return targets
+	}
+	for i := range targets {
+		targets[i] = targets[i].tracked(tester)
+	}
+	return targets
 }
 
-// targetsOf are the streams of toParts with their parts.
+// streamsOf are the streams of targets.
+func streamsOf(targets []target) []plan.Stream {
+	var all []plan.Stream
+	for _, t := range targets {
+		all = append(all, t.Stream)
+	}
+	return all
+}
+
+// namedMost is the number of routes that a message names.
+const namedMost = 3
+
+// missingRoutes names the first routes of which no frame arrived at a right port in the trial in
+// hand, with the wrong port at which one did; empty if the frames to each are not counted.
+func missingRoutes(ctx context.Context, tester *trials.Tester, targets []target) (string, error) {
+	var names []string
+	for _, t := range targets {
+		if t.Track == traffic.TrackNone {
+			continue
+		}
+		right, err := arrivedAt(ctx, tester, t, t.right())
+		if err != nil {
+			return "", err
+		}
+		wrong := make([]arrived, len(t.Watch))
+		for i, port := range t.Watch {
+			if wrong[i], err = arrivedAt(ctx, tester, t, []int{port}); err != nil {
+				return "", err
+			}
+		}
+		for n, ns := range right.first {
+			if ns > 0 {
+				continue
+			}
+			name := t.prefix(uint32(n)).String()
+			if i := slices.IndexFunc(wrong, func(a arrived) bool { return a.first[n] > 0 }); i >= 0 {
+				name += fmt.Sprintf(" (to port %s)", tester.Plan.Ports[t.Watch[i]].Name)
+			}
+			if names = append(names, name); len(names) == namedMost {
+				return strings.Join(names, ", "), nil
+			}
+		}
+	}
+	return strings.Join(names, ", "), nil
+}
+
+// targetsOf returns streams from one port to the networks of parts of announcements, as far as
+// frames of the profile go to them.
 func targetsOf(tester *trials.Tester, parts []blockPart) []target {
 	var out []target
 	for k, p := range parts {

@@ -212,7 +212,11 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		case frames.missing > 0:
 			sum.Full, tester.Device.Full = true, true
 			out.Message = fmt.Sprintf("session %s received all %s announced routes, but of %s frames, one to each route of the last block and of the first, %s did not arrive, and no further for %s: the device advertises routes that it does not forward to",
-				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), human.Duration(test.WaitTime.Duration)) + tester.Device.RouterEnded(ctx)
+				witness.Name, traffic.Grouped(sum.Announced), traffic.Grouped(frames.sent), traffic.Grouped(frames.missing), human.Duration(test.WaitTime.Duration))
+			if frames.suchAs != "" {
+				out.Message += ", such as " + frames.suchAs
+			}
+			out.Message += tester.Device.RouterEnded(ctx)
 			return out, nil
 		}
 		checked += frames.sent

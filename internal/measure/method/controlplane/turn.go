@@ -21,16 +21,23 @@ func coarse(tester *trials.Tester, step plan.Step, load plan.Amount, class strin
 	return fmt.Sprintf("each network gets a frame every %s: times are no finer than that", trials.TimeText(int64(longest))), nil
 }
 
+// networks are those that streams of several senders have in common.
+type networks struct {
+	first         netip.Prefix
+	count, stride uint32
+}
+
+// networksTo returns the networks that frames of a stream go to.
+func networksTo(s plan.Stream) networks {
+	return networks{s.Networks.First, s.Networks.Count, s.Networks.Stride}
+}
+
 // turnOf returns how often each network of a class of streams gets a frame; 0 where they are
 // sent as fast as the engine can. An empty class is all streams.
 func turnOf(tester *trials.Tester, step plan.Step, load plan.Amount, class string) (time.Duration, error) {
 	loads, err := tester.Plan.At(step.Size).Loads(load)
 	if err != nil {
 		return 0, err
-	}
-	type networks struct {
-		first         netip.Prefix
-		count, stride uint32
 	}
 	perNano := map[networks]float64{} // frames to each network, of all senders
 	for _, s := range tester.Plan.At(step.Size).Streams() {
@@ -41,7 +48,7 @@ func turnOf(tester *trials.Tester, step plan.Step, load plan.Amount, class strin
 		if loads[s.ID].Max || rate.Frames <= 0 || rate.PerNanos <= 0 {
 			return 0, nil
 		}
-		n := networks{s.Networks.First, s.Networks.Count, s.Networks.Stride}
+		n := networksTo(s)
 		perNano[n] += float64(rate.Frames) / float64(rate.PerNanos) / float64(n.count)
 	}
 	var longest float64

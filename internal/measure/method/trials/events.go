@@ -3,6 +3,7 @@ package trials
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -63,6 +64,8 @@ type Action struct {
 	// does once frames have settled, and can fail for itself only. Stop ends the sending
 	// early; frames settle then as ever. It may be nil.
 	alongside func(ctx context.Context, stop func())
+	// failed is the error by which alongside voids the trial; nil if it voids none.
+	failed *atomic.Pointer[error]
 	// settled waits, in place of the settling time, until the counters can be read. It
 	// may be nil.
 	settled func(ctx context.Context) error
@@ -96,14 +99,13 @@ func Timed(kind EventKind, at time.Duration, does func(context.Context) (traffic
 // Alongside is an activity from the beginning of sending on, which can stop the sending. Its
 // error voids the trial.
 func Alongside(does func(ctx context.Context, stop func()) error) Action {
-	a := Action{begun: new(bool)}
-	var failed error
+	a := Action{begun: new(bool), failed: &atomic.Pointer[error]{}}
 	a.alongside = func(ctx context.Context, stop func()) {
-		if failed = does(ctx, stop); failed != nil {
+		if err := does(ctx, stop); err != nil && ctx.Err() == nil {
+			a.failed.Store(&err)
 			stop()
 		}
 	}
-	a.settled = func(context.Context) error { return failed }
 	return a
 }
 
@@ -121,6 +123,9 @@ func (a Action) After(before func(ctx context.Context, again bool) error) Action
 func (a Action) begin(ctx context.Context) error {
 	again := *a.begun
 	*a.begun = true
+	if a.failed != nil {
+		a.failed.Store(nil)
+	}
 	if a.before == nil {
 		return nil
 	}

@@ -153,6 +153,11 @@ func (g *Generator) hold(ctx context.Context, trial traffic.Trial, settle time.D
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	for _, a := range acts {
+		if a.failed != nil && a.failed.Load() != nil {
+			return nil, *a.failed.Load()
+		}
+	}
 	var happened []Stamp
 	for _, s := range stamps {
 		if s != nil {

@@ -60,7 +60,7 @@ type AgentClient interface {
 	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
 	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
-	// Sample, Progress, Join and Leave may be called while Wait runs. Sample answers with the
+	// Sample, Progress, Microflows, Join and Leave may be called while Wait runs. Sample answers with the
 	// counters of the trial in hand at the end of every interval of the span.
 	Sample(ctx context.Context, in *SampleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SampleResponse], error)
 	Progress(ctx context.Context, in *ProgressRequest, opts ...grpc.CallOption) (*ProgressResponse, error)
@@ -301,7 +301,7 @@ type AgentServer interface {
 	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
 	Stop(context.Context, *StopRequest) (*StopResponse, error)
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
-	// Sample, Progress, Join and Leave may be called while Wait runs. Sample answers with the
+	// Sample, Progress, Microflows, Join and Leave may be called while Wait runs. Sample answers with the
 	// counters of the trial in hand at the end of every interval of the span.
 	Sample(*SampleRequest, grpc.ServerStreamingServer[SampleResponse]) error
 	Progress(context.Context, *ProgressRequest) (*ProgressResponse, error)
