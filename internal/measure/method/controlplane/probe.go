@@ -112,7 +112,7 @@ const namedMost = 3
 func missingRoutes(ctx context.Context, tester *trials.Tester, targets []target) (string, error) {
 	var names []string
 	for _, t := range targets {
-		if t.Track == traffic.TrackNone {
+		if t.Track != traffic.TrackTimes {
 			continue
 		}
 		right, err := arrivedAt(ctx, tester, t, t.right())
