@@ -252,9 +252,8 @@ type Test struct {
 	// search begins anew, and no repetition knows the others. All frame sizes are measured
 	// once before the next repetition begins. The result has the median of each figure and
 	// its confidence interval, which has 95 % from 6 repetitions on. Repetitions of the method
-	// itself, such as those of backToBack, are within each of them.
+	// itself, such as those of backToBack, are within each of them. Absent means 1.
 	// +optional
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Repetitions int32 `json:"repetitions,omitempty"`

@@ -137,7 +137,7 @@ func TestIntervalsCoverTheCapacity(t *testing.T) {
 	for seed := range runs() {
 		for _, row := range repeated.Merge(measure(t, noisy(repeatedTests(6)...), sim.WithSeed(uint64(seed)+1))) {
 			truth := map[int32]float64{64: 500_000, 128: 600_000}[row.FrameSize] / (1 - float64(row.LossRatioPPM)/1e6)
-			name := row.Test + " " + row.SizeName() + " " + string(row.Method)
+			name := string(row.Method)
 			if found[name] == nil {
 				found[name] = &coverage{}
 			}
@@ -148,19 +148,20 @@ func TestIntervalsCoverTheCapacity(t *testing.T) {
 }
 
 // varying is a device whose latency, buffer and route delay differ by up to 20 % from trial to
-// trial, evenly to both sides of the model.
+// trial, evenly to both sides of the model. The sampling interval is short compared with that:
+// it widens the interval of a convergence time to both sides.
 func varying(repetitions int32) runner.Config {
 	cfg := noisy(
 		v1alpha1.Test{Name: "latency", Repetitions: repetitions, Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%"}, TrialDuration: second(1)}},
 		v1alpha1.Test{Name: "burst", Repetitions: repetitions, BackToBack: &v1alpha1.BackToBackTest{Repetitions: 1, MaxBurstDuration: second(1)}},
 		v1alpha1.Test{Name: "convergence", Repetitions: repetitions, Convergence: &v1alpha1.ConvergenceTest{
-			Load: "10%", LeadTime: second(1), AnnouncedTime: second(8), WithdrawnTime: second(8), Cycles: 1}},
+			Load: "10%", LeadTime: second(1), AnnouncedTime: second(12), WithdrawnTime: second(12), Cycles: 1, SamplingInterval: metav1.Duration{Duration: 20 * time.Millisecond}}},
 	)
 	cfg.Model = "frame_size_bytes,line_rate_percent,latency_min_us,latency_avg_us,latency_max_us,buffer_frames\n64,80,8,11,40,100000\n"
 	cfg.Profile.Spec.FrameSizes = []int32{64}
 	cfg.Profile.Spec.Pattern = v1alpha1.Pattern{PartialMesh: &v1alpha1.PartialMeshPattern{Senders: []string{"p1"}, Receivers: []string{"p2"}}}
 	cfg.Profile.Spec.Routing = &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{{Name: "networks", First: "20.0.0.0/24", Count: 1000}}}
-	cfg.Bed.Spec.Device.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{RouteDelay: new(second(4))}
+	cfg.Bed.Spec.Device.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{RouteDelay: new(second(8))}
 	cfg.Bed.Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{
 		{Name: "peer", ASN: 100001, Families: []v1alpha1.BGPFamily{v1alpha1.BGPIPv4Unicast}},
 	}}}
@@ -181,7 +182,7 @@ func TestIntervalsCoverWhatVaries(t *testing.T) {
 	}
 	found := map[string]*coverage{"latency": {}, "burst": {}, "convergence": {}}
 	for seed := range runs() {
-		for _, row := range repeated.Merge(measure(t, varying(6), sim.WithSeed(uint64(seed)+1), sim.WithVariation(200_000))) {
+		for _, row := range repeated.Merge(measure(t, varying(9), sim.WithSeed(uint64(seed)+1), sim.WithVariation(200_000))) {
 			found[row.Test].add(row.Repeated.Figure(figures[row.Test]), truth[row.Test])
 		}
 	}
