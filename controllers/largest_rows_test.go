@@ -68,10 +68,13 @@ func largestRow(t *testing.T, step plan.Step) v1alpha1.ResultRow {
 		row.ValidityReasons = append(row.ValidityReasons, strings.Repeat("r", 256))
 	}
 	of := reflect.ValueOf(&row).Elem()
-	for _, name := range append([]string{"Frames", "Search", "Latency", "Multicast", "Classes", "MulticastLatency", "Series"}, names...) {
+	for _, name := range append([]string{"Frames", "Search", "Latency", "Multicast", "Classes", "MulticastLatency", "Microflows", "Series"}, names...) {
 		items := 256
-		if name == "Series" {
+		switch name {
+		case "Series":
 			items = 240
+		case "Microflows":
+			items = v1alpha1.MaxBadMicroflows
 		}
 		fill(of.FieldByName(name), items)
 	}
