@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"
@@ -264,6 +267,60 @@ func TestMicroflowsAtFullLoad(t *testing.T) {
 		t.Logf("%s: %.0f frames/s, %.3f of one microflow", name, rates[i][rounds/2], rates[i][rounds/2]/rates[0][rounds/2])
 	}
 	t.Logf("resident memory before: %s, after: %s; records of the port: %d bytes", memory[0], memory[len(memory)-1], e.ports.named("p2").receive.microflows.Bytes())
+}
+
+// The receive program takes little longer for a frame whose microflow is counted. The kernel measures
+// the program alone, so that other work of the machine matters less than for rates.
+func TestReceiveProgramCountsMicroflows(t *testing.T) {
+	sources, ports, rounds := uint32(25), uint32(4001), 1
+	if !testing.Short() {
+		sources, ports, rounds = 250, 40001, 3
+	}
+	bed := newBed(t)
+	e := bed.backToBack()
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stats.Close()
+	one := stream(1, e)
+	ranges := one
+	ranges.Headers.SrcPort, ranges.Headers.SrcIPCount, ranges.Headers.SrcPortCount = 10_000, sources, ports
+	tracked, timed := ranges, ranges
+	tracked.Track, timed.Track = traffic.TrackCounts, traffic.TrackTimes
+	all := ranges.Headers.Microflows()
+	cases := []struct {
+		name   string
+		stream traffic.Stream
+		nanos  []float64
+	}{{"one microflow, not counted", one, nil}, {"all, not counted", ranges, nil}, {"all, counted", tracked, nil}, {"all, counted with times", timed, nil}}
+	for range rounds {
+		for i := range cases {
+			c := &cases[i]
+			if err := e.Configure(t.Context(), []traffic.Stream{c.stream}); err != nil {
+				t.Fatal(err)
+			}
+			program := e.ports.named("p2").receive.attached.programs.Port
+			before, err := program.Stats()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := bed.again(e, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Max: true, Frames: all}}}, arrived)
+			after, err := program.Stats()
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames := after.RunCount - before.RunCount
+			if !arrived(m) || frames < all {
+				t.Fatalf("%s: sent %d, received %d, the program ran %d times", c.name, sent(m), received(m), frames)
+			}
+			c.nanos = append(c.nanos, float64(after.Runtime-before.Runtime)/float64(frames))
+		}
+	}
+	for _, c := range cases {
+		slices.Sort(c.nanos)
+		t.Logf("%s: the receive program takes %.1f ns per frame (%.1f to %.1f)", c.name, c.nanos[rounds/2], c.nanos[0], c.nanos[rounds-1])
+	}
 }
 
 // residentMemory is the resident memory of this process, as /proc/self/status has it.
