@@ -34,6 +34,9 @@ func TestTestsOfRoutesAreRefused(t *testing.T) {
 		return v1alpha1.Test{Name: "refresh", RouteRefresh: &v1alpha1.RouteRefreshTest{Session: session, Load: "90%", Refreshes: 1}}
 	}
 	restart := v1alpha1.Test{Name: "restart", BGPRestart: &v1alpha1.BGPRestartTest{Load: "90%", Restarts: 1}}
+	truth := func(routes string) v1alpha1.Test {
+		return v1alpha1.Test{Name: "truth", FIBTruth: &v1alpha1.FIBTruthTest{Routes: routes, ProbesPerSecond: 1000, Rounds: 3}}
+	}
 	scale := v1alpha1.Test{Name: "scale", SessionScale: &v1alpha1.SessionScaleTest{First: 1, Resolution: 1}}
 	asIs := func(*plan.Setting) {}
 	noRoutes := func(in *plan.Setting) { in.Announcements, in.Streams = nil, nil }
@@ -78,6 +81,14 @@ func TestTestsOfRoutesAreRefused(t *testing.T) {
 		"restart of nothing": {restart, noRoutes, "bgpRestart: Required value: traffic profile peers announces no routes"},
 		"restart of a switch": {restart, func(in *plan.Setting) { in.Bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{} },
 			`bgpRestart: Invalid value: "physical": NoDrop cannot restart the BGP of the device of test bed lab: only of a router that nodrop run starts, and of a simulated device`},
+		"truth":                {truth(""), asIs, ""},
+		"truth of nothing":     {truth(""), noRoutes, "fibTruth: Required value: traffic profile peers announces no routes"},
+		"truth of unknown":     {truth("full"), asIs, `fibTruth.routes: Invalid value: "full": traffic profile peers has no routes of this name`},
+		"truth without frames": {truth("cover"), asIs, `fibTruth.routes: Invalid value: "cover": ` + notInSet},
+		"truth without microflows": {truth(""), func(in *plan.Setting) { in.Engine.MaxMicroflows = 0 },
+			`fibTruth: Invalid value: "sim": the engine sim of test bed lab does not count the frames to each route: choose a bed with the engine xdp or sim`},
+		"truth of too many": {truth(""), func(in *plan.Setting) { in.Engine.MaxMicroflows = 7 },
+			`fibTruth.routes: Invalid value: "networks": frames go to 8 routes, and the engine sim of test bed lab counts those of 7: announce fewer, or name a smaller set`},
 		"sessions":    {scale, noRoutes, ""},
 		"no sessions": {scale, func(in *plan.Setting) { in.Sessions = nil }, "sessionScale: Required value: test bed lab has no BGP sessions, which the test is about: add routing to the bed"},
 		"one stream of all": {flap("networks", 4), func(in *plan.Setting) { in.Engine.Strides = false },
@@ -118,5 +129,5 @@ func routedSetting(t *testing.T) plan.Setting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Setting{Bed: bed, Profile: "peers", Engine: traffic.Capabilities{Sampling: true, Strides: true}, Ports: p.Ports, Streams: p.Streams, Sessions: p.Sessions, Announcements: p.Announcements}
+	return plan.Setting{Bed: bed, Profile: "peers", Engine: traffic.Capabilities{Limits: traffic.Limits{MaxMicroflows: 100}, Sampling: true, Strides: true}, Ports: p.Ports, Streams: p.Streams, Sessions: p.Sessions, Announcements: p.Announcements}
 }

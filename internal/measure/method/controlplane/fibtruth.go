@@ -77,8 +77,21 @@ func fitsFIBTruth(name string, in plan.Setting, path *field.Path) field.ErrorLis
 		return field.ErrorList{field.Invalid(path, in.Bed.Spec.Engine.Kind, fmt.Sprintf(
 			"the engine %s of test bed %s does not count the frames to each route: choose a bed with the engine xdp or sim", in.Bed.Spec.Engine.Kind, in.Bed.Name))}
 	}
-	if len(toSet(in.Streams, announcing(in.Announcements, set))) == 0 {
+	streams := toSet(in.Streams, announcing(in.Announcements, set))
+	if len(streams) == 0 {
 		return field.ErrorList{noFramesTo(set, in, path)}
+	}
+	routes, counted := 0, map[int]bool{}
+	for _, s := range streams {
+		// Only one of the senders sends to the networks of an announcement.
+		if !counted[s.Networks.Announcement] {
+			counted[s.Networks.Announcement] = true
+			routes += int(in.Announcements[s.Networks.Announcement].Count)
+		}
+	}
+	if routes > in.Engine.MaxMicroflows {
+		return field.ErrorList{field.Invalid(path.Child("routes"), set, fmt.Sprintf("frames go to %s routes, and the engine %s of test bed %s counts those of %s: announce fewer, or name a smaller set",
+			traffic.Grouped(routes), in.Bed.Spec.Engine.Kind, in.Bed.Name, traffic.Grouped(in.Engine.MaxMicroflows)))}
 	}
 	return nil
 }
