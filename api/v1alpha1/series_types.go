@@ -22,6 +22,13 @@ type RateSeries struct {
 	// durationMilliseconds is the end of the last point, from the beginning of sending.
 	// +required
 	DurationMilliseconds int64 `json:"durationMilliseconds"`
+	// maxFrames is the number of frames that arrived in the interval of
+	// maxReceivedFramesPerSecond, and maxNs is the length of that interval in nanoseconds.
+	// +optional
+	MaxFrames int64 `json:"maxFrames,omitempty"`
+	// maxNs is the length of the interval of maxFrames in nanoseconds.
+	// +optional
+	MaxNs int64 `json:"maxNs,omitempty"`
 	// points are at most 240, as one list per column; where there are more samples, a
 	// point joins as many intervals as that takes.
 	// +required
@@ -53,6 +60,34 @@ type RatePoints struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=240
 	MinReceivedFramesPerSecond []int64 `json:"minReceivedFramesPerSecond,omitempty"`
+	// endNs contains the end of each point in nanoseconds from the beginning of sending.
+	// sentFrames and receivedFrames contain the frames that were counted until then. The rates
+	// follow from these.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	EndNs []int64 `json:"endNs,omitempty"`
+	// sentFrames is the number of frames that had been sent at the end of each point.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	SentFrames []int64 `json:"sentFrames,omitempty"`
+	// receivedFrames is the number of frames that had arrived at the end of each point.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	ReceivedFrames []int64 `json:"receivedFrames,omitempty"`
+	// minFrames is the number of frames that arrived in the interval of minReceivedFramesPerSecond
+	// of each point, and minNs is the length of that interval in nanoseconds.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	MinFrames []int64 `json:"minFrames,omitempty"`
+	// minNs is the length of the intervals of minFrames in nanoseconds.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=240
+	MinNs []int64 `json:"minNs,omitempty"`
 }
 
 // Len returns the number of points.

@@ -18,7 +18,7 @@ import (
 
 const (
 	// maxRow bounds the bytes of one row as JSON: a series of rates, or 256 ports, and its trials.
-	maxRow = 80 << 10
+	maxRow = 100 << 10
 	// maxEnvironment bounds the bytes of the environment as JSON.
 	maxEnvironment = 96 << 10
 	// maxText bounds sentences that a runner writes; longer ones are cut.

@@ -53,7 +53,7 @@ func longestBursts(ctx context.Context, most, resolution int64, repetitions int3
 			if err != nil {
 				return false, err
 			}
-			t.Note(func(r *v1alpha1.TrialRecord) { r.Repetition, r.Tried = int32(len(all)+1), n })
+			t.Note(func(r *v1alpha1.TrialRecord) { r.Repetition, r.Tried, r.Latency = int32(len(all)+1), n, nil })
 			if t.Lost > 0 || t.Excess > 0 {
 				if n < failedAt {
 					b.failed, failedAt = t, n

@@ -125,6 +125,8 @@ func TestASeriesOfUnevenSamples(t *testing.T) {
 	want := v1alpha1.RatePoints{
 		EndMilliseconds: []int64{3000, 4500}, SentFramesPerSecond: []int64{1000, 1000},
 		ReceivedFramesPerSecond: []int64{667, 1}, MinReceivedFramesPerSecond: []int64{550, 0},
+		EndNs: []int64{3e9, 4.5e9}, SentFrames: []int64{3000, 4500}, ReceivedFrames: []int64{2000, 2001},
+		MinFrames: []int64{1100, 0}, MinNs: []int64{2e9, 5e8},
 	}
 	if !reflect.DeepEqual(got.Points, want) {
 		t.Errorf("%+v, want %+v", got.Points, want)
@@ -150,7 +152,7 @@ func TestASeriesIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Points.Len() > trials.MaxPoints || len(text) > 12_000 {
+	if got.Points.Len() > trials.MaxPoints || len(text) > 28_000 {
 		t.Errorf("%d points take %d bytes", got.Points.Len(), len(text))
 	}
 	t.Logf("%d points take %d bytes", got.Points.Len(), len(text))

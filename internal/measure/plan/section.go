@@ -153,3 +153,9 @@ func (p Plan) blended(size Size) Size {
 	}
 	return size
 }
+
+// Mixed reports whether the stream is a component of a mix of frame sizes.
+func (s Stream) Mixed() bool { return s.mix != nil }
+
+// FlowsHaveSizes reports whether flows of the profile have sizes of their own.
+func (p Plan) FlowsHaveSizes() bool { return ownSizes(p.Streams) }

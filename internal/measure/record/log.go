@@ -50,9 +50,9 @@ func (l *Log) Compact(elapsed time.Duration, loads ...int64) (*v1alpha1.TrialLog
 		return nil, nil
 	}
 	out := &v1alpha1.TrialLog{ElapsedNs: elapsed.Nanoseconds()}
-	order := make([]int, 0, len(l.trials))
+	order, best := make([]int, 0, len(l.trials)), l.longest()
 	named := func(r *v1alpha1.TrialRecord) bool {
-		return r.Decides || r.Limits || r.LoadPPM > 0 && r.Tried == 0 && len(loads) > 0 && slices.Contains(loads, r.LoadPPM)
+		return r.Decides || r.Limits || best[r] || r.LoadPPM > 0 && r.Tried == 0 && len(loads) > 0 && slices.Contains(loads, r.LoadPPM)
 	}
 	for i := range l.trials { // the most important first
 		if named(l.trials[i]) {
@@ -94,9 +94,28 @@ func (l *Log) Compact(elapsed time.Duration, loads ...int64) (*v1alpha1.TrialLog
 		for _, f := range r.Figures {
 			figures.merge(f)
 		}
+		if r.Stale > 0 {
+			figures.Add("stale", r.Stale)
+		}
 	}
 	out.OmittedFigures = figures
 	return out, nil
+}
+
+// longest returns, for each repetition of a method that varies something else than the load, the
+// trial of the greatest value without loss.
+func (l *Log) longest() map[*v1alpha1.TrialRecord]bool {
+	best := map[int32]*v1alpha1.TrialRecord{}
+	for _, r := range l.trials {
+		if known := best[r.Repetition]; r.Repetition > 0 && r.Tried > 0 && r.Lost == 0 && r.Excess == 0 && r.Verdict != v1alpha1.TrialVoid && (known == nil || r.Tried > known.Tried) {
+			best[r.Repetition] = r
+		}
+	}
+	all := map[*v1alpha1.TrialRecord]bool{}
+	for _, r := range best {
+		all[r] = true
+	}
+	return all
 }
 
 // dropBuckets leaves out the buckets of the parts of a trial, and then its own.

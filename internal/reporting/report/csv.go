@@ -87,7 +87,7 @@ func csvColumns(t reflect.Type, prefix string) []csvColumn {
 		jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		name := prefix + snake(jsonName)
 		switch ft := pointed(f.Type); {
-		case ft == reflect.TypeFor[v1alpha1.TrialLog]():
+		case outsideCSV(t, f):
 		case f.Anonymous || ft == reflect.TypeFor[v1alpha1.FrameSection]():
 			columns = append(columns, csvColumns(ft, prefix)...)
 		case ft.Kind() == reflect.Struct:
@@ -100,6 +100,13 @@ func csvColumns(t reflect.Type, prefix string) []csvColumn {
 		}
 	}
 	return columns
+}
+
+// outsideCSV reports whether a field has no column, as it is for nodrop verify: the trials of a row,
+// and the counts from which the extremes of a series follow.
+func outsideCSV(owner reflect.Type, f reflect.StructField) bool {
+	return pointed(f.Type) == reflect.TypeFor[v1alpha1.TrialLog]() ||
+		owner == reflect.TypeFor[v1alpha1.RateSeries]() && (f.Name == "MaxFrames" || f.Name == "MaxNs")
 }
 
 // csvCells are the values of a structure in the order of csvColumns. The
@@ -118,7 +125,7 @@ func csvCells(v reflect.Value, cells []string) []string {
 		}
 		missing := absent || value.Kind() == reflect.Pointer && value.IsNil()
 		switch {
-		case f == reflect.TypeFor[v1alpha1.TrialLog]():
+		case outsideCSV(t, t.Field(i)):
 		case f.Kind() == reflect.Struct && missing:
 			cells = csvCells(reflect.Zero(reflect.PointerTo(f)), cells)
 		case f.Kind() == reflect.Struct:

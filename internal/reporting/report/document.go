@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/canonical"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/gate"
 )
@@ -74,6 +76,11 @@ type Document struct {
 	// environment is the environment in which the result was measured.
 	Environment *v1alpha1.ResultEnvironment `json:"environment,omitempty"`
 
+	// contentDigest is the SHA-256, in lower-case hexadecimal, over all other members as
+	// canonical JSON: keys in order, without white space. nodrop verify checks it. Absent in
+	// documents of earlier versions.
+	ContentDigest string `json:"contentDigest,omitempty"`
+
 	// Manifest is the file of the benchmark, which SARIF points at where it is a relative
 	// path; empty where it is not known. It is not a part of the document.
 	Manifest string `json:"-"`
@@ -129,9 +136,13 @@ func (d *Document) Write(w io.Writer, format Format) error {
 	var err error
 	switch format {
 	case FormatJSON:
-		text, err = indented(d)
+		if d, err = d.digested(); err == nil {
+			text, err = indented(d)
+		}
 	case FormatYAML:
-		text, err = yaml.Marshal(d)
+		if d, err = d.digested(); err == nil {
+			text, err = yaml.Marshal(d)
+		}
 	case FormatHTML:
 		text, err = d.html()
 	case FormatMarkdown:
@@ -156,6 +167,36 @@ func (d *Document) Write(w io.Writer, format Format) error {
 	return nil
 }
 
+// digested returns the document with the digest of its content.
+func (d *Document) digested() (*Document, error) {
+	out := *d
+	out.ContentDigest = ""
+	var err error
+	out.ContentDigest, err = canonical.Digest(&out)
+	return &out, err
+}
+
+// Digests returns the digest that a document, as JSON or YAML, contains, and the one that its
+// content has. The first one is empty if it contains none.
+func Digests(text []byte) (contained, computed string, err error) {
+	plain := text
+	if !json.Valid(text) {
+		if plain, err = yaml.YAMLToJSON(text); err != nil {
+			return "", "", fmt.Errorf("decoding the result: %w", err)
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(plain))
+	decoder.UseNumber()
+	var content map[string]any
+	if err := decoder.Decode(&content); err != nil {
+		return "", "", fmt.Errorf("decoding the result: %w", err)
+	}
+	contained, _ = content["contentDigest"].(string)
+	delete(content, "contentDigest")
+	computed, err = canonical.Digest(content)
+	return contained, computed, err
+}
+
 func indented(v any) ([]byte, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	return append(text, '\n'), err
@@ -172,5 +213,6 @@ func Read(text []byte) (*Document, error) {
 	if d.Schema != Schema {
 		return nil, fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
 	}
+	d.ContentDigest = "" // Write computes it anew. Digests compares it.
 	return &d, nil
 }

@@ -205,6 +205,10 @@ func TestDocumentSurvivesItsEncodings(t *testing.T) {
 		if err := decode(text.Bytes(), &got); err != nil {
 			t.Fatal(err)
 		}
+		if contained, computed, err := Digests(text.Bytes()); err != nil || contained == "" || contained != computed || contained != got.ContentDigest {
+			t.Errorf("%s: contentDigest is %q, and the content has %q: %v", format, contained, computed, err)
+		}
+		got.ContentDigest = ""
 		if diff := cmp.Diff(want, &got); diff != "" {
 			t.Errorf("%s:\n%s", format, diff)
 		}

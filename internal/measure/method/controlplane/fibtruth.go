@@ -137,6 +137,7 @@ func fibTruth(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 		out.Invalid = f.doubt()
 		f.fill(&sum, &p)
 		sum.Delay = p.delays(f)
+		noteFIB(f.trial, &sum)
 		out.Message = summaryInWords(&sum)
 		out.Coarse = p.unknown()
 		return nil
@@ -149,6 +150,26 @@ func fibTruth(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 		}
 	}
 	return out, err
+}
+
+// noteFIB adds the sums over the routes to the record of a trial.
+func noteFIB(t *trials.Trial, s *v1alpha1.FIBTruthSummary) {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"routes", s.Routes}, {"forwarded", s.Forwarded}, {"dropped", s.Dropped}, {"misrouted", s.Misrouted},
+		{"forgotten", s.Forgotten}, {"rounds", int64(s.Rounds)}, {"lostProbes", s.LostProbes},
+	} {
+		t.Figure(f.name, f.value)
+	}
+	if d := s.Delay; d != nil {
+		t.Figure("delayRoutes", d.Routes)
+		t.Figure("delayP50Ns", d.P50Ns)
+		t.Figure("delayP99Ns", d.P99Ns)
+		t.Figure("delayLastNs", d.LastNs)
+		t.Figure("delayResolutionNs", d.ResolutionNs)
+	}
 }
 
 // summaryInWords names the first routes with a fault; empty if there is none.

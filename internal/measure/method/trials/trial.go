@@ -136,11 +136,12 @@ func (t *Trial) describe() {
 		return
 	}
 	r := t.Record
-	if l := r.Latency; l != nil {
-		l.Buckets = record.Buckets(t.Counters.Latency().Buckets)
-	}
+	r.Latency = t.Counters.Latency().Compact()
 	r.Reordering = reorderingRecord(t.Order)
 	r.Parts, r.Figures = append(r.Parts, t.Counters.parts()...), append(r.Figures, t.Counters.groupFigures()...)
+	if n := t.DoubtfulLost(); n > 0 {
+		t.Figure("doubtfulLost", int64(n))
+	}
 	t.described = true
 }
 
