@@ -18,7 +18,7 @@ func ReadDiscipline() (traffic.ClockDiscipline, error) {
 		return traffic.ClockDiscipline{}, fmt.Errorf("reading the adjustment of the clock: %w", err)
 	}
 	return traffic.ClockDiscipline{
-		AdjustmentPPB: int64(t.Freq) * 1000 >> 16, // parts per million with 16 binary places
+		AdjustmentPPB: t.Freq * 1000 >> 16, // parts per million with 16 binary places
 		Synchronized:  state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0,
 		MaxError:      time.Duration(t.Maxerror) * time.Microsecond,
 	}, nil
