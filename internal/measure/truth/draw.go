@@ -155,6 +155,17 @@ func (d Device) config(tests ...v1alpha1.Test) runner.Config {
 	return cfg
 }
 
+// bridged puts the ports into one network without gateways.
+func (d Device) bridged(cfg runner.Config) runner.Config {
+	cfg.Bed.Spec.Engine.Sim = nil
+	for i := range d.Ports {
+		cfg.Bed.Spec.Ports = append(cfg.Bed.Spec.Ports, v1alpha1.Port{
+			Name: fmt.Sprintf("p%d", i+1), Speed: d.Speed.Name, Addresses: []string{fmt.Sprintf("198.18.0.%d/24", i+2)},
+		})
+	}
+	return cfg
+}
+
 // lasting is a duration as the API has it.
 func lasting(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 

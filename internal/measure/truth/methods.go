@@ -8,24 +8,30 @@ import (
 
 // methods make a pair of each method.
 var methods = map[v1alpha1.Method]func(draw) Pair{
-	v1alpha1.MethodThroughput:      drawThroughput,
-	v1alpha1.MethodPartialDropRate: drawPartialDropRate,
-	v1alpha1.MethodFrameLoss:       drawFrameLoss,
-	v1alpha1.MethodSoak:            drawSoak,
-	v1alpha1.MethodForwardingRate:  drawForwardingRate,
-	v1alpha1.MethodLatency:         drawLatency,
-	v1alpha1.MethodBackToBack:      drawBackToBack,
-	v1alpha1.MethodBufferSize:      drawBufferSize,
-	v1alpha1.MethodOrdering:        drawOrdering,
-	v1alpha1.MethodRecovery:        drawRecovery,
-	v1alpha1.MethodRFC2544Latency:  drawRFC2544Latency,
+	v1alpha1.MethodThroughput:         drawThroughput,
+	v1alpha1.MethodPartialDropRate:    drawPartialDropRate,
+	v1alpha1.MethodFrameLoss:          drawFrameLoss,
+	v1alpha1.MethodSoak:               drawSoak,
+	v1alpha1.MethodForwardingRate:     drawForwardingRate,
+	v1alpha1.MethodLatency:            drawLatency,
+	v1alpha1.MethodAddressCaching:     drawAddressCaching,
+	v1alpha1.MethodAddressLearning:    drawAddressLearning,
+	v1alpha1.MethodBroadcast:          drawBroadcast,
+	v1alpha1.MethodCongestionControl:  drawCongestionControl,
+	v1alpha1.MethodHeadOfLineBlocking: drawHeadOfLineBlocking,
+	v1alpha1.MethodReset:              drawReset,
+	v1alpha1.MethodGroupCapacity:      drawGroupCapacity,
+	v1alpha1.MethodGroupJoinDelay:     func(r draw) Pair { return drawGroupDelay(r, true) },
+	v1alpha1.MethodGroupLeaveDelay:    func(r draw) Pair { return drawGroupDelay(r, false) },
+	v1alpha1.MethodBackToBack:         drawBackToBack,
+	v1alpha1.MethodBufferSize:         drawBufferSize,
+	v1alpha1.MethodOrdering:           drawOrdering,
+	v1alpha1.MethodRecovery:           drawRecovery,
+	v1alpha1.MethodRFC2544Latency:     drawRFC2544Latency,
 }
 
 // pending are the methods that have no ground truth yet.
 var pending = map[v1alpha1.Method]bool{
-	v1alpha1.MethodAddressCaching: true, v1alpha1.MethodAddressLearning: true, v1alpha1.MethodBroadcast: true,
-	v1alpha1.MethodCongestionControl: true, v1alpha1.MethodHeadOfLineBlocking: true, v1alpha1.MethodReset: true,
-	v1alpha1.MethodGroupCapacity: true, v1alpha1.MethodGroupJoinDelay: true, v1alpha1.MethodGroupLeaveDelay: true,
 	v1alpha1.MethodBGPRestart: true, v1alpha1.MethodConvergence: true, v1alpha1.MethodRouteCapacity: true,
 	v1alpha1.MethodFIBTruth: true, v1alpha1.MethodRouteFlap: true, v1alpha1.MethodRouteRefresh: true, v1alpha1.MethodSessionScale: true,
 }

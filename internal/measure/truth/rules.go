@@ -14,6 +14,8 @@ const (
 	rateAccuracy = slewPPM / million
 	// offerAccuracy is the share by which a trial of several may offer less than the row states.
 	offerAccuracy = rateAccuracy + 0.001
+	// timeAccuracy is the share of a measured time that a pause or losses of the tester may be.
+	timeAccuracy = offerAccuracy + 0.01
 	// countError is the number of frames of a stream by which counts may differ from those of
 	// a fluid: the first and the last frame of the trial.
 	countError = 2

@@ -28,6 +28,8 @@ type flow struct {
 	// schedule of the port that sends it, at a rate; nil if the port is never late.
 	schedule *fault.Schedule
 	rate     traffic.Rate
+	// all is the number of frames that leave the port.
+	all uint64
 }
 
 // steadily notes what the rate of a stream makes in a trial of d, when it was
@@ -88,7 +90,7 @@ func (f flow) upTo(t time.Duration) uint64 {
 		return f.sent
 	case f.schedule != nil:
 		due := max(0, min(f.schedule.Served(t)-f.from, f.lasts))
-		return min(f.sent, frames(f.rate, due))
+		return mulDiv(f.sent, min(f.all, frames(f.rate, due)), max(f.all, 1))
 	}
 	return mulDiv(f.sent, uint64(min(t-f.from, f.lasts)), uint64(f.lasts))
 }

@@ -204,7 +204,7 @@ func (r *trialRun) send(m *traffic.Measurement, d time.Duration) []flow {
 		}
 		m.Tx[s.ID] = count
 		flows[i].sent, flows[i].from = sent, load.Delay
-		flows[i].schedule, flows[i].rate = r.faults.schedules[s.TxPort], load.Rate
+		flows[i].schedule, flows[i].rate, flows[i].all = r.faults.schedules[s.TxPort], load.Rate, sent
 		flows[i].steadily(load, d)
 	}
 	return flows
