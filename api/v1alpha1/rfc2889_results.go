@@ -76,6 +76,9 @@ type BroadcastSummary struct {
 	// forwardingRate at that load, in frames/s summed over the receiving ports.
 	// +required
 	ForwardingRate int64 `json:"forwardingRate"`
+	// forwardingRateBounds bound forwardingRate; absent if it is exact.
+	// +optional
+	ForwardingRateBounds *RateBounds `json:"forwardingRateBounds,omitempty"`
 	// lossPPM at that load: the share of lost frames in parts per million of those that
 	// the receivers should have got, rounded half up but never to 0.
 	// +required

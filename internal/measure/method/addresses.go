@@ -54,7 +54,9 @@ type addresses struct {
 	// that fell short there.
 	passed, failed *trials.Trial
 	best, exceeded int64
-	short          bool
+	// tested is the test trial of the least value that did not pass; nil if there was none.
+	tested *trials.Trial
+	short  bool
 }
 
 // iteration contains the parameters of one iteration.
@@ -89,24 +91,37 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 			done.Sent, done.Received, done.Flooded = int64(tested.Sent), int64(tested.Received), int64(tested.Flooded)
 		}
 		a.iterations = append(a.iterations, done)
-		if tested != nil && tested.Sent == tested.Intended && tested.Lost == 0 && tested.Flooded == 0 && !tested.TesterLost() {
+		if tested != nil && tested.Sent == tested.Intended && tested.Lost == 0 && tested.Flooded == 0 && !tested.TesterLost() && a.deaf(tested) == "" {
 			if value > a.best {
 				a.best, a.passed = value, tested
 			}
 			return true, nil
 		}
-		short = learnt.Unsent() || tested == nil || tested.Unsent() || tested.TesterLost()
+		short = learnt.Unsent() || tested == nil || tested.Unsent() || tested.TesterLost() || tested.Doubtful() || learnt.Disturbed() || a.deaf(tested) != ""
 		if !short || learnt.TxTime/5 > learnt.Duration/4 {
 			break
 		}
 	}
 	if a.exceeded == 0 || value < a.exceeded {
-		a.exceeded, a.failed, a.short = value, tested, short
+		a.exceeded, a.failed, a.tested, a.short = value, tested, tested, short
 		if tested == nil || learnt.Unsent() {
 			a.failed = learnt
 		}
 	}
 	return false, nil
+}
+
+// deaf explains that the monitoring port may have missed flooded frames; empty if it has not.
+func (a *addresses) deaf(tested *trials.Trial) string {
+	port := a.tester.Plan.Ports[monitoringPort].Name
+	m := tested.Counters.Measurement
+	if n := m.Dropped[port] + m.WireErrors[port]; n > 0 {
+		return fmt.Sprintf("the tester's port %s dropped %s received frames, which may have been flooded ones", port, traffic.Grouped(n))
+	}
+	if tested.Notes.Contended() || tested.TesterLost() || tested.Disturbed() {
+		return fmt.Sprintf("the tester's port %s may have missed flooded frames", port)
+	}
+	return ""
 }
 
 // whole runs an iteration, and again where the generator failed in one of its trials:
@@ -144,7 +159,9 @@ func (a *addresses) iterate(ctx context.Context, tester *trials.Tester, i iterat
 		event := trials.Event{Step: a.step, LoadPPM: linePPM(tester.Plan.Ports[testPort], a.step.Size.Bytes, rate), Duration: took}
 		load := traffic.Load{Rate: traffic.Rate{Frames: rate, PerNanos: int64(time.Second)}, Frames: uint64(frames)}
 		tester.Rested = true // The trials of an iteration belong together, and addresses age.
-		t, err := tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took))
+		// There is one frame to each address, so that a single lost one matters.
+		each := trials.EachLoss(func(*trials.Trial) bool { return stream == testStream })
+		t, err := tester.Once(ctx, event, traffic.Trial{Loads: map[uint16]traffic.Load{stream: load}}, tolerance(took), each)
 		if err == nil {
 			t.Note(func(r *v1alpha1.TrialRecord) { r.Role = addressRoles[stream] })
 		}
@@ -208,6 +225,9 @@ func (a *addresses) outcome(testRate int64) trials.Outcome {
 	}
 	if a.short {
 		out.Limit = a.failed
+		if t := a.failed; t != nil && t == a.tested {
+			out.Doubt = a.deaf(t)
+		}
 	}
 	return out
 }

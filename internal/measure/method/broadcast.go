@@ -117,7 +117,10 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 		}
 		summary = v1alpha1.BroadcastSummary{
 			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
-			ForwardingRate: most.ForwardingRate, LossPPM: trials.SharePPM(most.Lost, most.Expected),
+			ForwardingRate: most.ForwardingRate, ForwardingRateBounds: rateBounds(most), LossPPM: trials.SharePPM(most.Lost, most.Expected),
+		}
+		if out.Limit == nil && most != out.Trial && (most.TesterLimited() || most.Lost > 0 && most.Doubtful()) {
+			out.Limit, out.Several = most, true
 		}
 		return broadcastOne(ctx, tester, step, s, &summary)
 	})

@@ -57,10 +57,24 @@ func congest(ctx context.Context, tester *trials.Tester, step plan.Step, streams
 			return err
 		}
 		rate = tester.Plan.At(step.Size).FramesPerSecond(step.Amount)
-		t, err = tester.At(ctx, step, step.Amount, step.TrialDuration, search.Bracket{})
+		// The frames that the tester loses of a congested port are few among many. A single one at
+		// the other port looks like head of line blocking.
+		each := trials.EachLoss(func(t *trials.Trial) bool { return countPort(t, uncongestedPort).lost > 0 })
+		t, err = tester.At(ctx, step, step.Amount, step.TrialDuration, search.Bracket{}, each)
 		return err
 	})
 	return t, rate, err
+}
+
+// testersPart returns the first trial in which the tester may have lost frames or was the limit; nil
+// if there is none.
+func testersPart(all ...*trials.Trial) *trials.Trial {
+	for _, t := range all {
+		if t.TesterLimited() || t.Lost > 0 && t.Doubtful() {
+			return t
+		}
+	}
+	return nil
 }
 
 // congestionStep is the step of a congestion, whose load stands in no row's name.

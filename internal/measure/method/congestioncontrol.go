@@ -68,7 +68,7 @@ func congestionControl(ctx context.Context, tester *trials.Tester, step plan.Ste
 	if err != nil {
 		return trials.Outcome{}, err
 	}
-	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: trials.TestersLimit(t)}
+	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersPart(t)}
 	notePorts(t, "")
 	full, free := countPort(t, congestedPort), countPort(t, uncongestedPort)
 	summary := v1alpha1.CongestionControlSummary{

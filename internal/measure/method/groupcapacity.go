@@ -106,7 +106,7 @@ func groupCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		t.Figure("silentGroups", int64(silent))
 		t.Figure("multicastRoutes", routesOf(s.groups[:n]))
 		switch {
-		case t.TesterLimited():
+		case t.TesterLimited() || lossy > 0 && t.Doubtful():
 			out.Trial, out.Limit = t, t
 			out.Message = fmt.Sprintf("the search ended at %d groups, which the tester could not send to", n)
 			return s.found(out, sum, passed, failed), nil

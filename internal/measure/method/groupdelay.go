@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -87,6 +88,7 @@ func (g groupDelay) measure(ctx context.Context, tester *trials.Tester, step pla
 		if t.TesterLimited() {
 			out.Limit = t
 		}
+		out.Doubt = cmp.Or(out.Doubt, t.Paused(time.Duration(all.Min), time.Duration(interval(loads))))
 	}
 	unseen := fmt.Sprintf("%d of %d memberships %s", sum.Unseen, sum.Unseen+all.Count, g.unseen)
 	switch {

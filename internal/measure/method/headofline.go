@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -76,7 +75,7 @@ func headOfLine(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	if err != nil {
 		return trials.Outcome{}, err
 	}
-	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: cmp.Or(trials.TestersLimit(alone), trials.TestersLimit(t))}
+	out := trials.Outcome{LoadPPM: t.LoadPPM, FramesPerSecond: rate, Trial: t, Limit: testersPart(alone, t), Several: true}
 	before, after := countPort(alone, uncongestedPort), countPort(t, uncongestedPort)
 	notePorts(alone, "alone")
 	notePorts(t, "together")

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,6 +147,12 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 		}
 		if limited {
 			out.Limit = t
+		}
+		switch doubtful := t.DoubtfulLost(); {
+		case byTime:
+			out.Doubt = cmp.Or(out.Doubt, t.Paused(took, 0))
+		case doubtful > t.Lost/100:
+			out.Doubt = cmp.Or(out.Doubt, t.DoubtfulText())
 		}
 		switch {
 		case t.Received == 0:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
@@ -196,5 +197,77 @@ func TestALateTesterMeasuresLatencyAtALowerLoad(t *testing.T) {
 	row := rowsBy(t, header+"\n64,100,1,2000,3000\n", []fault.Fault{{Kind: fault.Late, ChancePPM: 500_000, SharePPM: 8000}}, test)[0]
 	if s := row.RFC2544Latency; s.LowestOfferedPPM < 496_030 || s.LowestOfferedPPM > 496_032 || s.MinNs >= s.MaxNs || !strings.Contains(row.Message, "offered 49.6031% of line rate and more") {
 		t.Errorf("%+v %q", s, row.Message)
+	}
+}
+
+// bridgedRow runs a test about a bridge with four ports and a tester that has faults, and returns
+// the row.
+func bridgedRow(t *testing.T, model string, b v1alpha1.SimulatedBehaviour, one fault.Fault, test v1alpha1.Test) v1alpha1.ResultRow {
+	t.Helper()
+	p, err := planOn(bridgeBed(), v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}, 64, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := simulate(t, model, p, sim.WithBehaviour(b), sim.WithTester(fault.Tester{Faults: []fault.Fault{one}, Seed: 3}))
+	tester := open(t, e, p, nil)
+	trials.WithDevice(e.Device())(tester)
+	return rowOf(p, mustRun(t, tester, p.Steps[0]))
+}
+
+// What the tester loses at the uncongested port is no head of line blocking, and no loss of a bridge
+// that floods.
+func TestLossesOfTheTesterInTestsOfBridges(t *testing.T) {
+	seconds := func(n int64) time.Duration { return time.Duration(n) * time.Second }
+	model := header + "\n64,100,1,2,3\n"
+	size, rate := int32(5000), int32(5000)
+	congestion := v1alpha1.Test{Name: "congestion", CongestionControl: &v1alpha1.CongestionControlTest{}}
+	head := v1alpha1.Test{Name: "head", HeadOfLineBlocking: &v1alpha1.HeadOfLineBlockingTest{}}
+	caching := v1alpha1.Test{Name: "caching", AddressCaching: &v1alpha1.AddressCachingTest{MaxAddresses: 8192}}
+	learning := v1alpha1.Test{Name: "learning", AddressLearning: &v1alpha1.AddressLearningTest{Addresses: 1000}}
+	for name, tc := range map[string]struct {
+		fault fault.Fault
+		test  v1alpha1.Test
+	}{
+		"congestion control":     {fault.Fault{Kind: fault.Drop, Port: "p3", ChancePPM: always, Span: seconds(60), SharePPM: 10}, congestion},
+		"head of line blocking":  {fault.Fault{Kind: fault.Wire, Port: "p3", ChancePPM: always, Span: seconds(60), SharePPM: 10}, head},
+		"address caching":        {fault.Fault{Kind: fault.Wire, ChancePPM: always, Span: seconds(60), SharePPM: 50_000}, caching},
+		"flooded to a deaf port": {fault.Fault{Kind: fault.Drop, Port: "p3", ChancePPM: always, Span: seconds(60), SharePPM: always}, learning},
+	} {
+		row := bridgedRow(t, model, v1alpha1.SimulatedBehaviour{AddressTableSize: &size, LearningRate: &rate}, tc.fault, tc.test)
+		if row.Validity == v1alpha1.ValiditySimulated || row.Validity == v1alpha1.ValidityValid {
+			t.Errorf("%s: %s %+v %+v %+v %+v", name, row.Validity, row.CongestionControl, row.HeadOfLineBlocking, row.AddressCaching, row.AddressLearning)
+		}
+	}
+	// The forwarding rate at the highest load is of a trial of its own.
+	broadcast := v1alpha1.Test{Name: "broadcast", Broadcast: &v1alpha1.BroadcastTest{TrialDuration: *lasting(time.Second)}}
+	row := bridgedRow(t, header+",overload_line_rate_percent,buffer_frames\n64,50,1,2,3,10,100000\n", v1alpha1.SimulatedBehaviour{}, fault.Fault{}, broadcast)
+	if b := row.Broadcast; b.ForwardingRateBounds == nil || b.ForwardingRateBounds.Low > 3*1_488_095 || b.ForwardingRate < 3*1_488_095 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A pause of the tester is a part of the longest silence, and frames that it drops are a part of the
+// loss of a reset.
+func TestAResetWithAFaultyTester(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method v1alpha1.ResetTimeMethod
+		fault  fault.Fault
+	}{
+		"pause": {v1alpha1.ResetByTimestamp, fault.Fault{Kind: fault.Stall, ChancePPM: always, Span: 2 * time.Second}},
+		"drops": {v1alpha1.ResetByFrameLoss, fault.Fault{Kind: fault.Drop, ChancePPM: always, Span: time.Minute, SharePPM: 1000}},
+	} {
+		test := resetTest(v1alpha1.ResetByDevice)
+		test.Reset.Method = tc.method
+		p, err := planOf(t, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{ResetTime: lasting(time.Second)}), sim.WithTester(fault.Tester{Faults: []fault.Fault{tc.fault}, Seed: 1}))
+		tester := open(t, e, p, nil)
+		trials.WithDevice(e.Device())(tester)
+		row := rowOf(p, mustRun(t, tester, p.Steps[0]))
+		if row.Validity != v1alpha1.ValidityGeneratorBound {
+			t.Errorf("%s: %s %q %+v", name, row.Validity, row.ValidityReasons, row.Reset)
+		}
 	}
 }

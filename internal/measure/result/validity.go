@@ -142,8 +142,12 @@ func testerLostFrames(in Input) []string {
 }
 
 // testerFellBehind: what was lost can be due to bursts by which the tester caught up
-// with its schedule. Times at which frames arrived are not due to that.
+// with its schedule. Times at which frames arrived are not due to that, but a pause can be a part of
+// them.
 func testerFellBehind(in Input) []string {
+	if in.Outcome.Doubt != "" {
+		return []string{in.Outcome.Doubt}
+	}
 	if in.Outcome.ByTime {
 		return nil
 	}

@@ -53,6 +53,9 @@ type Outcome struct {
 	Settle time.Duration
 	// Message explains an unusual outcome.
 	Message string
+	// Doubt explains how a pause of the tester, or frames that it lost, may be a part of the
+	// figures; empty if they are not.
+	Doubt string
 	// Coarse explains why figures are coarser than a reader expects; empty if they are not.
 	Coarse string
 	// Invalid describes the expected event that did not happen; empty if it did.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"strings"
+	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -88,6 +89,17 @@ func (t *Trial) DoubtfulText() string {
 // tester, which may have changed their order.
 func (t *Trial) MayHaveReordered() bool {
 	return t.Reordered > 0 && t.Notes.has(traffic.NoteOvertaken)
+}
+
+// Paused explains, for a person, that a port of the tester was late by more than a time that was
+// measured allows: by more than a hundredth of it, and than a resolution. It is empty otherwise.
+func (t *Trial) Paused(measured, resolution time.Duration) string {
+	for _, port := range slices.Sorted(maps.Keys(t.faults.pacing)) {
+		if lag := t.faults.pacing[port].MaxLag; lag > resolution && lag > measured/100 {
+			return fmt.Sprintf("the tester paused for up to %s on %s, which may be a part of the measured time of %s", Readable(lag), port, Readable(measured))
+		}
+	}
+	return ""
 }
 
 // TesterLimited reports whether the tester may be the limit of the trial: it fell short
