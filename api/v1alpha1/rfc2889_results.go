@@ -33,6 +33,10 @@ type AddressLearningSummary struct {
 	// device learns at least at that.
 	// +optional
 	ExceededAt int64 `json:"exceededAt,omitempty"`
+	// offeredPerSecond is the rate, in addresses per second, at which the addresses were offered
+	// when all were learned; absent if it differs from addressesPerSecond by a hundredth at most.
+	// +optional
+	OfferedPerSecond int64 `json:"offeredPerSecond,omitempty"`
 	// addresses that were offered at each rate.
 	// +required
 	Addresses int64 `json:"addresses"`

@@ -54,6 +54,8 @@ type addresses struct {
 	// that fell short there.
 	passed, failed *trials.Trial
 	best, exceeded int64
+	// learnt is the trial in which the addresses of passed were learnt.
+	learnt *trials.Trial
 	// tested is the test trial of the least value that did not pass; nil if there was none.
 	tested *trials.Trial
 	short  bool
@@ -93,7 +95,7 @@ func (a *addresses) try(ctx context.Context, value int64, i iteration) (bool, er
 		a.iterations = append(a.iterations, done)
 		if tested != nil && tested.Sent == tested.Intended && tested.Lost == 0 && tested.Flooded == 0 && !tested.TesterLost() && a.deaf(tested) == "" {
 			if value > a.best {
-				a.best, a.passed = value, tested
+				a.best, a.passed, a.learnt = value, tested, learnt
 			}
 			return true, nil
 		}

@@ -102,6 +102,10 @@ func addressLearning(ctx context.Context, tester *trials.Tester, step plan.Step)
 		out.Message = fmt.Sprintf("%d addresses were learnt at %d/s: the device learns at least at that rate, and higher ones were not tried", count, most)
 	}
 	summary := v1alpha1.AddressLearningSummary{AddressesPerSecond: found, ExceededAt: a.exceeded, Addresses: count, Iterations: a.iterations}
+	if t := a.learnt; t != nil && t.TxTime > t.Duration+t.Duration/100 {
+		summary.OfferedPerSecond = trials.PerSecond(int64(t.Sent), t.TxTime)
+		out.Coarse = fmt.Sprintf("the tester was late: it offered the addresses at %s/s", traffic.Grouped(uint64(summary.OfferedPerSecond)))
+	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.AddressLearning = &summary }
 	return out, nil
 }

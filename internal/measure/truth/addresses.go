@@ -63,6 +63,9 @@ func drawAddressLearning(r draw) Pair {
 			}
 			c := bracketOf("addresses/s", s.AddressesPerSecond, s.ExceededAt, rate, rateAccuracy+0.01)
 			c.TrueHigh = truth
+			if s.OfferedPerSecond > 0 {
+				c.Low = min(c.Low, float64(s.OfferedPerSecond)*(1-rateAccuracy)-1)
+			}
 			return []Claim{c}
 		},
 	}
