@@ -534,6 +534,7 @@ func scheduleByHand(w *world) {
 	b := benchmark("nightly-20270101-015907", "sim")
 	b.Labels = map[string]string{v1alpha1.LabelSchedule: "nightly", v1alpha1.LabelFiring: "20270101-015907"}
 	create(w.t, w.c, b)
+	w.Eventually(func() int32 { return w.schedule().Status.ActiveCount }).Should(Equal(int32(1)), "the operator has seen the benchmark")
 	w.pass(time.Minute)
 	w.Expect(w.scheduleSays(v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForEarlier).Message).To(ContainSubstring(b.Name))
 	w.ended("20270101-015907", v1alpha1.PhaseMeasured)

@@ -87,6 +87,9 @@ type BroadcastSummary struct {
 	// the receivers should have got, rounded half up but never to 0.
 	// +required
 	LossPPM int64 `json:"lossPPM"`
+	// doubtfulLossPPM is the part of lossPPM that the tester may have lost or caused.
+	// +optional
+	DoubtfulLossPPM int64 `json:"doubtfulLossPPM,omitempty"`
 	// latencyMinNs is the least latency of a single frame over the receiving ports, in
 	// nanoseconds; absent when the engine measured none.
 	// +optional

@@ -114,10 +114,15 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 				return err
 			}
 			most.Note(func(r *v1alpha1.TrialRecord) { r.Role = "maxLoad" })
+			most.Figure("doubtfulLost", int64(most.DoubtfulLost()))
 		}
 		summary = v1alpha1.BroadcastSummary{
 			Receivers: int32(len(s.Rx)), MaxLoadPPM: most.OfferedPPM(),
 			ForwardingRate: most.ForwardingRate, ForwardingRateBounds: rateBounds(most), LossPPM: trials.SharePPM(most.Lost, most.Expected),
+			DoubtfulLossPPM: trials.SharePPM(most.DoubtfulLost(), most.Expected),
+		}
+		if most != out.Trial && most.DoubtfulLost() > 0 && out.Message == "" {
+			out.Message = fmt.Sprintf("at the highest load, %s: %s", trials.Percent(most.LoadPPM), most.DoubtfulText())
 		}
 		if out.Limit == nil && most != out.Trial && (most.TesterLimited() || most.Lost > 0 && most.Doubtful()) {
 			out.Limit, out.Several = most, true

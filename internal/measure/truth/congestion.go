@@ -1,9 +1,11 @@
 package truth
 
 import (
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
 
 // congested draws a device and a load for two senders to four ports: half of the frames of the first
@@ -14,6 +16,16 @@ func (r draw) congested() (Device, v1alpha1.LoadAmount, time.Duration) {
 	hol, pressure := r.chance(50), r.chance(30)
 	d.Behaviour.HeadOfLineBlocking, d.Behaviour.BackPressure = &hol, &pressure
 	return d, v1alpha1.LoadAmount(percent(r.between(700_000, million))), one(r, time.Second, 10*time.Second)
+}
+
+// congesting draws the tester of a congestion. Where the device holds senders back, one that falls
+// short by itself cannot be told from one that is held back.
+func (r draw) congesting(d Device, trial time.Duration) fault.Tester {
+	t := r.tester(d, trial)
+	if *d.Behaviour.BackPressure {
+		t.Faults = slices.DeleteFunc(t.Faults, func(f fault.Fault) bool { return f.Kind == fault.Short })
+	}
+	return t
 }
 
 // congestion contains what a device makes of the frames to the two ports.
@@ -90,7 +102,7 @@ func drawCongestionControl(r draw) Pair {
 	d, load, trial := r.congested()
 	test := v1alpha1.CongestionControlTest{Load: load, TrialDuration: lasting(trial)}
 	return Pair{
-		Device: d, Tester: r.tester(d, trial), Config: d.config(v1alpha1.Test{Name: "congestion", CongestionControl: &test}),
+		Device: d, Tester: r.congesting(d, trial), Config: d.config(v1alpha1.Test{Name: "congestion", CongestionControl: &test}),
 		Claims: func(row *v1alpha1.ResultRow) []Claim {
 			s := row.CongestionControl
 			if s == nil {
@@ -109,7 +121,7 @@ func drawHeadOfLineBlocking(r draw) Pair {
 	d, load, trial := r.congested()
 	test := v1alpha1.HeadOfLineBlockingTest{Load: load, TrialDuration: lasting(trial)}
 	return Pair{
-		Device: d, Tester: r.tester(d, trial), Config: d.config(v1alpha1.Test{Name: "head-of-line", HeadOfLineBlocking: &test}),
+		Device: d, Tester: r.congesting(d, trial), Config: d.config(v1alpha1.Test{Name: "head-of-line", HeadOfLineBlocking: &test}),
 		Claims: func(row *v1alpha1.ResultRow) []Claim {
 			s := row.HeadOfLineBlocking
 			if s == nil {
@@ -139,7 +151,11 @@ func drawBroadcast(r draw) Pair {
 		low, high := around(load, offerAccuracy, 0)
 		receivers := float64(d.Ports - 1)
 		least, most := over(low, min(1, high), func(load float64) float64 { return million * d.Forward(load, trial).Ratio() })
-		claims = append(claims, ppm("loss at the highest load, ppm", s.LossPPM, least, most, 2*countError*million/(d.LineRate()*trial.Seconds())))
+		loss := ppm("loss at the highest load, ppm", s.LossPPM, least, most, 2*countError*million/(d.LineRate()*trial.Seconds()))
+		if s.DoubtfulLossPPM > 0 {
+			loss.Low -= float64(s.DoubtfulLossPPM) + 1
+		}
+		claims = append(claims, loss)
 		rate := exactly("forwarding rate, frames/s", s.ForwardingRate, 0, rateAccuracy, 1+2*countError*receivers/trial.Seconds())
 		if b := s.ForwardingRateBounds; b != nil {
 			rate.Low, rate.High = min(rate.Low, float64(b.Low)*(1-rateAccuracy)), max(rate.High, float64(b.High)*(1+rateAccuracy))

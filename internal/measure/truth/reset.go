@@ -2,11 +2,13 @@ package truth
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/traffic/sim/fault"
 )
 
 // drawReset makes a pair whose device is reset.
@@ -19,8 +21,11 @@ func drawReset(r draw) Pair {
 		Kind: v1alpha1.ResetHardware, Method: one(r, v1alpha1.ResetByFrameLoss, v1alpha1.ResetByTimestamp), Trigger: v1alpha1.ResetByDevice,
 		Load: v1alpha1.Load(percent(r.between(10_000, 900_000))), LeadTime: lasting(15 * time.Second), TrialDuration: lasting(40 * time.Second), Repetitions: int32(r.between(1, 3)),
 	}
+	// A reset takes links of the tester down: a link that fails by itself cannot be told from it.
+	tester := r.tester(d, 40*time.Second)
+	tester.Faults = slices.DeleteFunc(tester.Faults, func(f fault.Fault) bool { return f.Kind == fault.Link })
 	return Pair{
-		Device: d, Tester: r.tester(d, 40*time.Second), Config: d.config(v1alpha1.Test{Name: "reset", Reset: &test}),
+		Device: d, Tester: tester, Config: d.config(v1alpha1.Test{Name: "reset", Reset: &test}),
 		Claims: func(row *v1alpha1.ResultRow) []Claim {
 			s := row.Reset
 			if s == nil {

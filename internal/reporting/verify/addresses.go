@@ -31,6 +31,7 @@ func (c *check) addressLearning() {
 	c.is(in+"addresses", int64(t.Addresses))
 	passed, exceeded := c.iterations(in, func(tried int64) (int64, int64) { return int64(t.Addresses), tried })
 	c.is(in+"addressesPerSecond", passed)
+	c.between(in+"offeredPerSecond", 0, max(passed, exceeded)) // less than the rate that was tried
 	if c.has(in+"exceededAt") && (exceeded == 0 || c.value(in+"exceededAt") < exceeded) {
 		// Rates at which the device forgets addresses meanwhile are not tried, and count as exceeded.
 		c.between(in+"exceededAt", passed+1, 1<<62)

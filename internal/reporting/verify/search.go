@@ -62,6 +62,7 @@ func (c *check) broadcast() {
 		c.is(in+"maxLoadPPM", offeredPPM(most))
 		c.is(in+"forwardingRate", most.ForwardingRate)
 		c.is(in+"lossPPM", sharePPM(most.Lost, most.Expected))
+		c.is(in+"doubtfulLossPPM", sharePPM(figureOf(most, "doubtfulLost"), most.Expected))
 	}
 	if single := c.role("single"); len(single) > 0 {
 		if l := single[len(single)-1].Latency; l != nil {

@@ -1,6 +1,7 @@
 package trials
 
 import (
+	"math"
 	"slices"
 
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -25,6 +26,8 @@ type faults struct {
 	// each reports whether every lost frame matters, and not only their number: the trial
 	// measures when frames were lost.
 	each bool
+	// receivers is the number of receivers of a sent frame on average, at least 1.
+	receivers float64
 	// pacing contains by how much each port fell behind its schedule.
 	pacing map[string]traffic.Pacing
 }
@@ -111,13 +114,15 @@ func (f *faults) doubtful(c Counts) uint64 {
 }
 
 // caughtUp returns the number of frames that the tester sent in bursts that can cause a
-// loss, limited to the frames that were lost at that time.
+// loss, limited to the frames that were lost at that time. As lost frames do, a frame counts once
+// for each of its receivers.
 func (f *faults) caughtUp() (n uint64) {
 	for _, p := range f.pacing {
 		if p.MaxBurst > HarmlessBurst {
 			n += p.CaughtUp
 		}
 	}
+	n = uint64(math.Ceil(float64(n) * max(1, f.receivers)))
 	if f.inStalls != nil {
 		n = min(n, *f.inStalls)
 	}

@@ -68,6 +68,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true
 		}
 	}
+	t.faults.receivers = float64(t.Expected) / float64(max(1, t.Sent))
 	t.ForwardingRate, t.LowForwardingRate = all.rate(t.took(), func(port int) *big.Rat {
 		return frame.Rate(p.Ports[port].BitsPerSecond, slices.Min(size.All()), v1alpha1.PPM)
 	})

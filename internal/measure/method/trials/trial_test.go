@@ -133,6 +133,26 @@ func TestStallsExplainNoMoreThanTheyCan(t *testing.T) {
 	}
 }
 
+// A frame of a burst that many ports should receive can be lost at each of them.
+func TestAStallLosesFramesOfAllReceivers(t *testing.T) {
+	p := plan.Plan{
+		Ports:   []plan.Port{{Name: "p1"}, {Name: "p2"}, {Name: "p3"}, {Name: "p4"}},
+		Streams: []plan.Stream{{ID: 0, Tx: 0, Rx: []int{1, 2, 3}, Part: 1}},
+	}
+	for lost, stalled := range map[uint64]bool{100: true, 101: false} {
+		m := traffic.Measurement{
+			Tx: map[uint16]traffic.TxCount{0: {Intended: 1000, Sent: 1000}}, Rx: map[traffic.RxKey]traffic.RxCount{}, TxTime: time.Second,
+			Pacing: map[string]traffic.Pacing{"p1": {MaxLag: time.Millisecond, MaxBurst: 100, CaughtUp: 100}},
+		}
+		for _, port := range []string{"p2", "p3", "p4"} {
+			m.Rx[traffic.RxKey{Stream: 0, Port: port}] = traffic.RxCount{Received: 1000 - lost}
+		}
+		if trial := NewTrial(p, plan.Bytes(64), 500_000, time.Second, m); trial.Stalled() != stalled {
+			t.Errorf("%d frames lost at each of three ports after a burst of 100: stalled %v", lost, trial.Stalled())
+		}
+	}
+}
+
 func TestShortSendingNamesThePortThatFellBehind(t *testing.T) {
 	trial := NewTrial(twoWay(), plan.Bytes(64), 500_000, time.Second, measurement(95, 95, 60, 60))
 	if got, want := trial.ShortSending(), "the tester sent 155 of the 200 frames that 50% asks for in 1s, and fell behind most on p2"; got != want {
