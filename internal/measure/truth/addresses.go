@@ -55,11 +55,9 @@ func drawAddressLearning(r draw) Pair {
 			// A device that learns n addresses in a second has learnt one more when it has begun
 			// with the last.
 			rate, n := float64(*d.Behaviour.LearningRate), float64(test.Addresses)
-			truth := rate
+			truth := math.Inf(1)
 			if n > 1 {
 				truth = rate * n / (n - 1)
-			} else {
-				truth = math.Inf(1)
 			}
 			c := bracketOf("addresses/s", s.AddressesPerSecond, s.ExceededAt, rate, rateAccuracy+0.01)
 			c.TrueHigh = truth

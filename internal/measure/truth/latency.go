@@ -114,6 +114,8 @@ func (d Device) quantile(load, share, off float64) float64 {
 // latencyOf are the claims of a row about latency and jitter.
 func (d Device) latencyOf(row *v1alpha1.ResultRow) []Claim {
 	_, low, high := offered(row)
+	counting := countError * float64(d.Ports) / max(1, float64(row.Frames.Sent))
+	low, high = low*(1-counting), min(1, high*(1+counting))
 	l := row.Latency
 	var claims []Claim
 	add := func(figure string, value int64, share, amount float64, of func(load float64) float64) {
