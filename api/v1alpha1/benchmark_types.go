@@ -251,8 +251,8 @@ type Test struct {
 	// repetitions is the number of independent measurements of each row of the test: every
 	// search begins anew, and no repetition knows the others. All frame sizes are measured
 	// once before the next repetition begins. The result has the median of each figure and
-	// its confidence interval, which has 95 % from 6 repetitions on. Repetitions of the method
-	// itself, such as those of backToBack, are within each of them. Absent means 1.
+	// its confidence interval, which has 95 % from 6 repetitions on. The field
+	// repetitions of a method, such as backToBack, counts within each of them. Absent means 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

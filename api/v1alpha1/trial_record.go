@@ -182,7 +182,7 @@ type TrialRecord struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=264
 	Parts []TrialPart `json:"parts,omitempty"`
-	// figures that the method measured in the trial besides these counts.
+	// figures that the method measured in the trial in addition to these counts.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=264

@@ -92,7 +92,7 @@ type ClockDiscipline struct {
 	// AdjustmentPPB is the lasting adjustment of its frequency in parts per billion.
 	AdjustmentPPB int64
 	// Synchronized reports whether a time source, such as NTP or PTP, disciplines it. Otherwise
-	// its frequency is that of the oscillator, which nothing was compared with.
+	// its frequency comes from the oscillator alone, which nothing was compared with.
 	Synchronized bool
 	// MaxError is the kernel's bound of the error of the time.
 	MaxError time.Duration

@@ -7,7 +7,7 @@ import (
 )
 
 // MicroflowCounter is implemented by engines that count the frames of each microflow of the
-// streams with Track. The counts are those of the last trial. They are read after sending has
+// streams with Track. The counts belong to the last trial. They are read after sending has
 // ended and frames have settled, as by Read.
 type MicroflowCounter interface {
 	// Microflows calls take with the records of the microflows of a stream at a port, in their
@@ -41,7 +41,7 @@ type MicroflowPart struct {
 	FirstNs []uint64
 }
 
-// MicroflowSum sums up the microflows of a stream at a port. Those of which nothing was sent are
+// MicroflowSum sums up the microflows of a stream at a port. Microflows of which nothing was sent are
 // left out.
 type MicroflowSum struct {
 	RxKey

@@ -88,7 +88,7 @@ func TestTestsOfRoutesAreRefused(t *testing.T) {
 		"truth without microflows": {truth(""), func(in *plan.Setting) { in.Engine.MaxMicroflows = 0 },
 			`fibTruth: Invalid value: "sim": the engine sim of test bed lab does not count the frames to each route: choose a bed with the engine xdp or sim`},
 		"truth of too many": {truth(""), func(in *plan.Setting) { in.Engine.MaxMicroflows = 7 },
-			`fibTruth.routes: Invalid value: "networks": frames go to 8 routes, and the engine sim of test bed lab counts those of 7: announce fewer, or name a smaller set`},
+			`fibTruth.routes: Invalid value: "networks": frames go to 8 routes, and the engine sim of test bed lab counts frames to 7 routes: announce fewer, or name a smaller set`},
 		"sessions":    {scale, noRoutes, ""},
 		"no sessions": {scale, func(in *plan.Setting) { in.Sessions = nil }, "sessionScale: Required value: test bed lab has no BGP sessions, which the test is about: add routing to the bed"},
 		"one stream of all": {flap("networks", 4), func(in *plan.Setting) { in.Engine.Strides = false },

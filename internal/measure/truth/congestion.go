@@ -19,7 +19,7 @@ func (r draw) congested() (Device, v1alpha1.LoadAmount, time.Duration) {
 }
 
 // congesting draws the tester of a congestion. Where the device holds senders back, one that falls
-// short by itself cannot be told from one that is held back.
+// short by itself cannot be distinguished from one that is held back.
 func (r draw) congesting(d Device, trial time.Duration) fault.Tester {
 	t := r.tester(d, trial)
 	if *d.Behaviour.BackPressure {

@@ -20,7 +20,7 @@ type Device struct {
 	Ports int32
 	Speed Speed
 	Size  int32
-	// CapacityPPM of line rate is what a port sends without loss, and OverloadPPM what it
+	// CapacityPPM is the share of line rate that a port sends without loss, and OverloadPPM what it
 	// sends when frames arrive at line rate; 0 means the same.
 	CapacityPPM, OverloadPPM int64
 	// NoisePPM is the largest difference between the capacity of a trial and CapacityPPM.

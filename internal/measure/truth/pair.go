@@ -27,7 +27,7 @@ type Pair struct {
 	// Device and Tester as they were drawn.
 	Device Device
 	Tester fault.Tester
-	// Options of the engine besides the tester.
+	// Options of the engine in addition to the tester.
 	Options []sim.Option
 	// Claims returns what a row states of the device, each with the truth.
 	Claims func(row *v1alpha1.ResultRow) []Claim

@@ -21,7 +21,8 @@ func drawReset(r draw) Pair {
 		Kind: v1alpha1.ResetHardware, Method: one(r, v1alpha1.ResetByFrameLoss, v1alpha1.ResetByTimestamp), Trigger: v1alpha1.ResetByDevice,
 		Load: v1alpha1.Load(percent(r.between(10_000, 900_000))), LeadTime: lasting(15 * time.Second), TrialDuration: lasting(40 * time.Second), Repetitions: int32(r.between(1, 3)),
 	}
-	// A reset takes links of the tester down: a link that fails by itself cannot be told from it.
+	// A reset takes links of the tester down: a link that fails by itself
+	// cannot be distinguished from it.
 	tester := r.tester(d, 40*time.Second)
 	tester.Faults = slices.DeleteFunc(tester.Faults, func(f fault.Fault) bool { return f.Kind == fault.Link })
 	return Pair{

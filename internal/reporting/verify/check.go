@@ -22,7 +22,7 @@ type check struct {
 	// search of the throughput found, they are the trials of the throughput row.
 	trials []v1alpha1.TrialRecord
 	log    v1alpha1.TrialLog
-	// copied reports whether the trials are those of the throughput row.
+	// copied reports whether the trials belong to the throughput row.
 	copied bool
 	// decides is the trial whose counts the row has; nil if there is none.
 	decides *v1alpha1.TrialRecord

@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// methods verify what the rows of each method have besides the counts of the trial that decided
+// methods verify what the rows of each method have in addition to the counts of the trial that decided
 // them. A test refuses a method of the catalogue that is absent here.
 var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodThroughput:         (*check).throughput,

@@ -39,7 +39,7 @@ type Verdict struct {
 	Mismatches []Mismatch `json:"mismatches,omitempty"`
 }
 
-// Holds reports whether all figures are what the trials say.
+// Holds reports whether all figures agree with the trials.
 func (v *Verdict) Holds() bool { return len(v.Mismatches) == 0 }
 
 // maxListed is the number of names that the text lists.

@@ -90,7 +90,7 @@ func fitsFIBTruth(name string, in plan.Setting, path *field.Path) field.ErrorLis
 		}
 	}
 	if routes > in.Engine.MaxMicroflows {
-		return field.ErrorList{field.Invalid(path.Child("routes"), set, fmt.Sprintf("frames go to %s routes, and the engine %s of test bed %s counts those of %s: announce fewer, or name a smaller set",
+		return field.ErrorList{field.Invalid(path.Child("routes"), set, fmt.Sprintf("frames go to %s routes, and the engine %s of test bed %s counts frames to %s routes: announce fewer, or name a smaller set",
 			traffic.Grouped(routes), in.Bed.Spec.Engine.Kind, in.Bed.Name, traffic.Grouped(in.Engine.MaxMicroflows)))}
 	}
 	return nil

@@ -177,13 +177,8 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		learnt, sent, err := announceBlock(ctx, tester, b, witness.Name, want, test.WaitTime.Duration)
 		sum.Received = int64(learnt.Routes)
 		noted := tester.Log.Add(v1alpha1.TrialRecord{Role: "block", Tried: sum.Announced, Verdict: v1alpha1.TrialFailed})
-		note := func(name string, value int64) {
-			figures := record.Figures(noted.Figures)
-			figures.Add(name, value)
-			noted.Figures = figures
-		}
-		note("receivedRoutes", sum.Received)
-		note("blockRoutes", b.count)
+		addFigure(noted, "receivedRoutes", sum.Received)
+		addFigure(noted, "blockRoutes", b.count)
 		var down *routing.DownError
 		switch {
 		case errors.As(err, &down):
@@ -224,12 +219,12 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		noted.Verdict = v1alpha1.TrialPassed
 		memory.block(sum.Routes)
 		if memory != nil {
-			note("heldBytes", memory.sum.HeldBytes)
+			addFigure(noted, "heldBytes", memory.sum.HeldBytes)
 		}
 		if learnt.Last > sent.First && oneClock(tester, b, witness) {
 			block := time.Duration(learnt.Last - sent.First)
 			took += block
-			note("blockNs", int64(block))
+			addFigure(noted, "blockNs", int64(block))
 			sum.SlowestBlockNs = new(max(int64(block), at(sum.SlowestBlockNs)))
 			sum.RoutesPerSecond = new(trials.PerSecond(sum.Routes, took))
 		}
@@ -239,6 +234,13 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		out.Message += "; whether it forwards to them was not checked, as no frames of the profile go to them"
 	}
 	return out, nil
+}
+
+// addFigure adds a figure to the record of a trial.
+func addFigure(r *v1alpha1.TrialRecord, name string, value int64) {
+	figures := record.Figures(r.Figures)
+	figures.Add(name, value)
+	r.Figures = figures
 }
 
 // at is a number that may be absent, which is 0 then.
