@@ -66,6 +66,3 @@ type FigureInterval struct {
 	// +kubebuilder:validation:MaxItems=100
 	Values []int64 `json:"values"`
 }
-
-// Confident reports whether the interval has a confidence of 95 %.
-func (f *FigureInterval) Confident() bool { return f.ConfidencePPM >= 950_000 }

@@ -1,6 +1,10 @@
 package traffic
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"nodrop.dev/nodrop/internal/traffic/frame"
+)
 
 // Microflow is one combination of addresses and ports in the ranges of a stream (RFC 2475
 // section 1.2). What the frames of the stream do not have is zero.
@@ -36,11 +40,7 @@ func (h Headers) ranges() []uint32 {
 
 // leastMultiple returns the least common multiple of two numbers above 0.
 func leastMultiple(a, b uint64) uint64 {
-	divisor, rest := a, b
-	for rest != 0 {
-		divisor, rest = rest, divisor%rest
-	}
-	if b /= divisor; a > ^uint64(0)/b {
+	if b /= frame.CommonDivisor(a, b); a > ^uint64(0)/b {
 		return ^uint64(0)
 	}
 	return a * b

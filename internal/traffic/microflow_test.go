@@ -56,7 +56,7 @@ func TestMicroflowHasTheAddressesOfItsFrames(t *testing.T) {
 	}
 }
 
-// What is sent of each microflow is what a walk through the places counts.
+// SentPlaces counts the same frames of each microflow as a walk through the places.
 func TestSentPlacesOfMicroflows(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 200 {

@@ -124,7 +124,7 @@ func broadcast(ctx context.Context, tester *trials.Tester, step plan.Step) (out 
 		if most != out.Trial && most.DoubtfulLost() > 0 && out.Message == "" {
 			out.Message = fmt.Sprintf("at the highest load, %s: %s", trials.Percent(most.LoadPPM), most.DoubtfulText())
 		}
-		if out.Limit == nil && most != out.Trial && (most.TesterLimited() || most.Lost > 0 && most.Doubtful()) {
+		if out.Limit == nil && most != out.Trial && testersPart(most) != nil {
 			out.Limit, out.Several = most, true
 		}
 		return broadcastOne(ctx, tester, step, s, &summary)

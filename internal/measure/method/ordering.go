@@ -145,10 +145,10 @@ func ordering(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 	return out, nil
 }
 
-// onset halves the interval between the highest load in order and the lowest with
-// reordered frames down to the resolution. The bounds are offered loads. A trial in which the tester fell short
-// says nothing about its load, and ends the search. One in which the tester may have reordered
-// the frames does too, and is returned.
+// onset halves the interval between the highest load in order and the lowest with reordered frames
+// down to the resolution. The bounds are offered loads. A trial in which the tester fell short
+// says nothing about its load, and ends the search. One in which the tester may have reordered the
+// frames does too, and is returned.
 func onset(ctx context.Context, tester *trials.Tester, step plan.Step, sum *v1alpha1.OrderingSummary) (doubt *trials.Trial, err error) {
 	resolution := tester.Plan.Scale(step.Size).PPM(step.Test.Ordering.Resolution)
 	for low, high := sum.InOrderPPM, sum.OnsetPPM; high-low > resolution; {

@@ -191,7 +191,7 @@ func TestTwoFaultsOfTheTesterExplainALoss(t *testing.T) {
 	}
 }
 
-// The average over the trials includes those of a late tester, whose load is lower.
+// The average over the trials includes trials of a late tester, whose load is lower.
 func TestALateTesterMeasuresLatencyAtALowerLoad(t *testing.T) {
 	test := v1alpha1.Test{Name: "latency", RFC2544Latency: &v1alpha1.RFC2544LatencyTest{Load: "50%", Repetitions: 10}}
 	row := rowsBy(t, header+"\n64,100,1,2000,3000\n", []fault.Fault{{Kind: fault.Late, ChancePPM: 500_000, SharePPM: 8000}}, test)[0]

@@ -9,6 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Announcement contains the routes that one session announces.
@@ -236,7 +237,7 @@ func (s Stream) toNetworks(behind []Networks) []Stream {
 
 // aimedAt is the part of a stream that goes to some networks.
 func (s Stream) aimedAt(n Networks, part, total int64) Stream {
-	common := gcd(part, total)
+	common := max(frame.CommonDivisor(part, total), 1)
 	s.Part, s.Times = max(s.Part, 1)*(total/common), max(s.Times, 1)*(part/common)
 	s.Headers.DstIP, s.Headers.DstIPCount = n.Address(0), n.Count
 	s.Headers.DstIPBits, s.Headers.DstIPStride = uint8(n.First.Bits()), n.Stride
@@ -245,13 +246,6 @@ func (s Stream) aimedAt(n Networks, part, total int64) Stream {
 	}
 	s.Networks = &n
 	return s
-}
-
-func gcd(a, b int64) int64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return max(a, 1)
 }
 
 // Split is a stream to networks in two: to the first of them, and to the rest. Both keep

@@ -151,6 +151,11 @@ func (f *Figures) Add(name string, value int64) {
 	f.merge(v1alpha1.TrialFigure{Name: name, Count: 1, Sum: value, Min: value, Max: value})
 }
 
+// AddFigure adds a value of a figure to the record of a trial.
+func AddFigure(r *v1alpha1.TrialRecord, name string, value int64) {
+	(*Figures)(&r.Figures).Add(name, value)
+}
+
 func (f *Figures) merge(one v1alpha1.TrialFigure) {
 	i := slices.IndexFunc(*f, func(known v1alpha1.TrialFigure) bool { return known.Name == one.Name })
 	if i < 0 {

@@ -32,8 +32,8 @@ func faultsOf(b v1alpha1.SimulatedBehaviour, routes int32) (dropped []string, mi
 
 func first100[T any](all []T) []T { return all[:min(100, len(all))] }
 
-// Of seeded devices whose forwarding table has faults exactly the prefixes with a fault are
-// named, with the port at which their frames arrive, and the delays are those of the model.
+// Rows of seeded devices with faults in the forwarding table name exactly the prefixes with a
+// fault, and the port at which their frames arrive. The delays are equal to the model's delays.
 func TestFIBTruthOfSeededDevices(t *testing.T) {
 	t.Parallel()
 	devices := 200

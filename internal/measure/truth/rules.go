@@ -16,8 +16,8 @@ const (
 	offerAccuracy = rateAccuracy + 0.001
 	// timeAccuracy is the share of a measured time that a pause or losses of the tester may be.
 	timeAccuracy = offerAccuracy + 0.01
-	// countError is the number of frames of a stream by which counts may differ from those of
-	// a fluid: the first and the last frame of the trial.
+	// countError is the number of frames of a stream by which counts may differ from a fluid: the
+	// first and the last frame of the trial.
 	countError = 2
 	// bucketWidth is the relative width of a bucket of the latency histogram.
 	bucketWidth = 1.0 / 64

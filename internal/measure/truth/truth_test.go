@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/measure/method"
 )
 
-// pairsOf returns the number of pairs of each method, and the seed of the first. In full length the
-// pairs are those of the table in docs/design/ground-truth.md.
+// pairsOf returns the number of pairs of each method, and the seed of the first. In full length it
+// returns the pairs of the table in docs/design/ground-truth.md.
 func pairsOf() (pairs int, first uint64) {
 	if testing.Short() {
 		return 20, 1
@@ -44,7 +44,7 @@ func TestRowsAreRightOrMarked(t *testing.T) {
 	}
 }
 
-// Every method has a ground truth, also of the rows that it makes besides.
+// Every method has a ground truth, including its further rows.
 func TestEveryMethodHasAGroundTruth(t *testing.T) {
 	for _, d := range method.All() {
 		for _, name := range append(d.Further, d.Name) {

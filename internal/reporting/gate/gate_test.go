@@ -351,7 +351,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 		and := strings.Join(common, ", ")
 		if slices.Contains(common, "`FrameLoss`") {
-			and = "those of frames"
+			and = "frame metrics"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Member, strings.Join(own, ", "), and)
 	}

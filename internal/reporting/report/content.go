@@ -57,7 +57,8 @@ type DeviceFile struct {
 // New makes the document of a result. The same content gives the same document.
 func New(c Content) *Document {
 	status := &c.Benchmark.Status
-	rows := repeated.Merge(c.Rows)
+	single := repeated.Single(c.Rows)
+	c.Rows = repeated.Merge(c.Rows)
 	d := &Document{
 		Schema:         Schema,
 		Benchmark:      identityOf(c.Benchmark),
@@ -70,10 +71,10 @@ func New(c Content) *Document {
 		Notes:          c.Notes,
 		Spec:           c.Benchmark.Spec,
 		Files:          filesOf(c.ConfigMaps),
-		Rows:           rows,
-		Repetitions:    repeated.Single(c.Rows),
+		Rows:           c.Rows,
+		Repetitions:    single,
 		Environment:    c.Environment,
-		Differences:    compare.Differences(c.Benchmark.Spec.Variants, rows),
+		Differences:    compare.Differences(c.Benchmark.Spec.Variants, c.Rows),
 	}
 	if d.TestBed == "" && status.Resumption != nil {
 		d.TestBed = status.Resumption.TestBedName // It ended before it had the bed again.

@@ -37,9 +37,9 @@ var csvUnits = map[string]string{
 // csvDifference begins the columns of the difference from the first variant.
 const csvDifference = "difference_"
 
-// csv writes a line per row: which benchmark it is from, every field of the row,
-// and its differences from the first variant. Numbers are integers, with their unit in the column's name; texts of a
-// list are joined with "; ". A field that is absent is an empty cell.
+// csv writes a line per row: which benchmark it is from, every field of the row, and its
+// differences from the first variant. Numbers are integers, with their unit in the column's name;
+// texts of a list are joined with "; ". A field that is absent is an empty cell.
 func (d *Document) csv() ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
@@ -77,9 +77,9 @@ type csvColumn struct {
 	field reflect.StructField
 }
 
-// csvColumns are the fields of a row, with those of structures in it under the
-// structure's name. The counters of frames, which most rows have, stand without one.
-// The trials of a row, and lists of structures and of numbers, have no column, but the flows, which flowHeader adds.
+// csvColumns are the fields of a row, with those of structures in it under the structure's name.
+// The counters of frames, which most rows have, stand without one. The trials of a row, and lists
+// of structures and of numbers, have no column, but the flows, which flowHeader adds.
 func csvColumns(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn
 	for i := range t.NumField() {

@@ -68,10 +68,10 @@ func shareColumn(rows []v1alpha1.ResultRow) layout.Column {
 
 // shareCell is the share of line rate that the ports offered in a row.
 func shareCell(row *v1alpha1.ResultRow) string {
-	if lowest, highest := trials.OfferedByPort(row); lowest != highest {
+	lowest, highest := trials.OfferedByPort(row)
+	if lowest != highest {
 		return rangeOf(lowest, highest)
 	}
-	lowest, _ := trials.OfferedByPort(row)
 	return layout.Cut(lowest, 10_000, 4, trials.Steps(row).LineRatePPM)
 }
 

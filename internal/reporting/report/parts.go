@@ -32,7 +32,7 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 	return row.Flows
 }
 
-// parts is the table of the parts of the traffic; nil where the traffic was of one kind.
+// parts is the table of the parts of the traffic; without rows where the traffic was of one kind.
 func (t testResults) parts() *partsTable {
 	rows := t.rows
 	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
@@ -81,9 +81,6 @@ func (t testResults) parts() *partsTable {
 			table.grid.Rows = append(table.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
 			table.rows = append(table.rows, row)
 		}
-	}
-	if len(table.rows) == 0 {
-		return nil
 	}
 	return table
 }
@@ -186,9 +183,6 @@ func (t testResults) events() *partsTable {
 			table.rows = append(table.rows, row)
 		}
 	}
-	if len(table.rows) == 0 {
-		return nil
-	}
 	return table
 }
 
@@ -196,7 +190,7 @@ func (t testResults) events() *partsTable {
 // columns of the method itself. The document has the intervals of all.
 var shownRepeated = []string{string(compare.Throughput), gate.LineRate, string(compare.FrameLoss), string(compare.LatencyAvg), "LatencyP99"}
 
-// repetitions is the table of medians and intervals; nil where nothing was measured repeatedly.
+// repetitions is the table of medians and intervals.
 func (t testResults) repetitions() *partsTable {
 	table := &partsTable{title: "Repetitions", grid: &layout.Grid{Columns: []layout.Column{
 		{Name: "figure", Left: true}, rowColumn, {Name: "values"}, {Name: "median"},
@@ -220,9 +214,6 @@ func (t testResults) repetitions() *partsTable {
 			table.rows = append(table.rows, row)
 		}
 	}
-	if len(table.rows) == 0 {
-		return nil
-	}
 	return table
 }
 
@@ -231,7 +222,7 @@ func confidenceText(ppm int64) string {
 	return strings.TrimSuffix(layout.Fixed(ppm/1000, 10, 1), ".0") + "%"
 }
 
-// microflows is the table of how many microflows were delivered; nil where none were tracked.
+// microflows is the table of how many microflows were delivered, of the rows that tracked them.
 func (t testResults) microflows() *partsTable {
 	table := &partsTable{title: "Microflows", grid: &layout.Grid{Columns: []layout.Column{
 		rowColumn, {Heading: "microflows", Name: "tracked"}, {Heading: "microflows", Name: "complete"}, {Heading: "microflows", Name: "lossy"},
@@ -248,9 +239,6 @@ func (t testResults) microflows() *partsTable {
 		}
 		table.grid.Rows, table.rows = append(table.grid.Rows, cells), append(table.rows, row)
 	}
-	if len(table.rows) == 0 {
-		return nil
-	}
 	return table
 }
 
@@ -258,8 +246,7 @@ func (t testResults) microflows() *partsTable {
 // has up to v1alpha1.MaxBadMicroflows.
 const badMicroflowsShown = 10
 
-// badMicroflows is the table of the first microflows of each row of which frames were lost; nil
-// for none.
+// badMicroflows is the table of the first microflows of each row of which frames were lost.
 func (t testResults) badMicroflows() *partsTable {
 	table := &partsTable{title: "Lossy and silent microflows", grid: &layout.Grid{Columns: []layout.Column{
 		rowColumn, {Name: "from", Left: true}, {Name: "source", Left: true}, {Name: "to", Left: true}, {Name: "destination", Left: true},
@@ -277,17 +264,14 @@ func (t testResults) badMicroflows() *partsTable {
 			table.rows = append(table.rows, row)
 		}
 	}
-	if len(table.rows) == 0 {
-		return nil
-	}
 	return table
 }
 
-// furtherTables are the tables of what each row has several of.
+// furtherTables are the tables of what each row has several of, without empty ones.
 func (t testResults) furtherTables() []*partsTable {
 	var tables []*partsTable
 	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.microflows(), t.badMicroflows(), t.events()} {
-		if one != nil {
+		if one != nil && len(one.rows) > 0 {
 			tables = append(tables, one)
 		}
 	}

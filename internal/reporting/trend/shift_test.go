@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The numbers are those of the tables of Mann and Whitney (1947) for a two-sided test with 5 %:
-// the greatest U that is significant. One less is outside of the bounds at each side.
+// The numbers are in the tables of Mann and Whitney (1947) for a two-sided test with 5 %: the
+// greatest U that is significant. One less is outside of the bounds at each side.
 func TestOutsideOfTheTables(t *testing.T) {
 	for _, c := range []struct{ n, m, critical int }{{4, 4, 0}, {5, 5, 2}, {6, 6, 5}, {7, 7, 8}, {3, 5, 0}, {8, 10, 17}, {10, 10, 23}, {20, 20, 127}} {
 		if got := outsideOf(c.n, c.m); got != c.critical {

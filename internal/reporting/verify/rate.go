@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
-// onWire is the number of bytes that a frame takes on the wire in addition to its own: preamble, start of frame
-// delimiter and the gap to the next one (IEEE 802.3).
+// onWire is the number of bytes that a frame takes on the wire in addition to its own: preamble,
+// start of frame delimiter and the gap to the next one (IEEE 802.3).
 const onWire = frame.WireOverhead
 
 // averageBytes returns the mean size of the frames of the row; nil if it is not known.

@@ -9,8 +9,8 @@ import (
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
-// goal contains the conditions under which a load is a bound: a Search Goal of RFC 9971, or, without a sum, one
-// trial of full length.
+// goal contains the conditions under which a load is a bound: a Search Goal of RFC 9971, or,
+// without a sum, one trial of full length.
 type goal struct {
 	loss, exceed int64
 	full, sum    int64

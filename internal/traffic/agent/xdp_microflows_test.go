@@ -12,11 +12,7 @@ import (
 // of the engines.
 func TestMicroflowsOfTwoAgents(t *testing.T) {
 	a, b := twoHosts(t)
-	l := newLab(t)
-	addressA, _ := l.serve(0, "127.0.0.1:0", a)
-	addressB, _ := l.serve(1, "127.0.0.1:0", b)
-	f, err := DialFleet(t.Context(), []Endpoint{l.endpoint(0, addressA, "p1"), l.endpoint(1, addressB, "p2")}, []string{"p1", "p2"}, l.pki.Runner, quick)
-	must(t, "dialling", err)
+	f, _, _ := newLab(t).dialTwo(a, b)
 	defer f.Close()
 	info, err := f.Info(t.Context())
 	must(t, "info", err)

@@ -14,11 +14,7 @@ import (
 // leaves before it returns, and the samples of both add up to the totals.
 func TestTwoAgentsJoinAndSample(t *testing.T) {
 	a, b := twoHosts(t)
-	l := newLab(t)
-	addressA, _ := l.serve(0, "127.0.0.1:0", a)
-	addressB, _ := l.serve(1, "127.0.0.1:0", b)
-	f, err := DialFleet(t.Context(), []Endpoint{l.endpoint(0, addressA, "p1"), l.endpoint(1, addressB, "p2")}, []string{"p1", "p2"}, l.pki.Runner, quick)
-	must(t, "dialling", err)
+	f, _, _ := newLab(t).dialTwo(a, b)
 	defer f.Close()
 	info, err := f.Info(t.Context())
 	must(t, "info", err)

@@ -103,15 +103,23 @@ func bidirectional(t *testing.T, g traffic.Generator) []traffic.Stream {
 	}
 }
 
+// dialTwo serves an agent for each of two engines, with the ports p1 and p2, and returns their fleet,
+// and the address of the first agent with what ends it.
+func (l *lab) dialTwo(a, b traffic.Generator) (f *Fleet, addressA string, killA func()) {
+	l.t.Helper()
+	addressA, killA = l.serve(0, "127.0.0.1:0", a)
+	addressB, _ := l.serve(1, "127.0.0.1:0", b)
+	f, err := DialFleet(l.t.Context(), []Endpoint{l.endpoint(0, addressA, "p1"), l.endpoint(1, addressB, "p2")}, []string{"p1", "p2"}, l.pki.Runner, quick)
+	must(l.t, "dialling", err)
+	return f, addressA, killA
+}
+
 // Real frames between two agents: every one is counted, in both directions,
 // trial after trial.
 func TestTwoAgentsBackToBack(t *testing.T) {
 	a, b := twoHosts(t)
 	l := newLab(t)
-	addressA, killA := l.serve(0, "127.0.0.1:0", a)
-	addressB, _ := l.serve(1, "127.0.0.1:0", b)
-	f, err := DialFleet(t.Context(), []Endpoint{l.endpoint(0, addressA, "p1"), l.endpoint(1, addressB, "p2")}, []string{"p1", "p2"}, l.pki.Runner, quick)
-	must(t, "dialling", err)
+	f, addressA, killA := l.dialTwo(a, b)
 	defer f.Close()
 	info, err := f.Info(t.Context())
 	must(t, "info", err)

@@ -73,7 +73,7 @@ func (m Mix) reduced() Mix {
 		}
 	}
 	for _, c := range out {
-		common = gcd(common, c.Weight)
+		common = CommonDivisor(common, c.Weight)
 	}
 	for i := range out {
 		out[i].Weight /= max(common, 1)
@@ -81,7 +81,9 @@ func (m Mix) reduced() Mix {
 	return out
 }
 
-func gcd(a, b int64) int64 {
+// CommonDivisor returns the greatest common divisor of two numbers that are not negative; of 0 and
+// another number it is the other one.
+func CommonDivisor[T int64 | uint64](a, b T) T {
 	for b != 0 {
 		a, b = b, a%b
 	}

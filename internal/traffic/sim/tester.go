@@ -145,9 +145,7 @@ func (r *trialRun) report(m *traffic.Measurement, d time.Duration) {
 			n := uint64(rate * float64(burst))
 			p.MaxBurst, p.CaughtUp = max(p.MaxBurst, n), p.CaughtUp+n
 		}
-		if schedule != nil || r.faulty != nil {
-			traffic.Put(&m.Pacing, port, p)
-		}
+		traffic.Put(&m.Pacing, port, p)
 	}
 	for _, port := range r.tester.order {
 		if len(r.faults.of(port, fault.Short)) == 0 {
@@ -225,28 +223,28 @@ func (fw *forwarding) receive(c *passed, s *traffic.Stream, port string, m *traf
 		case fault.Drop:
 			if n+foreign > 0 {
 				traffic.Put(&m.Dropped, port, m.Dropped[port]+n+foreign)
-				once(m, traffic.NoteDropped, "the driver of %s counted received frames that it dropped", port)
+				once(m, traffic.NoteDropped, fmt.Sprintf("the driver of %s counted received frames that it dropped", port))
 			}
 		case fault.Wire:
 			if n+foreign > 0 {
 				traffic.Put(&m.WireErrors, port, m.WireErrors[port]+n+foreign)
-				once(m, traffic.NoteWire, "the card of %s dropped frames that arrived damaged", port)
+				once(m, traffic.NoteWire, fmt.Sprintf("the card of %s dropped frames that arrived damaged", port))
 			}
 		case fault.Overflow:
 			if n > 0 {
-				once(m, traffic.NoteReceiver, "the ring of %s overflowed", port)
+				once(m, traffic.NoteReceiver, fmt.Sprintf("the ring of %s overflowed", port))
 			}
 		case fault.Contention:
-			once(m, traffic.NoteForeignLoad, "others used the processors of the tester%s", "")
+			once(m, traffic.NoteForeignLoad, "others used the processors of the tester")
 		case fault.Link:
-			once(m, traffic.NoteCounter, "the link of %s went down", port)
+			once(m, traffic.NoteCounter, fmt.Sprintf("the link of %s went down", port))
 		}
 	}
 }
 
 // once adds a note unless the measurement has it.
-func once(m *traffic.Measurement, kind traffic.NoteKind, format string, args ...any) {
-	note := traffic.Note{Kind: kind, Text: fmt.Sprintf(format, args...)}
+func once(m *traffic.Measurement, kind traffic.NoteKind, text string) {
+	note := traffic.Note{Kind: kind, Text: text}
 	if !slices.Contains(m.Notes, note) {
 		m.Notes = append(m.Notes, note)
 	}
@@ -258,7 +256,7 @@ func (fw *forwarding) reordered(c passed, s *traffic.Stream, port string, m *tra
 		n += fw.run.inEvent(e, s, c.sent, c.received, d)
 	}
 	if n > 0 {
-		once(m, traffic.NoteOvertaken, "reordered frames came into %s by another receive queue than the frames before them", port)
+		once(m, traffic.NoteOvertaken, fmt.Sprintf("reordered frames came into %s by another receive queue than the frames before them", port))
 	}
 	return min(n, c.received)
 }
@@ -275,7 +273,7 @@ func (fw *forwarding) mistimed(port string, m *traffic.Measurement, d time.Durat
 			continue
 		}
 		all += e.Span
-		once(m, traffic.NoteClock, "the clock of the tester was set during the trial%s", "")
+		once(m, traffic.NoteClock, "the clock of the tester was set during the trial")
 	}
 	return all, last
 }

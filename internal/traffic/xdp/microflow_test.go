@@ -225,8 +225,8 @@ func TestMicroflowsOfHoles(t *testing.T) {
 	}
 }
 
-// As many microflows as one stream has are counted at full load, and each is complete. The rates and
-// the memory next to those of one microflow are in the log; docs/design/flow-scale.md has them.
+// All microflows of a stream are counted at full load, and each is complete. The log compares rates
+// and memory with a stream of one microflow; docs/design/flow-scale.md has the figures.
 func TestMicroflowsAtFullLoad(t *testing.T) {
 	sources, ports, rounds := uint32(25), uint32(4001), 1 // 100,025
 	if !testing.Short() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
@@ -87,9 +88,9 @@ func newGroup(load traffic.Load, n uint64, d time.Duration) kernel.PortTxGroup {
 		g.Left = min(lo, manyFrames)
 	}
 	per, frames := uint64(load.Rate.PerNanos), uint64(load.Rate.Frames)
-	by := gcd(per, frames)
+	by := frame.CommonDivisor(per, frames)
 	per, frames = per/by, frames/by
-	by = gcd(per, n)
+	by = frame.CommonDivisor(per, n)
 	hi, lo := bits.Mul64(frames, n/by)
 	per /= by
 	for hi > 0 || lo > math.MaxInt64 { // wrong by less than one in 2^62
@@ -97,13 +98,6 @@ func newGroup(load traffic.Load, n uint64, d time.Duration) kernel.PortTxGroup {
 	}
 	g.Whole, g.Part, g.Parts = per/lo, per%lo, lo
 	return g
-}
-
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // place writes the schedule into the memory of a sender, for a port whose slots and

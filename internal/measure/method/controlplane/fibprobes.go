@@ -75,7 +75,7 @@ func (p *probes) count() (n int64) {
 
 // load divides the frames per second among the streams, so that each route of a port gets as
 // many as any other. A port sends half of its line rate at most.
-func (p *probes) load(tester *trials.Tester, size plan.Size) error {
+func (p *probes) load(tester *trials.Tester, size plan.Size) {
 	behind := map[int]int64{}
 	for _, t := range p.targets {
 		behind[t.Tx] += int64(t.Networks.Count)
@@ -86,18 +86,10 @@ func (p *probes) load(tester *trials.Tester, size plan.Size) error {
 		half := tester.Plan.Ports[t.Tx].BitsPerSecond / frame.WireBits(size.Bytes) / 2
 		perSecond := min(max(1, p.perSecond*behind[t.Tx]/all), max(1, half))
 		share, of := perSecond*int64(t.Networks.Count), behind[t.Tx]*int64(time.Second)
-		common := commonDivisor(share, of)
+		common := max(frame.CommonDivisor(share, of), 1)
 		p.rates[t.ID] = traffic.Rate{Frames: share / common, PerNanos: of / common}
 		p.turn = max(p.turn, time.Duration(of/perSecond))
 	}
-	return nil
-}
-
-func commonDivisor(a, b int64) int64 {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return max(a, 1)
 }
 
 // trial sends so many rounds of frames to each route, or frames for a duration.

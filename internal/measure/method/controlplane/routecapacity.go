@@ -177,8 +177,8 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		learnt, sent, err := announceBlock(ctx, tester, b, witness.Name, want, test.WaitTime.Duration)
 		sum.Received = int64(learnt.Routes)
 		noted := tester.Log.Add(v1alpha1.TrialRecord{Role: "block", Tried: sum.Announced, Verdict: v1alpha1.TrialFailed})
-		addFigure(noted, "receivedRoutes", sum.Received)
-		addFigure(noted, "blockRoutes", b.count)
+		record.AddFigure(noted, "receivedRoutes", sum.Received)
+		record.AddFigure(noted, "blockRoutes", b.count)
 		var down *routing.DownError
 		switch {
 		case errors.As(err, &down):
@@ -219,12 +219,12 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		noted.Verdict = v1alpha1.TrialPassed
 		memory.block(sum.Routes)
 		if memory != nil {
-			addFigure(noted, "heldBytes", memory.sum.HeldBytes)
+			record.AddFigure(noted, "heldBytes", memory.sum.HeldBytes)
 		}
 		if learnt.Last > sent.First && oneClock(tester, b, witness) {
 			block := time.Duration(learnt.Last - sent.First)
 			took += block
-			addFigure(noted, "blockNs", int64(block))
+			record.AddFigure(noted, "blockNs", int64(block))
 			sum.SlowestBlockNs = new(max(int64(block), at(sum.SlowestBlockNs)))
 			sum.RoutesPerSecond = new(trials.PerSecond(sum.Routes, took))
 		}
@@ -234,13 +234,6 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		out.Message += "; whether it forwards to them was not checked, as no frames of the profile go to them"
 	}
 	return out, nil
-}
-
-// addFigure adds a figure to the record of a trial.
-func addFigure(r *v1alpha1.TrialRecord, name string, value int64) {
-	figures := record.Figures(r.Figures)
-	figures.Add(name, value)
-	r.Figures = figures
 }
 
 // at is a number that may be absent, which is 0 then.

@@ -115,11 +115,11 @@ func sessionScale(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 		}
 	}
 	why, err := survive(ctx, tester, low, test, &sum)
-	var figures record.Figures
-	figures.Add("soakNs", sum.SoakNs)
-	figures.Add("flaps", sum.Flaps)
-	figures.Add("down", sum.Down)
-	tester.Log.Add(v1alpha1.TrialRecord{Role: "soak", Tried: int64(low), Verdict: v1alpha1.TrialPassed, Figures: figures})
+	soak := v1alpha1.TrialRecord{Role: "soak", Tried: int64(low), Verdict: v1alpha1.TrialPassed}
+	record.AddFigure(&soak, "soakNs", sum.SoakNs)
+	record.AddFigure(&soak, "flaps", sum.Flaps)
+	record.AddFigure(&soak, "down", sum.Down)
+	tester.Log.Add(soak)
 	if why != "" {
 		out.Message += "; then " + why
 	}
@@ -132,9 +132,7 @@ func noteSessions(tester *trials.Tester, n int, spent time.Duration, why string)
 	if why != "" {
 		r.Verdict = v1alpha1.TrialFailed
 	}
-	var figures record.Figures
-	figures.Add("establishNs", int64(spent))
-	r.Figures = figures
+	record.AddFigure(&r, "establishNs", int64(spent))
 	return tester.Log.Add(r)
 }
 

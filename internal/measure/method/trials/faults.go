@@ -88,11 +88,11 @@ func (f *faults) explaining(c Counts, counts map[string]uint64) map[string]uint6
 // and the smallest rings hold several times more.
 const HarmlessBurst = 64
 
-// stalled reports whether the tester fell behind its schedule, and that frames were lost
-// that may be due to the bursts by which it caught up. Of a loss of more frames than
-// it sent in such bursts the device lost some of a constant load: more than a search
-// allows, or any at all. If each loss matters, one late burst is enough. In a long trial only those bursts count that it sent when frames were
-// lost.
+// stalled reports whether the tester fell behind its schedule, and that frames were lost that may
+// be due to the bursts by which it caught up. Of a loss of more frames than it sent in such bursts
+// the device lost some of a constant load: more than a search allows, or any at all. If each loss
+// matters, one late burst is enough. In a long trial only those bursts count that it sent when
+// frames were lost.
 func (f *faults) stalled(c Counts) bool {
 	caughtUp := f.caughtUp()
 	switch {

@@ -37,8 +37,8 @@ func Offered(row *v1alpha1.ResultRow) Rate {
 
 // Steps returns the units of the last digits of Offered that the interval of a row supports, as
 // powers of ten: a searched load lies between the offered load and the lowest load that failed,
-// and half of this distance is at least as large. Two digits stay always. They are 1 for a load that was not searched,
-// and where the highest load passed.
+// and half of this distance is at least as large. Two digits stay always. They are 1 for a load
+// that was not searched, and where the highest load passed.
 func Steps(row *v1alpha1.ResultRow) Rate {
 	in, exact := Intended(row), Rate{1, 1, 1}
 	if row.Search == nil || in.LineRatePPM == 0 || row.Search.UpperBoundPPM <= in.LineRatePPM {

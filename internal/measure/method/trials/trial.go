@@ -179,9 +179,5 @@ func (t *Trial) Note(change func(*v1alpha1.TrialRecord)) {
 
 // Figure adds a value of a figure to the record of the trial.
 func (t *Trial) Figure(name string, value int64) {
-	t.Note(func(r *v1alpha1.TrialRecord) {
-		figures := record.Figures(r.Figures)
-		figures.Add(name, value)
-		r.Figures = figures
-	})
+	t.Note(func(r *v1alpha1.TrialRecord) { record.AddFigure(r, name, value) })
 }

@@ -67,8 +67,8 @@ type AgentClient interface {
 	// Join and Leave change memberships, which end with the session.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*LeaveResponse, error)
-	// Microflows answers with the records of the microflows of a stream at a port, and
-	// SumMicroflows compares those of all streams with what was sent.
+	// Microflows answers with the records of the microflows of a stream at a port.
+	// SumMicroflows compares the records of all streams with the sent frames.
 	Microflows(ctx context.Context, in *MicroflowsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MicroflowsResponse], error)
 	SumMicroflows(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SumMicroflowsRequest, SumMicroflowsResponse], error)
 }
@@ -308,8 +308,8 @@ type AgentServer interface {
 	// Join and Leave change memberships, which end with the session.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	Leave(context.Context, *LeaveRequest) (*LeaveResponse, error)
-	// Microflows answers with the records of the microflows of a stream at a port, and
-	// SumMicroflows compares those of all streams with what was sent.
+	// Microflows answers with the records of the microflows of a stream at a port.
+	// SumMicroflows compares the records of all streams with the sent frames.
 	Microflows(*MicroflowsRequest, grpc.ServerStreamingServer[MicroflowsResponse]) error
 	SumMicroflows(grpc.ClientStreamingServer[SumMicroflowsRequest, SumMicroflowsResponse]) error
 	mustEmbedUnimplementedAgentServer()
