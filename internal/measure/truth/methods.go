@@ -28,12 +28,13 @@ var methods = map[v1alpha1.Method]func(draw) Pair{
 	v1alpha1.MethodOrdering:           drawOrdering,
 	v1alpha1.MethodRecovery:           drawRecovery,
 	v1alpha1.MethodRFC2544Latency:     drawRFC2544Latency,
-}
-
-// pending are the methods that have no ground truth yet.
-var pending = map[v1alpha1.Method]bool{
-	v1alpha1.MethodBGPRestart: true, v1alpha1.MethodConvergence: true, v1alpha1.MethodRouteCapacity: true,
-	v1alpha1.MethodFIBTruth: true, v1alpha1.MethodRouteFlap: true, v1alpha1.MethodRouteRefresh: true, v1alpha1.MethodSessionScale: true,
+	v1alpha1.MethodConvergence:        drawConvergence,
+	v1alpha1.MethodRouteFlap:          drawRouteFlap,
+	v1alpha1.MethodRouteCapacity:      drawRouteCapacity,
+	v1alpha1.MethodRouteRefresh:       drawRouteRefresh,
+	v1alpha1.MethodBGPRestart:         drawBGPRestart,
+	v1alpha1.MethodSessionScale:       drawSessionScale,
+	v1alpha1.MethodFIBTruth:           drawFIBTruth,
 }
 
 // Draw returns the pair of a method that a seed makes.

@@ -142,6 +142,27 @@ func (dev *dut) pieces(s *traffic.Stream, port string, own odd, start, d time.Du
 	return all
 }
 
+// splitAt splits pieces at times at which the rate of the sender changes: a piece forwards its share
+// of frames that come at a constant rate.
+func splitAt(pieces []piece, times []time.Duration) []piece {
+	for _, at := range times {
+		for i, p := range pieces {
+			if p.from < at && at < p.to && !p.whole() {
+				middle := p.share(at)
+				pieces = slices.Insert(pieces, i+1, piece{window{at, p.to}, middle, p.end})
+				pieces[i].to, pieces[i].end = at, middle
+				break
+			}
+		}
+	}
+	return pieces
+}
+
+// share returns the share of the networks that is forwarded at a time in the piece.
+func (p piece) share(at time.Duration) float64 {
+	return p.begin + (p.end-p.begin)*float64(at-p.from)/float64(p.to-p.from)
+}
+
 // whole reports whether all networks of the stream are forwarded.
 func (p piece) whole() bool { return p.begin == 1 && p.end == 1 }
 
@@ -158,7 +179,7 @@ func (p piece) of(frames uint64, at time.Duration) uint64 {
 	}
 	reached := p.end
 	if at < p.to {
-		reached = p.begin + (p.end-p.begin)*float64(at-p.from)/float64(p.to-p.from)
+		reached = p.share(at)
 	}
 	return min(frames, uint64(float64(frames)*(p.begin+reached)/2+0.5))
 }

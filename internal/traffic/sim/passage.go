@@ -33,7 +33,7 @@ func (fw *forwarding) passage(f flow, port string, tx traffic.TxCount, d time.Du
 		a.rate, a.delay = traffic.Rate{Frames: int64(f.sent), PerNanos: max(int64(d), 1)}, 0
 	}
 	if toNetworks(f.Stream) && port != "" {
-		a.pieces = fw.dut.pieces(f.Stream, port, own, start, d)
+		a.pieces = splitAt(fw.dut.pieces(f.Stream, port, own, start, d), f.schedule.Moments())
 		for _, p := range a.pieces {
 			a.windows = append(a.windows, p.window)
 		}

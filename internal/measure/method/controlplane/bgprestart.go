@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,9 @@ func bgpRestart(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		}
 		if t.TesterLimited() {
 			out.Limit = t
+		}
+		if t.DoubtfulLost() > t.Lost/100 {
+			out.Doubt = cmp.Or(out.Doubt, t.DoubtfulText())
 		}
 	}
 	if out.Invalid != "" || out.Message != "" {

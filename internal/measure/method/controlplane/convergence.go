@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -278,6 +279,7 @@ func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) er
 	if t.TesterLimited() {
 		m.out.Limit = t
 	}
+	m.out.Doubt = cmp.Or(m.out.Doubt, doubtsTimes(t, s.Interval))
 	if t.Received == 0 {
 		m.out.Message = tester.Silence(t)
 	}

@@ -37,11 +37,13 @@ type programming struct {
 	first [][]uint64
 	// down is the session that ended during the announcement; nil if none did.
 	down *routing.DownError
-	// disturbed reports whether the times cannot be trusted.
-	disturbed bool
+	// trial in which the routes were announced.
+	trial *trials.Trial
 	// early is the number of routes to which the device forwarded before they were announced,
 	// and late the number to which it began to forward after the trial.
 	early, late int64
+	// paused explains that the tester paused for a part of the delays; empty if it did not.
+	paused string
 }
 
 // run runs the trial in which the routes are announced.
@@ -70,8 +72,7 @@ func (p *programming) run(ctx context.Context, tester *trials.Tester, step plan.
 	if err != nil {
 		return err
 	}
-	p.disturbed = trial.Disturbed()
-	p.first = nil
+	p.trial, p.first = trial, nil
 	for _, t := range p.probes.targets {
 		at, err := arrivedAt(ctx, tester, t, t.right())
 		if err != nil {
@@ -145,7 +146,7 @@ func (p *programming) announce(ctx context.Context, tester *trials.Tester) error
 // delays are the delays of the routes to which the device forwards; nil if their times are of
 // clocks of different hosts, were disturbed, or are not known of all routes.
 func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
-	if p.disturbed {
+	if p.trial.Untimed() {
 		return nil
 	}
 	var all []int64
@@ -176,15 +177,34 @@ func (p *programming) delays(f *found) *v1alpha1.FIBDelay {
 	}
 	slices.Sort(all)
 	rank := func(percent int) int64 { return all[(len(all)*percent+99)/100-1] }
-	return &v1alpha1.FIBDelay{
+	d := &v1alpha1.FIBDelay{
 		Routes: int64(len(all)), P50Ns: rank(50), P99Ns: rank(99), LastNs: all[len(all)-1],
-		ResolutionNs: int64(p.probes.turn) + int64(longest),
+		ResolutionNs: int64(p.turn()) + int64(longest),
 	}
+	if p.paused = p.trial.Paused(time.Duration(d.P50Ns), time.Duration(d.ResolutionNs)); p.paused != "" {
+		return nil
+	}
+	return d
+}
+
+// turn returns the time in which each route got a frame, by the frames that were sent.
+func (p *programming) turn() time.Duration {
+	longest := p.probes.turn
+	for _, t := range p.probes.targets {
+		if sent := p.trial.Counters.Measurement.Tx[t.ID].Sent; sent > 0 {
+			longest = max(longest, time.Duration(float64(p.trial.TxTime)*float64(t.Networks.Count)/float64(sent)))
+		}
+	}
+	return longest
 }
 
 // unknown explains why there are no delays; empty if it is not due to single routes.
 func (p *programming) unknown() string {
 	switch {
+	case p.trial.Untimed():
+		return "there are no delays: while the routes were announced a clock was set, a link was disturbed, or others used the tester's processors"
+	case p.paused != "":
+		return "there are no delays: " + p.paused
 	case p.early > 0:
 		return fmt.Sprintf("frames to %s routes arrived before these were announced, by another route of the device, so that there are no delays", traffic.Grouped(p.early))
 	case p.late > 0:

@@ -35,6 +35,7 @@ func routeFlap(ctx context.Context, tester *trials.Tester, step plan.Step) (tria
 	if out.Trial.TesterLimited() {
 		out.Limit = out.Trial
 	}
+	out.Doubt = doubtsTimes(out.Trial, m.sampler.Interval)
 	if out.Trial.Received == 0 {
 		out.Message = tester.Silence(out.Trial)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/search"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -55,7 +56,8 @@ func readings(samples []traffic.Sample, gaps bool) []reading {
 }
 
 // lost counts the frames that are missing although later ones of their stream arrived.
-func (r reading) lost() uint64 { return min(r.passed, r.sent) - min(r.received, r.passed, r.sent) }
+// What was sent is read first, so that frames may have passed that it does not count.
+func (r reading) lost() uint64 { return r.passed - min(r.received, r.passed) }
 
 // pending counts the frames that were sent after the last of their stream that arrived: they
 // are in flight, or nothing of their stream is forwarded.
@@ -88,6 +90,9 @@ func rated(samples []reading, flight inFlight) intervals {
 	for i, s := range slices.Backward(samples) {
 		k = known{min(k.lost, s.sent-min(s.sent, s.received)), min(k.overtaken, s.lost())}
 		settled[i] = k
+		if s.gaps { // Frames that were sent and arrived since sent was read hide no lost one.
+			settled[i].lost = max(k.lost, k.overtaken)
+		}
 	}
 	var out intervals
 	var last reading
@@ -307,6 +312,20 @@ func (all intervals) lowest() int64 {
 		}
 	}
 	return low
+}
+
+// doubtsTimes explains, for a person, that the tester paused for longer than an interval, or lost more
+// of the frames of a trial itself than may be missing in an interval without an effect on the times;
+// empty if it did neither.
+func doubtsTimes(t *trials.Trial, interval time.Duration) string {
+	if lag, port := t.Lag(); lag > interval {
+		return fmt.Sprintf("the tester paused for up to %s on %s, longer than samplingInterval, which is %s: events may seem to take longer or less long", trials.Readable(lag), port, human.Duration(interval))
+	}
+	n := t.LostByTester()
+	if n <= uint64(float64(t.Sent)*float64(interval)/float64(max(t.TxTime, 1))/forwardedShare) {
+		return ""
+	}
+	return fmt.Sprintf("the tester may have lost %s of the %s lost frames itself, so that events may seem to take longer", traffic.Grouped(n), traffic.Grouped(t.Lost))
 }
 
 // eventTimes are the times of events of one kind.

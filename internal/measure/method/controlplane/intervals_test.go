@@ -167,6 +167,53 @@ func TestGapsTellMissingRoutesFromFramesInFlight(t *testing.T) {
 	}
 }
 
+// What was sent is read before what arrived, so that a sample may have frames that were sent
+// in between. It hides no frame that was lost before, on one path or on the way to another: 200
+// frames in 100 ms, of which that with number 500 is lost.
+func TestReadingLaterHidesNoLoss(t *testing.T) {
+	t.Parallel()
+	const interval, each = 100 * time.Millisecond, 200
+	tx, home, other := traffic.ClassAt{Port: "p1", Class: classFlapped}, traffic.ClassAt{Port: "p2", Class: classFlapped}, traffic.ClassAt{Port: "p3", Class: classFlapped}
+	for name, moves := range map[string]bool{"on one path": false, "on the way to another path": true} {
+		var samples []traffic.Sample
+		for n := range uint64(10) {
+			s := traffic.Sample{At: time.Duration(n+1) * interval, Ports: traffic.NewPortSamples()}
+			s.Ports.Tx[tx] = traffic.TxSample{Sent: each * (n + 1)}
+			next := each*(n+1) + 3 // number of the frame that arrives next when this is read
+			switch {
+			case n < 2:
+				s.Ports.Rx[home] = traffic.RxSample{Received: next}
+			case moves:
+				s.Ports.Rx[home] = traffic.RxSample{Received: 500}
+				s.Ports.Rx[other] = traffic.RxSample{Received: next - 501, Lost: 501}
+			default:
+				s.Ports.Rx[home] = traffic.RxSample{Received: next - 1, Lost: 1}
+			}
+			samples = append(samples, s)
+		}
+		f := flapping{primary: map[string]bool{"p2": true}, further: [][]string{{"p3"}}}
+		all := map[string][]reading{"routeFlap": f.readings(samples, classFlapped, false, true)}
+		if !moves {
+			all["convergence"] = readings(samples, true)
+		}
+		for of, read := range all {
+			rates := rated(read, noLonger(time.Millisecond))
+			if e := rates.until(2*interval, time.Second, whollyForwarded); !e.seen || e.took != interval {
+				t.Errorf("%s, %s: all frames are forwarded after %v (%v), want %v", of, name, e.took, e.seen, interval)
+			}
+			for n, i := range rates {
+				want := uint64(0)
+				if n == 2 {
+					want = 1
+				}
+				if i.missing() != want {
+					t.Errorf("%s, %s: %d frames are missing in interval %d, want %d", of, name, i.missing(), n, want)
+				}
+			}
+		}
+	}
+}
+
 // Frames of a stream that is dead until a later part of the trial are missing in this part.
 func TestADeadStreamIsNotInFlight(t *testing.T) {
 	t.Parallel()

@@ -21,11 +21,13 @@ const (
 	probeAgain = 200 * time.Millisecond
 )
 
-// probed counts the frames sent to routes, one to each, and those that did not arrive. Such as
-// names some routes of which frames did not arrive in the last try, if the engine knows them.
+// probed counts the routes that a frame should be sent to, and those of which it did not arrive. Such
+// as names some of these in the last try, if the engine knows them. Doubt explains why the tester may
+// have lost the frames of the last try; empty if it did not.
 type probed struct {
 	sent, missing uint64
 	suchAs        string
+	doubt         string
 }
 
 // probe sends a frame to each route to which frames of the profile go, from one port, until
@@ -63,6 +65,7 @@ func probe(ctx context.Context, tester *trials.Tester, step plan.Step, parts []b
 				return nil
 			}
 			if clock.Now().Sub(since) >= patience {
+				best.doubt = trials.NewTrial(o.Plan, step.Size, 0, m.TxTime, m).Doubt()
 				best.suchAs, err = missingRoutes(ctx, o, targets)
 				return err
 			}
@@ -207,10 +210,10 @@ func onceEach(tester *trials.Tester, size plan.Size) (traffic.Trial, error) {
 	return trial, nil
 }
 
-// arrivedOf counts the frames of a probe.
+// arrivedOf counts the frames of a probe. A frame that the tester did not send is missing, too.
 func arrivedOf(tester *trials.Tester, m traffic.Measurement, size plan.Size) (p probed) {
 	for _, s := range tester.Plan.At(size).Streams() {
-		sent := m.Tx[s.ID].Sent
+		sent := uint64(s.Networks.Count)
 		p.sent += sent
 		for _, port := range s.Rx {
 			p.missing += sent - min(sent, m.Rx[traffic.RxKey{Stream: s.ID, Port: tester.Plan.Ports[port].Name}].Received)

@@ -133,6 +133,9 @@ type flapping struct {
 	// primary are the ports that announce the set, and total the routes of it.
 	primary map[string]bool
 	total   int64
+	// further are the ports with further paths: of each stream first the next one, then the one
+	// after that.
+	further [][]string
 }
 
 // flappingOf lets so many routes of a set flap. Frames may arrive at ports with further
@@ -164,6 +167,14 @@ func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 			})
 			if port != s.Rx[0] && !slices.Contains(s.Further, port) {
 				s.Further = append(slices.Clip(s.Further), port)
+			}
+		}
+		for path, port := range s.Further {
+			if path == len(f.further) {
+				f.further = append(f.further, nil)
+			}
+			if name := p.Ports[port].Name; !slices.Contains(f.further[path], name) {
+				f.further[path] = append(f.further[path], name)
 			}
 		}
 		a := p.Announcements[s.Networks.Announcement]
@@ -212,19 +223,28 @@ func (f flapping) readings(samples []traffic.Sample, class string, primary, gaps
 				one.sent += tx.Sent
 			}
 		}
-		var elsewhere uint64 // as passed, at the ports with further paths
 		for at, rx := range s.Ports.Rx {
-			switch home := f.primary[at.Port]; {
-			case at.Class != class || primary && !home:
+			home := f.primary[at.Port]
+			if at.Class != class || primary && !home {
 				continue
-			case home:
-				one.passed += rx.Received + rx.Lost
-			default:
-				elsewhere += rx.Received + rx.Lost
 			}
 			one.received += rx.Received
+			if home {
+				one.passed += rx.Received + rx.Lost
+			}
 		}
-		one.passed = max(one.passed, elsewhere, one.received)
+		one.passed = max(one.passed, one.received)
+		// A stream comes on one path at a time, and the port of each counts what others got as lost.
+		for _, path := range f.further {
+			elsewhere := uint64(0)
+			for _, port := range path {
+				if !primary && !f.primary[port] {
+					rx := s.Ports.Rx[traffic.ClassAt{Port: port, Class: class}]
+					elsewhere += rx.Received + rx.Lost
+				}
+			}
+			one.passed = max(one.passed, elsewhere)
+		}
 		out = append(out, one)
 	}
 	return out

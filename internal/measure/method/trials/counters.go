@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"net/netip"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -40,11 +41,12 @@ type sums struct {
 // perSecond is a number of frames over the time that sending took, in frames/s.
 func (c *Counters) perSecond(frames int64) int64 { return PerSecond(frames, c.took) }
 
-// received are the counters of all streams at each of their receivers.
+// received are the counters of all streams at each of their receivers, and at the ports with further
+// paths.
 func (c *Counters) received() iter.Seq[traffic.RxCount] {
 	return func(yield func(traffic.RxCount) bool) {
 		for _, s := range c.Streams {
-			for _, port := range s.Rx {
+			for _, port := range slices.Concat(s.Rx, s.Further) {
 				if !yield(c.At(s, port)) {
 					return
 				}

@@ -14,8 +14,8 @@ type faults struct {
 	// allowed contains the loss ratios that a search allows, in parts per million; empty if the
 	// trial measures the loss itself.
 	allowed []int64
-	// lostAt counts the lost frames by the name of the port that should have received
-	// them.
+	// lostAt counts the lost frames by the name of the port that should have received them, or
+	// may have by a further path.
 	lostAt map[string]uint64
 	// dropped and damaged count the received frames that the ports of the tester dropped, and that
 	// arrived damaged at its cards, by the name of the port.
@@ -105,8 +105,11 @@ func (f *faults) stalled(c Counts) bool {
 }
 
 // doubtful returns how many of the lost frames the tester may have lost or caused to be lost.
-func (f *faults) doubtful(c Counts) uint64 {
-	n := f.caughtUp()
+func (f *faults) doubtful(c Counts) uint64 { return min(f.caughtUp()+f.own(c), c.Lost) }
+
+// own returns how many of the lost frames the tester may have lost: it dropped them, or they arrived
+// damaged at its cards.
+func (f *faults) own(c Counts) (n uint64) {
 	for port, lost := range f.lostAt {
 		n += min(lost, f.dropped[port]+f.damaged[port])
 	}

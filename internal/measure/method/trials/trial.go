@@ -62,7 +62,9 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		for _, port := range s.Rx {
 			rx, arrived := t.Counters.At(s, port), t.Counters.Arrived(s, port)
 			if lost := t.count(rx, tx.Sent, arrived); lost > 0 {
-				t.faults.lostAt[p.Ports[port].Name] += lost
+				for _, at := range append([]int{port}, s.Further...) {
+					t.faults.lostAt[p.Ports[at].Name] += lost // any of these ports may have had the frames
+				}
 			}
 			all.add(port, rx, arrived)
 			heard[port], expected[port] = heard[port] || rx.Received > 0, true

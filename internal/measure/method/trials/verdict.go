@@ -47,6 +47,28 @@ func (t *Trial) Disturbed() bool {
 // Doubtful reports whether the trial did not pass for a reason that may not be the device.
 func (t *Trial) Doubtful() bool { return t.GeneratorBound() || t.Disturbed() || t.Notes.Contended() }
 
+// Doubt explains, for a person, why frames of the trial can be missing although the device forwarded
+// them; empty if nothing suggests it.
+func (t *Trial) Doubt() string {
+	switch {
+	case t.Disturbed():
+		return "a link of the tester was disturbed, or frames arrived damaged at its cards"
+	case t.TesterLost():
+		return "the tester lost frames itself"
+	case t.Unsent():
+		return "the tester did not send all frames in time"
+	case t.Notes.Contended():
+		return "others used the tester's processors"
+	}
+	return ""
+}
+
+// Untimed reports whether the times of the frames are wrong or late: a clock was set, a link or a
+// session was disturbed, or others used the tester's processors.
+func (t *Trial) Untimed() bool {
+	return t.Disturbed() || t.Notes.has(traffic.NoteClock) || t.Notes.Contended()
+}
+
 // TesterLost reports whether the tester itself dropped frames that came back, or that
 // its counters contradict each other.
 func (t *Trial) TesterLost() bool {
@@ -77,6 +99,10 @@ func (t *Trial) DoubtfulLost() uint64 {
 	return t.faults.doubtful(t.Counts)
 }
 
+// LostByTester returns how many of the lost frames the tester may have lost itself: it dropped them,
+// or they arrived damaged at its cards.
+func (t *Trial) LostByTester() uint64 { return t.faults.own(t.Counts) }
+
 // DoubtfulText explains the part of the tester in the loss for a person; empty if it has none.
 func (t *Trial) DoubtfulText() string {
 	if n := t.DoubtfulLost(); n > 0 {
@@ -94,12 +120,21 @@ func (t *Trial) MayHaveReordered() bool {
 // Paused explains, for a person, that a port of the tester was late by more than a time that was
 // measured allows: by more than a hundredth of it, and than a resolution. It is empty otherwise.
 func (t *Trial) Paused(measured, resolution time.Duration) string {
+	lag, port := t.Lag()
+	if lag <= resolution || lag <= measured/100 {
+		return ""
+	}
+	return fmt.Sprintf("the tester paused for up to %s on %s, which may be a part of the measured time of %s", Readable(lag), port, Readable(measured))
+}
+
+// Lag returns the longest time by which a port of the tester was late, and the port.
+func (t *Trial) Lag() (longest time.Duration, late string) {
 	for _, port := range slices.Sorted(maps.Keys(t.faults.pacing)) {
-		if lag := t.faults.pacing[port].MaxLag; lag > resolution && lag > measured/100 {
-			return fmt.Sprintf("the tester paused for up to %s on %s, which may be a part of the measured time of %s", Readable(lag), port, Readable(measured))
+		if lag := t.faults.pacing[port].MaxLag; lag > longest {
+			longest, late = lag, port
 		}
 	}
-	return ""
+	return longest, late
 }
 
 // TesterLimited reports whether the tester may be the limit of the trial: it fell short
