@@ -5,7 +5,7 @@ package documents
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -24,11 +24,20 @@ func IsFile(name string) bool {
 	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
 }
 
-// readDocument reads a document in an archive or in a file, compressed or not, of
-// which get returns the text.
-func readDocument(ctx context.Context, where string, get func(ctx context.Context, where string) ([]byte, error)) (*report.Document, error) {
-	text, err := get(ctx, where)
+// use passes the text of a document to a function.
+type use func(ctx context.Context, where string, do func(text io.Reader) error) error
+
+// readDocument reads a document in an archive or in a file, compressed or not.
+func readDocument(ctx context.Context, where string, of use) (*report.Document, error) {
+	var document *report.Document
+	var unreadable error // as a document
+	err := of(ctx, where, func(text io.Reader) error {
+		document, unreadable = report.ReadFrom(text)
+		return unreadable
+	})
 	switch {
+	case err != nil && errors.Is(err, unreadable):
+		return nil, hint.With(err, "kubectl nodrop report and nodrop run write a result with -o json")
 	case err != nil && IsURL(where):
 		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
 			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
@@ -36,10 +45,6 @@ func readDocument(ctx context.Context, where string, get func(ctx context.Contex
 		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
 	case err != nil:
 		return nil, err
-	}
-	document, err := report.Read(text)
-	if err != nil {
-		return nil, hint.With(fmt.Errorf("%s: %w", where, err), "kubectl nodrop report and nodrop run write a result with -o json")
 	}
 	return document, nil
 }

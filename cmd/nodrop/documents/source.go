@@ -62,7 +62,7 @@ func NewSource(cmd *cobra.Command) *Source { return &Source{kube: cluster.NewCli
 // an archive or in a file.
 func (s *Source) Read(ctx context.Context, name string) (*report.Document, error) {
 	if IsURL(name) || IsFile(name) {
-		return readDocument(ctx, name, archive.Get)
+		return readDocument(ctx, name, archive.Use)
 	}
 	if s.client == nil {
 		var err error

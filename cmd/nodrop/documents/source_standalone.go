@@ -5,6 +5,7 @@ package documents
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -47,11 +48,10 @@ func (*Source) Read(ctx context.Context, name string) (*report.Document, error) 
 		return nil, hint.With(fmt.Errorf("%q is not a file: this binary was built with the tag standalone, and reads files only", name),
 			"give a file that nodrop run or kubectl nodrop report wrote with -o json or -o yaml (ending .json, .yaml, .yml or .zst, or with a folder before it), or build without the tag: make build")
 	}
-	return readDocument(ctx, name, func(ctx context.Context, name string) ([]byte, error) {
-		text, err := document.Read(ctx, name, document.File)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+	return readDocument(ctx, name, func(ctx context.Context, name string, do func(text io.Reader) error) error {
+		if err := document.Use(ctx, name, document.File, do); err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
 		}
-		return text, nil
+		return nil
 	})
 }

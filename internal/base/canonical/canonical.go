@@ -12,21 +12,24 @@ import (
 
 // JSON is a value as canonical JSON: keys in order, no white space, numbers as they are.
 func JSON(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
+	text, err := encoded(v)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", v, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var plain any
-	if err := decoder.Decode(&plain); err != nil {
-		return nil, fmt.Errorf("decoding %T again: %w", v, err)
+	s := sorter{text: text, out: make([]byte, 0, len(text))}
+	if err := s.value(); err != nil {
+		return nil, fmt.Errorf("encoding %T in canonical form: %w", v, err)
 	}
+	return s.out, nil
+}
+
+// encoded is a value as JSON without white space, in which only necessary characters are escaped.
+func encoded(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(plain); err != nil {
-		return nil, fmt.Errorf("encoding %T in canonical form: %w", v, err)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

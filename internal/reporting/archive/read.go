@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -16,26 +17,36 @@ import (
 )
 
 // Get returns a document as text (JSON, or YAML where a file has it). The argument
-// is the URL of a document in an archive, or the path of a file. See document.Read.
-func Get(ctx context.Context, where string) ([]byte, error) {
+// is the URL of a document in an archive, or the path of a file. See document.Use.
+func Get(ctx context.Context, where string) (text []byte, err error) {
+	err = Use(ctx, where, func(r io.Reader) error {
+		text, err = io.ReadAll(r)
+		return err
+	})
+	return text, err
+}
+
+// Use passes the text of a document to a function, as document.Use does. The argument is the URL
+// of a document in an archive, or the path of a file.
+func Use(ctx context.Context, where string, use func(text io.Reader) error) error {
 	l, err := parseLocation(where)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	read := document.File
+	open := document.File
 	if l.scheme != schemeFile {
 		s := &Store{location: location{scheme: l.scheme, bucket: l.bucket, query: l.query}}
 		defer func() { _ = s.Close() }()
-		read = s.read
+		open = s.stored
 	}
-	text, err := document.Read(ctx, l.path, read)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", where, err)
+	if err := document.Use(ctx, l.path, open, use); err != nil {
+		return fmt.Errorf("reading %s: %w", where, err)
 	}
-	return text, nil
+	return nil
 }
 
-func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
+// stored opens what is stored under a key.
+func (s *Store) stored(ctx context.Context, key string) (io.ReadCloser, error) {
 	bucket, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -47,8 +58,7 @@ func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }()
-	return document.ReadAll(r)
+	return r, nil
 }
 
 // EachOf passes the results of a history to a function, one after the other: the newest ones,
@@ -68,13 +78,13 @@ func (s *Store) EachOf(ctx context.Context, namespace, history string, newest in
 		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(a.Key, b.Key))
 	})
 	for _, object := range all[:min(len(all), newest)] {
-		text, err := document.Read(ctx, object.Key, s.read)
+		var d *report.Document
+		err := document.Use(ctx, object.Key, s.stored, func(text io.Reader) (err error) {
+			d, err = report.ReadFrom(text)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", s.location.join(object.Key), err)
-		}
-		d, err := report.Read(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.location.join(object.Key), err)
 		}
 		if err := do(d); err != nil {
 			return err

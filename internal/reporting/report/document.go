@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -10,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/base/canonical"
+	"nodrop.dev/nodrop/internal/base/jsonstream"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/gate"
 )
@@ -137,7 +139,7 @@ func (d *Document) Write(w io.Writer, format Format) error {
 	switch format {
 	case FormatJSON:
 		if d, err = d.digested(); err == nil {
-			text, err = indented(d)
+			err = jsonstream.WriteIndented(w, d)
 		}
 	case FormatYAML:
 		if d, err = d.digested(); err == nil {
@@ -172,29 +174,24 @@ func (d *Document) digested() (*Document, error) {
 	out := *d
 	out.ContentDigest = ""
 	var err error
-	out.ContentDigest, err = canonical.Digest(&out)
+	out.ContentDigest, err = jsonstream.Digest(&out)
 	return &out, err
 }
 
 // Digests returns the digest that a document, as JSON or YAML, contains, and the one that its
 // content has. The first one is empty if it contains none.
 func Digests(text []byte) (contained, computed string, err error) {
-	plain := text
-	if !json.Valid(text) {
-		if plain, err = yaml.YAMLToJSON(text); err != nil {
+	if !isJSON(text) {
+		if text, err = fromYAML(bytes.NewReader(text)); err != nil {
 			return "", "", fmt.Errorf("decoding the result: %w", err)
 		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(plain))
-	decoder.UseNumber()
-	var content map[string]any
-	if err := decoder.Decode(&content); err != nil {
+	value, computed, err := jsonstream.DigestText(bytes.NewReader(text), "contentDigest")
+	if err != nil {
 		return "", "", fmt.Errorf("decoding the result: %w", err)
 	}
-	contained, _ = content["contentDigest"].(string)
-	delete(content, "contentDigest")
-	computed, err = canonical.Digest(content)
-	return contained, computed, err
+	_ = json.Unmarshal(value, &contained) // Anything but a text is no digest.
+	return contained, computed, nil
 }
 
 func indented(v any) ([]byte, error) {
@@ -202,17 +199,68 @@ func indented(v any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Read reads a Document that was written as JSON or YAML. It fails on a document
-// of another schema; fields that it does not know are of a newer version, and are
-// left out.
-func Read(text []byte) (*Document, error) {
+// Read reads a Document that was written as JSON or YAML. See ReadFrom.
+func Read(text []byte) (*Document, error) { return ReadFrom(bytes.NewReader(text)) }
+
+// ReadFrom reads a Document that was written as JSON or YAML. JSON is read row by row, so that
+// its text is never in memory as a whole. It fails on a document of another schema; fields that
+// it does not know are of a newer version, and are left out.
+func ReadFrom(r io.Reader) (*Document, error) {
 	var d Document
-	if err := yaml.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("decoding the result: %w", err)
+	if err := d.read(r, jsonstream.Decoder{}); err != nil {
+		return nil, err
+	}
+	return &d, nil
+}
+
+// read reads the members that a decoder does not skip.
+func (d *Document) read(r io.Reader, decoder jsonstream.Decoder) error {
+	text := bufio.NewReader(r)
+	begin, err := text.Peek(1)
+	for ; err == nil && isSpace(begin[0]); begin, err = text.Peek(1) {
+		_, _ = text.Discard(1)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the result: %w", err)
+	}
+	r = text
+	if !isJSON(begin) {
+		plain, err := fromYAML(text)
+		if err != nil {
+			return fmt.Errorf("decoding the result: %w", err)
+		}
+		r = bytes.NewReader(plain)
+	}
+	if err := decoder.Decode(r, d); err != nil {
+		return fmt.Errorf("decoding the result: %w", err)
 	}
 	if d.Schema != Schema {
-		return nil, fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
+		return fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
 	}
 	d.ContentDigest = "" // Write computes it anew. Digests compares it.
-	return &d, nil
+	return nil
+}
+
+// isJSON reports whether a text is a JSON object, and not YAML.
+func isJSON(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && text[0] == '{'
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// maxYAML is the maximum size of a result as YAML, in bytes. Its parser needs more than twenty
+// times as much memory.
+const maxYAML = 16 << 20
+
+// fromYAML is a text of YAML as JSON.
+func fromYAML(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxYAML {
+		return nil, fmt.Errorf("the document is YAML of more than %d MiB, and at most that is read: write it with -o json, of which large ones are read, too", maxYAML>>20)
+	}
+	return yaml.YAMLToJSON(text)
 }
