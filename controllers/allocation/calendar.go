@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -17,8 +16,9 @@ type calendar struct {
 	stale bool
 	// computed is the time at which the slices were computed, by the operator's clock.
 	computed time.Time
-	// boundaries are all begins and ends of slices, in order.
-	boundaries []time.Time
+	book     reservation.Book
+	// shown are the slices of beds as the queue has them.
+	shown map[*reservation.Slice][]queue.Slice
 	// due is the next boundary, at which the waiting benchmarks are shown again; zero without
 	// one.
 	due time.Time
@@ -62,15 +62,18 @@ func (c *calendar) keep(now time.Time) {
 	if c.due.IsZero() || !now.Before(c.due) {
 		c.agenda.stale = c.agenda.stale || !c.due.IsZero()
 		c.due = time.Time{}
-		if i, _ := slices.BinarySearchFunc(c.boundaries, now, func(b, t time.Time) int {
-			if b.After(t) {
-				return 1
-			}
-			return -1
-		}); i < len(c.boundaries) {
-			c.due = c.boundaries[i]
+		c.due = c.boundaryAfter(now)
+	}
+}
+
+// boundaryAfter returns the first begin or end of a slice after an instant; zero without one.
+func (c *calendar) boundaryAfter(now time.Time) (first time.Time) {
+	for _, seen := range c.inventory.beds {
+		if t := queue.BoundaryAfter(seen.reserved, now); first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
 		}
 	}
+	return first
 }
 
 // nextAfter returns the time from now until a reservation begins or ends, at most recalendar.
@@ -88,18 +91,35 @@ func (c *calendar) compute(in reservation.Span) {
 	for _, r := range c.objects {
 		lab.Reservations = append(lab.Reservations, r)
 	}
-	computed := reservation.NewCalendar(lab, in)
-	c.boundaries = nil
+	computed := c.book.Calendar(lab, in)
+	shown := map[*reservation.Slice][]queue.Slice{}
 	for name, seen := range c.inventory.beds {
 		seen.reserved = nil
-		for _, s := range computed.Of[name] {
-			seen.reserved = append(seen.reserved, queue.Slice{
-				Reservation: queue.Key(s.Reservation), Via: s.Via, Maintenance: s.Maintenance, From: s.From, Until: s.Until,
-			})
-			c.boundaries = append(c.boundaries, s.From, s.Until)
+		booked := computed.Of[name]
+		if len(booked) == 0 {
+			continue
 		}
+		first := &booked[0] // Beds with the same reservations share their slices.
+		if shown[first] == nil {
+			if shown[first] = c.shown[first]; len(shown[first]) != len(booked) {
+				shown[first] = shownSlices(booked)
+			}
+		}
+		seen.reserved = shown[first]
 	}
-	slices.SortFunc(c.boundaries, time.Time.Compare)
+	c.shown = shown
+}
+
+// shownSlices returns the slices of a bed as the queue has them.
+func shownSlices(booked []reservation.Slice) []queue.Slice {
+	all := make([]queue.Slice, 0, len(booked))
+	for i := range booked {
+		s := &booked[i]
+		all = append(all, queue.Slice{
+			Reservation: queue.Key(s.Reservation), Via: s.Via, Maintenance: s.Maintenance, From: s.From, Until: s.Until,
+		})
+	}
+	return all
 }
 
 // knows reports whether there is a reservation of this name.

@@ -29,11 +29,12 @@ import (
 type Reconciler struct {
 	kit.Base
 	connections *connections
+	book        reservation.Book
 }
 
 // NewReconciler returns the controller of reservations.
 func NewReconciler(b kit.Base) *Reconciler {
-	return &Reconciler{b, &connections{Base: b, written: map[string]writtenConnection{}}}
+	return &Reconciler{Base: b, connections: &connections{Base: b, written: map[string]writtenConnection{}}}
 }
 
 // maxPublished is the maximum number of reserved times in the status of a bed.
@@ -129,7 +130,7 @@ func (r *Reconciler) calendar(ctx context.Context, list *v1alpha1.ReservationLis
 		lab.Reservations = append(lab.Reservations, &list.Items[i])
 	}
 	in := reservation.Span{From: now, Until: now.Add(reservation.Horizon)}
-	b := Bookings{Calendar: reservation.NewCalendar(lab, in), holders: map[string]*bedHolder{}}
+	b := Bookings{Calendar: r.book.Calendar(lab, in), holders: map[string]*bedHolder{}}
 	for name := range b.Of {
 		b.holders[name] = r.holderOfBed(ctx, lab.Beds[name])
 	}
@@ -202,6 +203,9 @@ func (r *Reconciler) nextChange(cal Bookings, now time.Time) time.Duration {
 		for _, s := range slices {
 			consider(s.From)
 			consider(s.Until)
+			if s.From.After(now) {
+				break
+			}
 		}
 	}
 	for _, claim := range cal.Claims {
@@ -209,6 +213,9 @@ func (r *Reconciler) nextChange(cal Bookings, now time.Time) time.Duration {
 			for _, t := range []time.Time{o.From, o.Until} {
 				consider(t)
 				consider(t.Add(-remindBefore))
+			}
+			if o.From.Add(-remindBefore).After(now) {
+				break
 			}
 		}
 	}

@@ -119,19 +119,15 @@ func ended(r *v1alpha1.Reservation, now time.Time) bool {
 // reservedBedOf returns the times for which a reservation has one bed.
 func reservedBedOf(r *v1alpha1.Reservation, name string, cal Bookings, now time.Time) v1alpha1.ReservedBed {
 	bed := v1alpha1.ReservedBed{Name: name}
-	for _, s := range cal.Of[name] {
-		if s.Reservation != reservation.KeyOf(r) || s.Via != "" {
-			continue
+	current, next := cal.Kept(reservation.KeyOf(r), name, now)
+	if current != nil {
+		bed.Current = reservedTime(*current)
+		if h := cal.holders[name]; h != nil && h.reservation != reservation.KeyOf(r).String() {
+			bed.OccupiedBy = h.name
 		}
-		if s.Contains(now) {
-			bed.Current = reservedTime(s.Span)
-			if h := cal.holders[name]; h != nil && h.reservation != reservation.KeyOf(r).String() {
-				bed.OccupiedBy = h.name
-			}
-		} else if s.From.After(now) {
-			bed.Next = reservedTime(s.Span)
-			break
-		}
+	}
+	if next != nil {
+		bed.Next = reservedTime(*next)
 	}
 	return bed
 }
@@ -161,7 +157,7 @@ func conflictOf(claim *reservation.Claim) string {
 		return ""
 	}
 	text := claim.Lost[0].String()
-	if more := len(claim.Lost) - 1; more > 0 {
+	if more := claim.LostTimes - 1; more > 0 {
 		text += fmt.Sprintf(", and there are %d more such times within 90 days", more)
 	}
 	return "reservation " + text + "; it was created earlier: choose another time or bed, or ask its owners to release theirs"

@@ -132,10 +132,16 @@ func (f *forecast) advance(to time.Time) {
 	}
 }
 
-// boundariesOf are all begins and ends of reservations, in order.
+// boundariesOf are all begins and ends of reservations, in order, once for beds that have the
+// same slices.
 func boundariesOf(s Snapshot) []time.Time {
 	var all []time.Time
+	seen := map[*Slice]bool{}
 	for _, b := range s.Beds {
+		if len(b.Reserved) == 0 || seen[&b.Reserved[0]] {
+			continue
+		}
+		seen[&b.Reserved[0]] = true
 		for i := range b.Reserved {
 			all = append(all, b.Reserved[i].From, b.Reserved[i].Until)
 		}

@@ -1,6 +1,9 @@
 package queue
 
-import "time"
+import (
+	"sort"
+	"time"
+)
 
 // Slice is a time in which a bed is kept for a reservation.
 type Slice struct {
@@ -33,18 +36,16 @@ type Obstacle struct {
 // obstacle returns the reason why a reservation keeps the entries of a shape from a bed now,
 // or nil if none does.
 func (r *round) obstacle(g *shape, b *Bed) *Obstacle {
+	rest := b.Reserved[firstAfter(b.Reserved, r.now):]
 	if g.reservation == (Key{}) {
-		for i := range b.Reserved {
-			s := &b.Reserved[i]
-			if s.Until.After(r.now) && s.From.Before(r.now.Add(g.hold)) {
-				return &Obstacle{Bed: b.Name, Slice: s}
-			}
+		if len(rest) > 0 && rest[0].From.Before(r.now.Add(g.hold)) {
+			return &Obstacle{Bed: b.Name, Slice: &rest[0]}
 		}
 		return nil
 	}
-	for i := range b.Reserved {
-		s := &b.Reserved[i]
-		if !s.Until.After(r.now) || !s.usableBy(g.reservation) {
+	for i := range rest {
+		s := &rest[i]
+		if !s.usableBy(g.reservation) {
 			continue
 		}
 		begun := !s.From.After(r.now)
@@ -54,4 +55,23 @@ func (r *round) obstacle(g *shape, b *Bed) *Obstacle {
 		return &Obstacle{Bed: b.Name, Slice: s, Short: begun}
 	}
 	return &Obstacle{Bed: b.Name}
+}
+
+// firstAfter returns the index of the first slice that ends after an instant. Slices are in the
+// order of time and do not overlap.
+func firstAfter(slices []Slice, t time.Time) int {
+	return sort.Search(len(slices), func(i int) bool { return slices[i].Until.After(t) })
+}
+
+// BoundaryAfter returns the first begin or end of the slices of a bed after an instant; zero
+// without one.
+func BoundaryAfter(slices []Slice, t time.Time) time.Time {
+	i := firstAfter(slices, t)
+	switch {
+	case i == len(slices):
+		return time.Time{}
+	case slices[i].From.After(t):
+		return slices[i].From
+	}
+	return slices[i].Until
 }

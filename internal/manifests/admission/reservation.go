@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,10 @@ type Reservations struct {
 	LabNamespace string
 	// Now is the clock.
 	Now func() time.Time
+
+	// mu guards book: requests are served at the same time.
+	mu   sync.Mutex
+	book reservation.Book
 }
 
 var _ admission.Validator[*v1alpha1.Reservation] = (*Reservations)(nil)
@@ -85,7 +90,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	others := lab.Reservations
 	lab.Reservations = append([]*v1alpha1.Reservation{newest}, others...)
 	in := reservation.Span{From: now, Until: now.Add(2 * reservation.Horizon)}
-	calendar := reservation.NewCalendar(lab, in)
+	calendar := v.calendar(lab, in)
 	claim := calendar.Claims[reservation.KeyOf(r)]
 	if claim.Problem != "" {
 		path, value := field.NewPath("spec", "testBedNames"), any(r.Spec.TestBedNames)
@@ -96,7 +101,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	}
 	if before != nil {
 		lab.Reservations = others
-		if problems := takesFromOthers(lab, before, newest, claim, in); len(problems) > 0 {
+		if problems := takesFromOthers(v.calendar(lab, in).Of, before, newest, claim, in); len(problems) > 0 {
 			return nil, invalidReservation(r, problems)
 		}
 	}
@@ -106,14 +111,20 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 		return nil, invalidReservation(r, field.ErrorList{problem})
 	}
 	var warnings admission.Warnings
-	for i, l := range claim.Lost {
-		if i == 3 {
-			warnings = append(warnings, fmt.Sprintf("there are %d more such times", len(claim.Lost)-i))
-			break
-		}
+	for _, l := range claim.Lost {
 		warnings = append(warnings, fmt.Sprintf("reservation %s, which was created earlier: this reservation does not have the bed then", l))
 	}
+	if more := claim.LostTimes - len(claim.Lost); more > 0 {
+		warnings = append(warnings, fmt.Sprintf("there are %d more such times", more))
+	}
 	return warnings, nil
+}
+
+// calendar computes a calendar from what the last one has in common with it.
+func (v *Reservations) calendar(lab reservation.CalendarInput, in reservation.Span) reservation.Calendar {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.book.Calendar(lab, in)
 }
 
 // beyond returns an error if the team would have more beds reserved than it may. Of several
@@ -179,20 +190,17 @@ func (v *Reservations) lab(ctx context.Context, r *v1alpha1.Reservation) (reserv
 }
 
 // takesFromOthers compares the times that a change adds with those of other reservations.
-func takesFromOthers(others reservation.CalendarInput, before, after *v1alpha1.Reservation, claim *reservation.Claim, in reservation.Span) field.ErrorList {
+func takesFromOthers(taken map[string][]reservation.Slice, before, after *v1alpha1.Reservation, claim *reservation.Claim, in reservation.Span) field.ErrorList {
 	had, err := reservation.Between(&before.Spec, in)
 	if err != nil {
 		return nil
 	}
-	taken := reservation.NewCalendar(others, in).Of
 	for _, o := range claim.Occurrences {
 		for _, added := range reservation.Minus(o, had) {
 			for _, bed := range claim.Beds {
-				for _, s := range taken[bed] {
-					if s.Overlaps(added) {
-						return field.ErrorList{field.Invalid(field.NewPath("spec", "until"), after.Spec.Until.Format(time.RFC3339), fmt.Sprintf(
-							"reservation %s has bed %s %s: give a time before, or ask its owners to release it", s.Reservation, bed, s.Span))}
-					}
+				if there := reservation.Overlapping(taken[bed], added); len(there) > 0 {
+					return field.ErrorList{field.Invalid(field.NewPath("spec", "until"), after.Spec.Until.Format(time.RFC3339), fmt.Sprintf(
+						"reservation %s has bed %s %s: give a time before, or ask its owners to release it", there[0].Reservation, bed, there[0].Span))}
 				}
 			}
 		}

@@ -181,9 +181,18 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 // Selects reports whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
 // checked where the selector is admitted.
 func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	return selector != nil && Compile(selector).Matches(labels.Set(set))
+}
+
+// Compile parses a selector, so that it can be compared with the labels of many objects. An absent
+// or malformed selector selects nothing.
+func Compile(selector *metav1.LabelSelector) labels.Selector {
 	if selector == nil {
-		return false
+		return labels.Nothing()
 	}
-	s, err := metav1.LabelSelectorAsSelector(selector)
-	return err == nil && s.Matches(labels.Set(set))
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return parsed
 }

@@ -3,16 +3,13 @@ package reservation
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
+	"sort"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/manifests/preflight"
-	"nodrop.dev/nodrop/internal/measure/calibration"
 )
 
 // CalendarInput is everything that a calendar depends on. Objects are only read.
@@ -43,6 +40,9 @@ type Loss struct {
 	To  types.NamespacedName
 }
 
+// MaxLosses is the maximum number of lost times that a claim lists.
+const MaxLosses = 3
+
 // Claim contains the beds and times that one reservation gets.
 type Claim struct {
 	// Beds that it reserves, sorted.
@@ -51,13 +51,16 @@ type Claim struct {
 	Problem string
 	// Occurrences that overlap the span of the calendar, in their order.
 	Occurrences []Span
-	// Lost are times of others, in the order of beds and times.
-	Lost []Loss
+	// Lost are the first times of others, in the order of beds and times, MaxLosses at most, and
+	// LostTimes is the number of all.
+	Lost      []Loss
+	LostTimes int
 }
 
 // Calendar contains the reservations of each bed in a span of time.
 type Calendar struct {
-	// Of are the slices of each bed, in the order of time; they do not overlap.
+	// Of are the slices of each bed, in the order of time; they do not overlap. Beds with the same
+	// reservations share them, so that they are only read.
 	Of map[string][]Slice
 	// Claims of all reservations.
 	Claims map[types.NamespacedName]*Claim
@@ -79,61 +82,46 @@ func Compare(a, b *v1alpha1.Reservation) int {
 }
 
 // NewCalendar computes the calendar of a span.
-func NewCalendar(l CalendarInput, in Span) Calendar {
-	c := Calendar{Of: map[string][]Slice{}, Claims: map[types.NamespacedName]*Claim{}}
-	ordered := slices.SortedFunc(slices.Values(l.Reservations), Compare)
-	shared := Sharing(l.Beds)
-	for _, r := range ordered {
-		if !r.DeletionTimestamp.IsZero() {
+func NewCalendar(l CalendarInput, in Span) Calendar { return new(Book).Calendar(l, in) }
+
+// Kept returns the slice of a bed that a reservation has at an instant, and the next one that it
+// has after it; each is nil if it does not exist.
+func (c Calendar) Kept(r types.NamespacedName, bed string, now time.Time) (current, next *Span) {
+	claim := c.Claims[r]
+	if claim == nil {
+		return nil, nil
+	}
+	booked := c.Of[bed]
+	for _, o := range claim.Occurrences {
+		if !o.Until.After(now) {
 			continue
 		}
-		claim := l.claim(r)
-		c.Claims[KeyOf(r)] = claim
-		occurrences, err := Between(&r.Spec, in)
-		if err != nil {
-			claim.Problem, claim.Beds = err.Error(), nil
-			continue
+		kept := Overlapping(booked, o)
+		for i := range kept {
+			s := &kept[i]
+			switch {
+			case s.Reservation != r || s.Via != "":
+			case s.Contains(now):
+				current = &s.Span
+			case s.From.After(now):
+				return current, &s.Span
+			}
 		}
-		claim.Occurrences = occurrences
-		c.take(r, claim, shared, r.Namespace == l.Namespace)
 	}
-	return c
+	return current, nil
 }
 
-// take gives the beds of a claim, and those that share an interface with them, to a
-// reservation, as far as no earlier one has them.
-func (c Calendar) take(r *v1alpha1.Reservation, claim *Claim, shared map[string][]string, maintenance bool) {
-	via := map[string]string{}
-	for _, bed := range claim.Beds {
-		for _, other := range shared[bed] {
-			if via[other] == "" {
-				via[other] = bed
-			}
-		}
-	}
-	for _, bed := range claim.Beds {
-		via[bed] = ""
-	}
-	for _, bed := range slices.Sorted(maps.Keys(via)) {
-		for _, o := range claim.Occurrences {
-			free, lost := without(o, c.Of[bed])
-			for _, s := range free {
-				c.insert(bed, Slice{Span: s, Reservation: KeyOf(r), Via: via[bed], Maintenance: maintenance})
-			}
-			if via[bed] != "" {
-				continue
-			}
-			for _, s := range lost {
-				claim.Lost = append(claim.Lost, Loss{Span: s.Span, Bed: bed, To: s.Reservation})
-			}
-		}
-	}
+// Overlapping returns the slices of a bed that overlap a span.
+func Overlapping(booked []Slice, in Span) []Slice {
+	first := firstAfter(booked, in.From)
+	rest := booked[first:]
+	n := sort.Search(len(rest), func(i int) bool { return !rest[i].From.Before(in.Until) })
+	return rest[:n:n]
 }
 
-// insert keeps the slices of a bed in the order of time.
-func (c Calendar) insert(bed string, s Slice) {
-	i, _ := slices.BinarySearchFunc(c.Of[bed], s, func(a, b Slice) int { return a.From.Compare(b.From) })
-	c.Of[bed] = slices.Insert(c.Of[bed], i, s)
+// firstAfter returns the index of the first slice that ends after an instant.
+func firstAfter(booked []Slice, t time.Time) int {
+	return sort.Search(len(booked), func(i int) bool { return booked[i].Until.After(t) })
 }
 
 // Minus returns the parts of a span that are in none of others, which are in order.
@@ -179,70 +167,6 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// claim returns the beds that a reservation can have.
-func (l CalendarInput) claim(r *v1alpha1.Reservation) *Claim {
-	claim := &Claim{}
-	ns := l.Namespaces[r.Namespace]
-	if ns == nil {
-		ns = &corev1.Namespace{}
-		ns.Name = r.Namespace
-	}
-	var problem string
-	names := r.Spec.TestBedNames
-	if r.Spec.TestBedSelector != nil {
-		for name, bed := range l.Beds {
-			if preflight.Selects(r.Spec.TestBedSelector, bed.Labels) {
-				names = append(names, name)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		bed := l.Beds[name]
-		switch {
-		case bed == nil:
-			problem = "there is no TestBed " + name + ": kubectl get testbeds lists them"
-		case r.Namespace == l.Namespace:
-			claim.Beds = append(claim.Beds, name)
-		default:
-			if why := preflight.MayReserve(bed, ns, Length(&r.Spec)); why == "" {
-				claim.Beds = append(claim.Beds, name)
-			} else if r.Spec.TestBedSelector == nil || len(claim.Beds) == 0 {
-				problem = why
-			}
-		}
-	}
-	if r.Spec.TestBedSelector != nil && len(claim.Beds) > 0 {
-		problem = "" // The others are not meant.
-	}
-	if len(names) == 0 {
-		problem = "no TestBed has the labels of testBedSelector: see kubectl get testbeds --show-labels"
-	}
-	claim.Problem = problem
-	return claim
-}
-
-// Sharing returns for each bed the names of those that share an interface with it, sorted.
-func Sharing(beds map[string]*v1alpha1.TestBed) map[string][]string {
-	users := map[string][]string{}
-	for name, bed := range beds {
-		for _, i := range calibration.Interfaces(bed) {
-			users[i] = append(users[i], name)
-		}
-	}
-	shared := map[string][]string{}
-	for name, bed := range beds {
-		for _, i := range calibration.Interfaces(bed) {
-			for _, other := range users[i] {
-				if other != name && !slices.Contains(shared[name], other) {
-					shared[name] = append(shared[name], other)
-				}
-			}
-		}
-		slices.Sort(shared[name])
-	}
-	return shared
 }
 
 // String describes the lost time and the reservation that has it.

@@ -50,10 +50,14 @@ func Beyond(t team.Team, r *v1alpha1.Reservation, c Calendar, own func(namespace
 // does, ends as one does, or only just touches an added one.
 func fullestWeek(all, added []Span) (from time.Time, most time.Duration) {
 	whole := newUsage(all)
+	merged := union(added)
 	consider := func(t time.Time) {
 		end := t.Add(Week)
-		touches := func(s Span) bool { return !s.From.After(end) && !s.Until.Before(t) }
-		if used := whole.until(end) - whole.until(t); used > most && slices.ContainsFunc(added, touches) {
+		touched := func() bool {
+			i := sort.Search(len(merged), func(i int) bool { return !merged[i].Until.Before(t) })
+			return i < len(merged) && !merged[i].From.After(end)
+		}
+		if used := whole.until(end) - whole.until(t); used > most && touched() {
 			from, most = t, used
 		}
 	}
@@ -66,6 +70,20 @@ func fullestWeek(all, added []Span) (from time.Time, most time.Duration) {
 		consider(s.From.Add(-Week))
 	}
 	return from, most
+}
+
+// union returns the time that is in any of some spans, in order and without overlaps.
+func union(spans []Span) []Span {
+	sorted := slices.SortedFunc(slices.Values(spans), func(a, b Span) int { return a.From.Compare(b.From) })
+	var all []Span
+	for _, s := range sorted {
+		if last := len(all) - 1; last >= 0 && !s.From.After(all[last].Until) {
+			all[last].Until = later(all[last].Until, s.Until)
+			continue
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // usage adds up spans of time.
