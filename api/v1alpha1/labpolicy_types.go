@@ -55,6 +55,14 @@ type LabPolicySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PoolLabel string `json:"poolLabel,omitempty"`
+	// maxReservationsPerBed is the maximum number of reservations of a bed that have not ended, of
+	// all teams. A further one is refused. Maintenance windows do not count. The limit also
+	// applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=100
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxReservationsPerBed int32 `json:"maxReservationsPerBed,omitempty"`
 	// teams are sets of namespaces. A namespace belongs to the first team that selects it;
 	// one that no team selects is a team of its own.
 	// +optional
@@ -139,7 +147,33 @@ type TeamShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxReservedBedHoursPerWeek int32 `json:"maxReservedBedHoursPerWeek,omitempty"`
+	// maxReservations is the maximum number of reservations of the team that have not ended. A
+	// further one is refused. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxReservations int32 `json:"maxReservations,omitempty"`
+	// maxReservedPoolPercent is the maximum share of the beds of a pool, in percent, that
+	// reservations of the team keep at one time, of the beds that other teams may use, too. A
+	// reservation of more than one bed that would exceed it is refused. Below 100, one bed of
+	// two or more stays free. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxReservedPoolPercent int32 `json:"maxReservedPoolPercent,omitempty"`
 }
+
+// Limits of reservations where the LabPolicy has none, or where there is no LabPolicy.
+const (
+	DefaultMaxReservations        = 50
+	DefaultMaxReservedPoolPercent = 50
+	DefaultMaxReservationsPerBed  = 100
+	// DefaultPoolLabel is the label of TestBeds whose value is the pool of a bed for the limits
+	// of reservations, without poolLabel of a LabPolicy.
+	DefaultPoolLabel = "nodrop.dev/pool"
+)
 
 // PriorityClass is a name for a priority.
 type PriorityClass struct {

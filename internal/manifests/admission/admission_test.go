@@ -47,6 +47,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a benchmark names a queue", func(t *testing.T) { namesAQueue(s) })
 	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })
 	t.Run("a team reserves too much", func(t *testing.T) { reservesTooMuch(s) })
+	t.Run("a team reserves every bed", func(t *testing.T) { reservesEveryBed(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
@@ -275,7 +276,8 @@ func reservationChanges(s *server) {
 	s.Expect(s.c.Create(s.t.Context(), first)).To(Succeed())
 	s.Expect(s.c.Create(s.t.Context(), second)).To(Succeed())
 	s.Expect(s.warnings.texts).To(BeEmpty())
-	s.Expect(s.c.Create(s.t.Context(), made("third", time.Hour, 90*time.Minute))).To(Succeed())
+	s.Expect(s.c.Create(s.t.Context(), made("inside", time.Hour, 90*time.Minute))).To(MatchError(ContainSubstring("would hold no bed at any of its times: reservation team-routing/first has bed frr-router from ")))
+	s.Expect(s.c.Create(s.t.Context(), made("third", 30*time.Minute, 90*time.Minute))).To(Succeed())
 	s.Expect(s.warnings.texts).To(ConsistOf(HavePrefix("reservation team-routing/first has bed frr-router from ")))
 
 	first.Spec.Until = metav1.NewTime(now.Add(3*time.Hour + time.Second))

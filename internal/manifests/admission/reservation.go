@@ -105,12 +105,13 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 			return nil, invalidReservation(r, problems)
 		}
 	}
-	if problem, err := v.beyond(ctx, lab, newest, calendar); err != nil {
+	warnings, problem, err := v.limits(ctx, before, lab, newest, calendar)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if problem != nil {
+	case problem != nil:
 		return nil, invalidReservation(r, field.ErrorList{problem})
 	}
-	var warnings admission.Warnings
 	for _, l := range claim.Lost {
 		warnings = append(warnings, fmt.Sprintf("reservation %s, which was created earlier: this reservation does not have the bed then", l))
 	}
@@ -127,18 +128,38 @@ func (v *Reservations) calendar(lab reservation.CalendarInput, in reservation.Sp
 	return v.book.Calendar(lab, in)
 }
 
-// beyond returns an error if the team would have more beds reserved than it may. Of several
-// reservations that are made at once, a few more can pass.
-func (v *Reservations) beyond(ctx context.Context, lab reservation.CalendarInput, r *v1alpha1.Reservation, c reservation.Calendar) (*field.Error, error) {
+// limits judges a reservation by what its team, its beds and other teams have, and returns warnings
+// about other teams that it affects. Of several reservations that are made at once, a few more can
+// pass.
+func (v *Reservations) limits(ctx context.Context, before *v1alpha1.Reservation, lab reservation.CalendarInput, r *v1alpha1.Reservation, c reservation.Calendar) (admission.Warnings, *field.Error, error) {
 	policy, err := labpolicy.Read(ctx, v.Live)
-	if err != nil || policy == nil || r.Namespace == v.LabNamespace {
-		return nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if before == nil {
+		if problem := reservation.HoldsNothing(r, c, v.Now()); problem != nil {
+			return nil, problem, nil
+		}
+	}
+	if r.Namespace == v.LabNamespace {
+		return nil, nil, nil
 	}
 	teamOf := func(namespace string) team.Team { return team.OfName(policy, lab.Namespaces, namespace) }
 	own := teamOf(r.Namespace)
-	return reservation.Beyond(own, r, c, func(namespace string) bool {
-		return namespace != v.LabNamespace && teamOf(namespace).Name == own.Name
-	}), nil
+	ofTeam := func(namespace string) bool { return namespace != v.LabNamespace && teamOf(namespace).Name == own.Name }
+	if before == nil {
+		if problem := reservation.TooMany(own, policy, r, lab, c, ofTeam, v.Now()); problem != nil {
+			return nil, problem, nil
+		}
+	}
+	if problem := reservation.Beyond(own, r, c, ofTeam); problem != nil {
+		return nil, problem, nil
+	}
+	affects := reservation.NewShare(own, policy, lab, ofTeam, func(namespace string) string { return teamOf(namespace).Name })
+	if problem := affects.Exceeded(r, c); problem != nil {
+		return nil, problem, nil
+	}
+	return affects.Warnings(r, c), nil, nil
 }
 
 func invalidReservation(r *v1alpha1.Reservation, problems field.ErrorList) error {

@@ -26,7 +26,9 @@ type Team struct {
 // team of its own. The policy may be nil.
 func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 	if policy == nil {
-		return Team{Name: "namespace/" + namespace.Name, TeamShare: v1alpha1.TeamShare{Weight: 1}}
+		return Team{Name: "namespace/" + namespace.Name, TeamShare: v1alpha1.TeamShare{
+			Weight: 1, MaxReservations: v1alpha1.DefaultMaxReservations, MaxReservedPoolPercent: v1alpha1.DefaultMaxReservedPoolPercent,
+		}}
 	}
 	for i := range policy.Spec.Teams {
 		t := &policy.Spec.Teams[i]
