@@ -70,6 +70,7 @@ test-long: test-tools ## the tests of make test in full length, and those that i
 	$(MAKE) --no-print-directory -j1 SHORT= logic frames
 	$(MAKE) --no-print-directory -j1 frames-afxdp
 	$(MAKE) --no-print-directory -j1 e2e E2E='-test.skip ^TestRouter$$'
+	$(MAKE) --no-print-directory -j1 ground-truth
 	$(MAKE) --no-print-directory -j1 histories
 
 .PHONY: test-tools
@@ -102,6 +103,11 @@ logic: test-tools ## logic, and controllers against a real API server
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
 	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/nodrop/...
+
+.PHONY: ground-truth
+ground-truth: test-tools ## 20 pairs of device and tester by each method, on real frames, whose true answers are known (80 min)
+	NODROP_TRUTH_PAIRS=20 go test $(GOTEST_BUILD) -count=1 -timeout 120m -v ./internal/dut/groundtruth -run '^TestRealRowsAreRightOrMarked$$'
+	NODROP_TRUTH_PAIRS=20 go test $(GOTEST_BUILD) -count=1 -timeout 120m -v ./cmd/nodrop -run '^TestRealRoutesAreRightOrMarked$$'
 
 .PHONY: frames-afxdp
 frames-afxdp: test-tools ## the tests of the engine xdp through AF_XDP sockets

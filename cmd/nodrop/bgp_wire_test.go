@@ -54,6 +54,17 @@ type wire struct {
 	mu      sync.Mutex
 	frames  []wireFrame
 	updates []wireUpdate
+	// refreshes are the ROUTE-REFRESH messages of the tester, and answers the segments that the
+	// device sent on its sessions.
+	refreshes []time.Time
+	answers   []wireAnswer
+}
+
+// wireAnswer is a segment of a number of bytes that the device sent.
+type wireAnswer struct {
+	port  string
+	at    time.Time
+	bytes int
 }
 
 // wireFrame is a test frame that the device sent on a port, and wireUpdate a segment that
@@ -169,10 +180,22 @@ func (w *wire) see(port string, outgoing bool, at time.Time, b []byte) {
 			w.frames = append(w.frames, wireFrame{port, at, frame.Signature(s)})
 		}
 	case protocol == unix.IPPROTO_TCP && !outgoing && len(packet) >= 20 && binary.BigEndian.Uint16(packet[2:]) == 179:
-		if withdraw, ok := updateIn(packet[min(len(packet), int(packet[12]>>4)*4):]); ok {
+		message := packet[min(len(packet), int(packet[12]>>4)*4):]
+		if withdraw, ok := updateIn(message); ok {
 			w.updates = append(w.updates, wireUpdate{port, at, withdraw})
 		}
+		if isRefresh(message) {
+			w.refreshes = append(w.refreshes, at)
+		}
+	case protocol == unix.IPPROTO_TCP && outgoing && len(packet) >= 20 && binary.BigEndian.Uint16(packet) == 179:
+		w.answers = append(w.answers, wireAnswer{port, at, len(packet) - int(packet[12]>>4)*4})
 	}
+}
+
+// isRefresh reports whether BGP messages begin with a ROUTE-REFRESH that asks for routes (RFC 7313).
+func isRefresh(m []byte) bool {
+	const refresh = 5
+	return len(m) >= 23 && bytes.Equal(m[:16], bytes.Repeat([]byte{0xff}, 16)) && m[18] == refresh && m[21] == 0
 }
 
 // updateIn reports whether BGP messages begin with an UPDATE that announces or withdraws

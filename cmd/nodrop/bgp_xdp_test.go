@@ -277,15 +277,9 @@ func TestRunConvergesAsCaptured(t *testing.T) {
 	}
 }
 
-// Routes flap between FRR's paths while frames are sent to all of them. What is lost, and
-// when frames take which path, is as a capture of the same run shows.
-func TestRunFlapsAsCaptured(t *testing.T) {
-	needsRouter(t, router.FRR)
-	routes, flapped, times := 2000, 500, "leadTime: 500ms, withdrawnTime: 1s, announcedTime: 1s"
-	if !testing.Short() {
-		routes, flapped, times = 200_000, 50_000, "leadTime: 1s, withdrawnTime: 15s, announcedTime: 15s"
-	}
-	const interval = 100 * time.Millisecond
+// flapPeers are the manifests of a router of four ports, whose neighbors on three of them announce
+// the same number of routes with paths of three lengths.
+func flapPeers(routes int) string {
 	set := `{name: %[1]s, sessions: [peer-%[2]s], first: "2001:2:0:1000::/80", count: %[4]d, asPath: [%[3]s]}`
 	rest := overIPv6(peers(strings.Join([]string{
 		fmt.Sprintf(set, "primary", "p2", "", routes), fmt.Sprintf(set, "secondary", "p3", "64512", routes), fmt.Sprintf(set, "tertiary", "p4", "64512, 64513", routes),
@@ -298,8 +292,19 @@ func TestRunFlapsAsCaptured(t *testing.T) {
     gateways: [198.18.%[1]d.1, "2001:2:0:%[1]d::1"]
 `
 	rest = strings.Replace(rest, "---\n", fmt.Sprintf(port, 3)+fmt.Sprintf(port, 4)+"---\n", 1)
-	rest = strings.Replace(rest, "pattern: {pairs: {}}", "pattern: {partialMesh: {senders: [p1], receivers: [p2]}}", 1)
-	p := startPeers(t, peersBenchmark(fmt.Sprintf("{name: flap, routeFlap: {routes: primary, flapped: %d, flaps: 3, load: 10%%, samplingInterval: %s, %s}}", flapped, interval, times)), rest)
+	return strings.Replace(rest, "pattern: {pairs: {}}", "pattern: {partialMesh: {senders: [p1], receivers: [p2]}}", 1)
+}
+
+// Routes flap between FRR's paths while frames are sent to all of them. What is lost, and
+// when frames take which path, is as a capture of the same run shows.
+func TestRunFlapsAsCaptured(t *testing.T) {
+	needsRouter(t, router.FRR)
+	routes, flapped, times := 2000, 500, "leadTime: 500ms, withdrawnTime: 1s, announcedTime: 1s"
+	if !testing.Short() {
+		routes, flapped, times = 200_000, 50_000, "leadTime: 1s, withdrawnTime: 15s, announcedTime: 15s"
+	}
+	const interval = 100 * time.Millisecond
+	p := startPeers(t, peersBenchmark(fmt.Sprintf("{name: flap, routeFlap: {routes: primary, flapped: %d, flaps: 3, load: 10%%, samplingInterval: %s, %s}}", flapped, interval, times)), flapPeers(routes))
 	_, pid := routerOf(t, p)
 	w := captureOn(t, pid, "p2", "p3", "p4")
 	document := endPeers(t, p)

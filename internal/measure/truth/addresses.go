@@ -26,15 +26,20 @@ func drawAddressCaching(r draw) Pair {
 	}
 	return Pair{
 		Device: d, Tester: r.tester(d, time.Duration(float64(test.MaxAddresses)/float64(test.LearningRate)*1e9)), Config: d.bridged(d.config(v1alpha1.Test{Name: "caching", AddressCaching: &test})),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.AddressCaching
-			if s == nil {
-				return nil
-			}
-			// The address of the test port takes a place, too.
-			truth := float64(*d.Behaviour.AddressTableSize - 1)
-			return []Claim{bracketOf("addresses", s.Addresses, s.ExceededAt, truth, 0)}
-		},
+		Claims: d.addressCachingClaims(),
+	}
+}
+
+// addressCachingClaims are the claims of a row about the table of addresses.
+func (d Device) addressCachingClaims() func(*v1alpha1.ResultRow) []Claim {
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.AddressCaching
+		if s == nil {
+			return nil
+		}
+		// The address of the test port takes a place, too.
+		truth := float64(*d.Behaviour.AddressTableSize - 1)
+		return []Claim{bracketOf("addresses", s.Addresses, s.ExceededAt, truth, 0)}
 	}
 }
 
@@ -47,25 +52,30 @@ func drawAddressLearning(r draw) Pair {
 	test.Addresses = min(test.Addresses, 65_536)
 	return Pair{
 		Device: d, Tester: r.tester(d, time.Second), Config: d.bridged(d.config(v1alpha1.Test{Name: "learning", AddressLearning: &test})),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.AddressLearning
-			if s == nil {
-				return nil
-			}
-			// A device that learns n addresses in a second has learnt one more when it has begun
-			// with the last.
-			rate, n := float64(*d.Behaviour.LearningRate), float64(test.Addresses)
-			truth := math.Inf(1)
-			if n > 1 {
-				truth = rate * n / (n - 1)
-			}
-			c := bracketOf("addresses/s", s.AddressesPerSecond, s.ExceededAt, rate, rateAccuracy+0.01)
-			c.TrueHigh = truth
-			if s.OfferedPerSecond > 0 {
-				c.Low = min(c.Low, float64(s.OfferedPerSecond)*(1-rateAccuracy)-1)
-			}
-			return []Claim{c}
-		},
+		Claims: d.addressLearningClaims(&test),
+	}
+}
+
+// addressLearningClaims are the claims of a row about the table of addresses.
+func (d Device) addressLearningClaims(test *v1alpha1.AddressLearningTest) func(*v1alpha1.ResultRow) []Claim {
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.AddressLearning
+		if s == nil {
+			return nil
+		}
+		// A device that learns n addresses in a second has learnt one more when it has begun
+		// with the last.
+		rate, n := float64(*d.Behaviour.LearningRate), float64(test.Addresses)
+		truth := math.Inf(1)
+		if n > 1 {
+			truth = rate * n / (n - 1)
+		}
+		c := bracketOf("addresses/s", s.AddressesPerSecond, s.ExceededAt, rate, rateAccuracy+0.01)
+		c.TrueHigh = truth
+		if s.OfferedPerSecond > 0 {
+			c.Low = min(c.Low, float64(s.OfferedPerSecond)*(1-rateAccuracy)-1)
+		}
+		return []Claim{c}
 	}
 }
 

@@ -15,23 +15,29 @@ func drawBackToBack(r draw) Pair {
 	tests := []v1alpha1.Test{{Name: "burst", BackToBack: &test}}
 	return Pair{
 		Device: d, Tester: r.tester(d, d.burstTime(d.Burst(1), longest)), Config: d.config(tests...),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.BackToBack
-			if s == nil {
-				return nil
-			}
-			most := math.Floor(d.LineRate() * longest.Seconds())
-			_, low, _ := offered(row)
-			c := Claim{
-				Figure: "longest burst, frames", Low: float64(s.MinFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
-				TrueLow: d.Burst(1), TrueHigh: d.Burst(min(low, 1-rateAccuracy)),
-			}
-			if float64(s.MaxFrames) >= most-1 {
-				c.High = math.Inf(1) // the row is a lower bound
-			}
-			implied := exactly("buffer time, ns", s.BufferNs, float64(s.AvgFrames)/d.LineRate()*1e9, rateAccuracy, 1+0.5e9/d.LineRate())
-			return []Claim{c, implied}
-		},
+		Claims: d.backToBackClaims(&test),
+	}
+}
+
+// backToBackClaims are the claims of a row about the longest burst.
+func (d Device) backToBackClaims(test *v1alpha1.BackToBackTest) func(*v1alpha1.ResultRow) []Claim {
+	longest := test.MaxBurstDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.BackToBack
+		if s == nil {
+			return nil
+		}
+		most := math.Floor(d.LineRate() * longest.Seconds())
+		_, low, _ := offered(row)
+		c := Claim{
+			Figure: "longest burst, frames", Low: float64(s.MinFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
+			TrueLow: d.Burst(1), TrueHigh: d.Burst(min(low, 1-rateAccuracy)),
+		}
+		if float64(s.MaxFrames) >= most-1 {
+			c.High = math.Inf(1) // the row is a lower bound
+		}
+		implied := exactly("buffer time, ns", s.BufferNs, float64(s.AvgFrames)/d.LineRate()*1e9, rateAccuracy, 1+0.5e9/d.LineRate())
+		return []Claim{c, implied}
 	}
 }
 
@@ -72,21 +78,27 @@ func drawBufferSize(r draw) Pair {
 	return Pair{
 		Device: d, Tester: r.tester(d, d.burstTime(float64(d.BufferFrames)/over, longest)),
 		Config: d.config(v1alpha1.Test{Name: "buffer", BufferSize: &test}),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.BufferSize
-			if s == nil {
-				return nil
-			}
-			// The port goes on sending until the last frame has come.
-			truth := float64(d.BufferFrames)
-			c := Claim{
-				Figure: "buffer, frames", Low: float64(s.MinFrames - s.DrainedFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
-				TrueLow: truth, TrueHigh: truth * (1 + rateAccuracy/over),
-			}
-			if float64(s.MaxFrames) >= math.Floor(d.LineRate()*over*longest.Seconds())-1 {
-				c.High = math.Inf(1)
-			}
-			return []Claim{c, exactly("buffer, bytes", s.AvgBytes, float64(s.AvgFrames)*float64(d.Size), 0, 0)}
-		},
+		Claims: d.bufferSizeClaims(&test),
+	}
+}
+
+// bufferSizeClaims are the claims of a row about the buffer of a port.
+func (d Device) bufferSizeClaims(test *v1alpha1.BufferSizeTest) func(*v1alpha1.ResultRow) []Claim {
+	over, longest := shareOf(v1alpha1.LoadAmount(test.Oversubscription)), test.MaxDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.BufferSize
+		if s == nil {
+			return nil
+		}
+		// The port goes on sending until the last frame has come.
+		truth := float64(d.BufferFrames)
+		c := Claim{
+			Figure: "buffer, frames", Low: float64(s.MinFrames - s.DrainedFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
+			TrueLow: truth, TrueHigh: truth * (1 + rateAccuracy/over),
+		}
+		if float64(s.MaxFrames) >= math.Floor(d.LineRate()*over*longest.Seconds())-1 {
+			c.High = math.Inf(1)
+		}
+		return []Claim{c, exactly("buffer, bytes", s.AvgBytes, float64(s.AvgFrames)*float64(d.Size), 0, 0)}
 	}
 }

@@ -103,15 +103,21 @@ func drawCongestionControl(r draw) Pair {
 	test := v1alpha1.CongestionControlTest{Load: load, TrialDuration: lasting(trial)}
 	return Pair{
 		Device: d, Tester: r.congesting(d, trial), Config: d.config(v1alpha1.Test{Name: "congestion", CongestionControl: &test}),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.CongestionControl
-			if s == nil {
-				return nil
-			}
-			c := d.congest(shareOf(load), trial)
-			return append(d.congestionClaims(row, shareOf(load), trial, s.UncongestedLossPPM, s.UncongestedFramesPerSecond, s.CongestedLossPPM),
-				answer("back pressure", s.BackPressure, c.held), answer("head of line blocking", s.HeadOfLineBlocking, c.free.Lost() >= 1))
-		},
+		Claims: d.congestionControlClaims(&test),
+	}
+}
+
+// congestionControlClaims are the claims of a row about a congested port and another one.
+func (d Device) congestionControlClaims(test *v1alpha1.CongestionControlTest) func(*v1alpha1.ResultRow) []Claim {
+	load, trial := test.Load, test.TrialDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.CongestionControl
+		if s == nil {
+			return nil
+		}
+		c := d.congest(shareOf(load), trial)
+		return append(d.congestionClaims(row, shareOf(load), trial, s.UncongestedLossPPM, s.UncongestedFramesPerSecond, s.CongestedLossPPM),
+			answer("back pressure", s.BackPressure, c.held), answer("head of line blocking", s.HeadOfLineBlocking, c.free.Lost() >= 1))
 	}
 }
 
@@ -122,15 +128,21 @@ func drawHeadOfLineBlocking(r draw) Pair {
 	test := v1alpha1.HeadOfLineBlockingTest{Load: load, TrialDuration: lasting(trial)}
 	return Pair{
 		Device: d, Tester: r.congesting(d, trial), Config: d.config(v1alpha1.Test{Name: "head-of-line", HeadOfLineBlocking: &test}),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.HeadOfLineBlocking
-			if s == nil {
-				return nil
-			}
-			c := d.congest(shareOf(load), trial)
-			return append(d.congestionClaims(row, shareOf(load), trial, s.UncongestedLossPPM, s.UncongestedFramesPerSecond, s.CongestedLossPPM),
-				answer("blocking", s.Blocking, c.free.Lost() >= 1), ppm("loss without congestion, ppm", s.AloneLossPPM, 0, 0, 0))
-		},
+		Claims: d.headOfLineClaims(&test),
+	}
+}
+
+// headOfLineClaims are the claims of a row about a congested port and another one.
+func (d Device) headOfLineClaims(test *v1alpha1.HeadOfLineBlockingTest) func(*v1alpha1.ResultRow) []Claim {
+	load, trial := test.Load, test.TrialDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.HeadOfLineBlocking
+		if s == nil {
+			return nil
+		}
+		c := d.congest(shareOf(load), trial)
+		return append(d.congestionClaims(row, shareOf(load), trial, s.UncongestedLossPPM, s.UncongestedFramesPerSecond, s.CongestedLossPPM),
+			answer("blocking", s.Blocking, c.free.Lost() >= 1), ppm("loss without congestion, ppm", s.AloneLossPPM, 0, 0, 0))
 	}
 }
 
@@ -139,8 +151,16 @@ func drawBroadcast(r draw) Pair {
 	d := r.lossy(r.forwarder())
 	trial := one(r, time.Second, 10*time.Second)
 	test := v1alpha1.BroadcastTest{Resolution: v1alpha1.LoadAmount(one(r, "0.1%", "1%")), TrialDuration: lasting(trial), SearchTrialDuration: lasting(trial)}
-	p := Pair{Device: d, Tester: r.tester(d, trial), Config: d.bridged(d.config(v1alpha1.Test{Name: "broadcast", Broadcast: &test}))}
-	p.Claims = func(row *v1alpha1.ResultRow) []Claim {
+	return Pair{
+		Device: d, Tester: r.tester(d, trial), Config: d.bridged(d.config(v1alpha1.Test{Name: "broadcast", Broadcast: &test})),
+		Claims: d.broadcastClaims(&test),
+	}
+}
+
+// broadcastClaims are the claims of a row about frames to all ports.
+func (d Device) broadcastClaims(test *v1alpha1.BroadcastTest) func(*v1alpha1.ResultRow) []Claim {
+	trial := test.TrialDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
 		s := row.Broadcast
 		if s == nil {
 			return nil
@@ -164,5 +184,4 @@ func drawBroadcast(r draw) Pair {
 		claims = append(claims, rate)
 		return claims
 	}
-	return p
 }

@@ -78,33 +78,39 @@ func drawForwardingRate(r draw) Pair {
 	test := v1alpha1.ForwardingRateTest{Step: v1alpha1.LoadAmount(one(r, "10%", "5%", "2%")), TrialDuration: lasting(trial)}
 	return Pair{
 		Device: d, Tester: r.tester(d, trial), Config: d.config(v1alpha1.Test{Name: "rate", ForwardingRate: &test}),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			s := row.ForwardingRate
-			share, low, high := offered(row)
-			most := 0.0
-			for load := share; load > 0; load -= 0.001 {
-				most = max(most, d.rate(load, trial))
+		Claims: d.forwardingRateClaims(&test),
+	}
+}
+
+// forwardingRateClaims are the claims of a row about the rates at which frames leave.
+func (d Device) forwardingRateClaims(test *v1alpha1.ForwardingRateTest) func(*v1alpha1.ResultRow) []Claim {
+	trial := test.TrialDuration.Duration
+	return func(row *v1alpha1.ResultRow) []Claim {
+		s := row.ForwardingRate
+		share, low, high := offered(row)
+		most := 0.0
+		for load := share; load > 0; load -= 0.001 {
+			most = max(most, d.rate(load, trial))
+		}
+		slack := 0.5 + countError*float64(d.Ports)/trial.Seconds()
+		bounded := func(figure string, value int64, bounds *v1alpha1.RateBounds, slack float64) Claim {
+			c := exactly(figure, value, 0, rateAccuracy, slack)
+			if bounds != nil {
+				c.Low, _ = around(float64(bounds.Low), rateAccuracy, slack)
+				_, c.High = around(float64(bounds.High), rateAccuracy, slack)
 			}
-			slack := 0.5 + countError*float64(d.Ports)/trial.Seconds()
-			bounded := func(figure string, value int64, bounds *v1alpha1.RateBounds, slack float64) Claim {
-				c := exactly(figure, value, 0, rateAccuracy, slack)
-				if bounds != nil {
-					c.Low, _ = around(float64(bounds.Low), rateAccuracy, slack)
-					_, c.High = around(float64(bounds.High), rateAccuracy, slack)
-				}
-				return c
-			}
-			at := bounded("forwarding rate at the highest load, frames/s", s.AtMaxLoad, s.AtMaxLoadBounds, slack)
-			at.TrueLow, at.TrueHigh = over(low, high, func(load float64) float64 { return d.rate(load, trial) })
-			// The best of the loads that were tried: the best of all is at most a step away.
-			step := shareOf(test.Step)
-			best := bounded("maximum forwarding rate, frames/s", s.Max, s.MaxBounds, slack)
-			best.TrueLow, best.TrueHigh = most-step*d.LineRate()*float64(d.Ports), most
-			where := bounded("load of the maximum, as frames/s", s.Max, s.MaxBounds, slack+2*d.LineRate()*float64(d.Ports)/million)
-			load := float64(s.MaxLoadPPM) / million
-			where.TrueLow, where.TrueHigh = over(load*(1-rateAccuracy), min(1, load*(1+rateAccuracy)), func(load float64) float64 { return d.rate(load, trial) })
-			return []Claim{at, best, where}
-		},
+			return c
+		}
+		at := bounded("forwarding rate at the highest load, frames/s", s.AtMaxLoad, s.AtMaxLoadBounds, slack)
+		at.TrueLow, at.TrueHigh = over(low, high, func(load float64) float64 { return d.rate(load, trial) })
+		// The best of the loads that were tried: the best of all is at most a step away.
+		step := shareOf(test.Step)
+		best := bounded("maximum forwarding rate, frames/s", s.Max, s.MaxBounds, slack)
+		best.TrueLow, best.TrueHigh = most-step*d.LineRate()*float64(d.Ports), most
+		where := bounded("load of the maximum, as frames/s", s.Max, s.MaxBounds, slack+2*d.LineRate()*float64(d.Ports)/million)
+		load := float64(s.MaxLoadPPM) / million
+		where.TrueLow, where.TrueHigh = over(load*(1-rateAccuracy), min(1, load*(1+rateAccuracy)), func(load float64) float64 { return d.rate(load, trial) })
+		return []Claim{at, best, where}
 	}
 }
 

@@ -99,11 +99,11 @@ func (p *Pair) Measure(ctx context.Context, defaults Defaults) (Outcome, error) 
 	if state.Outcome == v1alpha1.PhaseError {
 		return Outcome{State: state}, fmt.Errorf("measuring the pair %d of %s: %w", p.Seed, p.Method, errors.New(state.Message))
 	}
-	return p.judge(state), nil
+	return p.Judge(state), nil
 }
 
-// judge judges the rows of a run.
-func (p *Pair) judge(state runner.State) Outcome {
+// Judge judges the rows of the method in a run. It needs Method and Claims only.
+func (p *Pair) Judge(state runner.State) Outcome {
 	out := Outcome{State: state}
 	for i := range state.Rows {
 		row := &state.Rows[i]

@@ -17,18 +17,22 @@ func drawRecovery(r draw) Pair {
 	}
 	test := v1alpha1.RecoveryTest{OverloadDuration: lasting(overload), ReducedDuration: lasting(reduced), Repetitions: int32(r.between(1, 5))}
 	search := v1alpha1.ThroughputTest{TrialDuration: lasting(time.Second), SearchTrialDuration: lasting(time.Second)}
-	p := Pair{
+	return Pair{
 		Device: d, Tester: r.tester(d, overload+reduced),
 		Config: d.config(v1alpha1.Test{Name: "throughput", Throughput: &search}, v1alpha1.Test{Name: "recovery", Recovery: &test}),
+		Claims: d.recoveryClaims(&test),
 	}
-	p.Claims = func(row *v1alpha1.ResultRow) []Claim {
+}
+
+// recoveryClaims are the claims of a row about the time after an overload.
+func (d Device) recoveryClaims(test *v1alpha1.RecoveryTest) func(*v1alpha1.ResultRow) []Claim {
+	return func(row *v1alpha1.ResultRow) []Claim {
 		s := row.Recovery
 		if s == nil {
 			return nil
 		}
-		return d.recoveryOf(s, overload, reduced)
+		return d.recoveryOf(s, test.OverloadDuration.Duration, test.ReducedDuration.Duration)
 	}
-	return p
 }
 
 // recoveryOf are the claims of a row about the recovery from the overload that it states.

@@ -41,7 +41,7 @@ func Measure(ctx context.Context, method v1alpha1.Method, first uint64, pairs in
 				case err != nil:
 					failure = err
 				default:
-					line.add(pair, out)
+					line.Add(pair, out)
 				}
 				mu.Unlock()
 			}
@@ -71,8 +71,8 @@ func measure(ctx context.Context, method v1alpha1.Method, seed uint64, defaults 
 	return pair, out, err
 }
 
-// add adds the outcome of a pair.
-func (l *Line) add(pair *Pair, out Outcome) {
+// Add adds the outcome of a pair.
+func (l *Line) Add(pair *Pair, out Outcome) {
 	l.Pairs[out.Verdict]++
 	for v, n := range out.Rows {
 		l.Rows[v] += n

@@ -19,9 +19,14 @@ func drawThroughput(r draw) Pair {
 	}
 	return Pair{
 		Device: d, Tester: r.tester(d, trial), Config: d.config(v1alpha1.Test{Name: "throughput", Throughput: &test}),
-		Claims: func(row *v1alpha1.ResultRow) []Claim {
-			return []Claim{d.searched("throughput, ppm", row, test, 0)}
-		},
+		Claims: d.throughputClaims(&test),
+	}
+}
+
+// throughputClaims are the claims of the rows of a search, one for each loss ratio.
+func (d Device) throughputClaims(test *v1alpha1.ThroughputTest) func(*v1alpha1.ResultRow) []Claim {
+	return func(row *v1alpha1.ResultRow) []Claim {
+		return []Claim{d.searched("load that passes, ppm", row, *test, float64(row.LossRatioPPM)/million)}
 	}
 }
 
@@ -31,9 +36,6 @@ func drawPartialDropRate(r draw) Pair {
 	test := p.Config.Benchmark.Spec.Tests[0].Throughput
 	test.Search = v1alpha1.SearchMLRsearch
 	test.LossRatios = []v1alpha1.LossRatio{"0%", one(r, v1alpha1.LossRatio("0.001%"), "0.1%", "0.5%", "5%")}
-	p.Claims = func(row *v1alpha1.ResultRow) []Claim {
-		return []Claim{p.Device.searched("partial drop rate, ppm", row, *test, float64(row.LossRatioPPM)/million)}
-	}
 	return p
 }
 
