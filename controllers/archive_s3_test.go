@@ -69,6 +69,6 @@ func TestArchiveOutage(t *testing.T) {
 		w.Expect(document.Rows).To(HaveLen(2))
 	}
 	versions := s3.Versions()
-	w.Expect(versions).To(HaveLen(2*len(documents)), "a document and its digest for each")
+	w.Expect(versions).To(HaveLen(3*len(documents)), "a document, its digest and its figures for each")
 	w.Expect(slices.Max(slices.Collect(maps.Values(versions)))).To(Equal(1), "versions of an object: %v", versions)
 }

@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/cmd/nodrop/documents"
 	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -54,14 +55,17 @@ missed or wrong.
 // historyOf reads the results that arguments name, one after the other.
 func historyOf(ctx context.Context, from *documents.Source, args []string) (*report.History, error) {
 	var b report.HistoryBuilder
-	if err := eachResult(ctx, from, args, b.Add); err != nil {
+	skip := func(u history.Unreadable) { b.Skip(u) }
+	if err := eachResult(ctx, from, args, b.Add, skip); err != nil {
 		return nil, err
 	}
 	return b.History()
 }
 
-// eachResult passes the results that arguments name to a function, one after the other.
-func eachResult(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error) error {
+// eachResult passes the figures of the results that arguments name to a function, one after the
+// other. A result in a directory or in a folder of an archive that cannot be read in two attempts is
+// passed to skip; it is an error if skip is nil.
+func eachResult(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error, skip func(history.Unreadable)) error {
 	for _, arg := range args {
 		names, err := documentsIn(arg)
 		if err == nil && names == nil {
@@ -71,7 +75,13 @@ func eachResult(ctx context.Context, from *documents.Source, args []string, do f
 			return err
 		}
 		for _, name := range names {
-			d, err := from.Read(ctx, name)
+			d, err := from.Figures(ctx, name)
+			if err != nil && ctx.Err() == nil && skip != nil && name != arg {
+				if d, err = from.Figures(ctx, name); err != nil {
+					skip(history.Unreadable{Name: name, Reason: err.Error()})
+					continue
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -97,6 +97,32 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 	}
 }
 
+// TestHistoryUnreadable leaves out a file of a directory that cannot be read, and names it.
+func TestHistoryUnreadable(t *testing.T) {
+	sendsNoFrames(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "1.json")
+	off, _ := results(t)
+	text, err := os.ReadFile(off)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := filepath.Join(dir, "2.json")
+	if err := os.WriteFile(damaged, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "history", dir).wants(exit.Passed, "1 result could not be read in two attempts", "")
+	start(t, "history", dir, "-o", "json").wants(exit.Passed, `"name": "`+damaged+`"`, "")
+	start(t, "history", file, damaged).wants(exit.Use, "", "2.json: decoding the result: unexpected EOF")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "history", dir).wants(exit.Use, "", "no result can be read: 1 result could not be read in two attempts ("+damaged)
+}
+
 func TestHistoryRefuses(t *testing.T) {
 	sendsNoFrames(t)
 	empty := t.TempDir()

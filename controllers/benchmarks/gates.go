@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,8 +124,12 @@ func (j *gateJudge) baselines(ctx context.Context, b *v1alpha1.Benchmark, conten
 		}
 	}
 	if trends && j.archive != nil {
-		if err := j.archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add); err != nil {
+		unreadable, err := j.archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add)
+		if err != nil {
 			try(fmt.Errorf("reading the history of the benchmark: %w", err))
+		}
+		for _, u := range unreadable {
+			log.FromContext(ctx).Info("A result of the history cannot be read and is left out of the baseline", "document", u.Name, "reason", u.Reason)
 		}
 	}
 	return found.Found(), failure
@@ -144,7 +149,11 @@ func (j *gateJudge) baselineByName(ctx context.Context, b *v1alpha1.Benchmark, n
 	if j.archive == nil {
 		return nil
 	}
-	if err := j.archive.EachOf(ctx, b.Namespace, name, 1, found.Add); err != nil {
+	unreadable, err := j.archive.EachOf(ctx, b.Namespace, name, 1, found.Add)
+	if err == nil && len(unreadable) > 0 {
+		err = errors.New(unreadable[0].String())
+	}
+	if err != nil {
 		return fmt.Errorf("reading the newest result of benchmark %s in the archive: %w", name, err)
 	}
 	return nil

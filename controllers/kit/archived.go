@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -16,8 +17,9 @@ import (
 type Archive interface {
 	// Put writes a document once; the same document a second time changes nothing.
 	Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error)
-	// EachOf passes the newest results of a history to a function.
-	EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error
+	// EachOf passes the figures of the newest results of a history to a function. It returns the
+	// results that could not be read.
+	EachOf(ctx context.Context, namespace, of string, newest int, do func(*report.Document) error) ([]history.Unreadable, error)
 	// URL returns the address of the archive, without credentials.
 	URL() string
 }

@@ -82,7 +82,7 @@ func (r *TrendReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return ctrl.Result{}, nil
 }
 
-// history reads the newest results of benchmarks of this name, and the device that this one
+// history reads the figures of the newest results of benchmarks of this name, and the device that this one
 // measured.
 func (r *TrendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*report.History, v1alpha1.Device, error) {
 	ctx, cancel := context.WithTimeout(ctx, historyTimeout)
@@ -95,9 +95,11 @@ func (r *TrendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*
 		}
 		return builder.Add(d)
 	}
-	if err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, add); err != nil {
+	unreadable, err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, add)
+	if err != nil {
 		return nil, device, fmt.Errorf("reading the history: %w", err)
 	}
+	builder.Skip(unreadable...)
 	h, err := builder.History()
 	return h, device, err
 }

@@ -3,9 +3,7 @@
 package documents
 
 import (
-	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -24,27 +22,19 @@ func IsFile(name string) bool {
 	return slices.Contains([]string{".json", ".yaml", ".yml", ".zst"}, filepath.Ext(name)) || strings.ContainsRune(name, filepath.Separator)
 }
 
-// use passes the text of a document to a function.
-type use func(ctx context.Context, where string, do func(text io.Reader) error) error
-
-// readDocument reads a document in an archive or in a file, compressed or not.
-func readDocument(ctx context.Context, where string, of use) (*report.Document, error) {
-	var document *report.Document
-	var unreadable error // as a document
-	err := of(ctx, where, func(text io.Reader) error {
-		document, unreadable = report.ReadFrom(text)
-		return unreadable
-	})
+// explained adds to the error of a document that was not read how one is given.
+func explained(where string, d *report.Document, err error) (*report.Document, error) {
+	var format *report.FormatError
 	switch {
-	case err != nil && errors.Is(err, unreadable):
+	case err == nil:
+		return d, nil
+	case errors.As(err, &format):
 		return nil, hint.With(err, "kubectl nodrop report and nodrop run write a result with -o json")
-	case err != nil && IsURL(where):
+	case IsURL(where):
 		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
 			"the archive of a lab has it under NAMESPACE/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
-	case err != nil:
-		return nil, err
 	}
-	return document, nil
+	return nil, err
 }

@@ -5,6 +5,7 @@ package documents
 import (
 	"context"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -62,7 +63,12 @@ func NewSource(cmd *cobra.Command) *Source { return &Source{kube: cluster.NewCli
 // an archive or in a file.
 func (s *Source) Read(ctx context.Context, name string) (*report.Document, error) {
 	if IsURL(name) || IsFile(name) {
-		return readDocument(ctx, name, archive.Use)
+		var d *report.Document
+		err := archive.Use(ctx, name, func(text io.Reader) (err error) {
+			d, err = report.ReadFrom(text)
+			return err
+		})
+		return explained(name, d, err)
 	}
 	if s.client == nil {
 		var err error
@@ -75,6 +81,16 @@ func (s *Source) Read(ctx context.Context, name string) (*report.Document, error
 		return nil, err
 	}
 	return OfBenchmark(ctx, s.client, benchmark)
+}
+
+// Figures returns a result as Read does, but of a document only its figures, which is quick for
+// large ones.
+func (s *Source) Figures(ctx context.Context, name string) (*report.Document, error) {
+	if !IsURL(name) && !IsFile(name) {
+		return s.Read(ctx, name)
+	}
+	d, err := archive.Figures(ctx, name)
+	return explained(name, d, err)
 }
 
 // OfBenchmark is the result of a benchmark in the cluster.

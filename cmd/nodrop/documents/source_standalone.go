@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/reporting/archive/document"
+	"nodrop.dev/nodrop/internal/reporting/archive/figures"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -44,14 +45,29 @@ func (*Source) History(_ context.Context, name string) ([]string, error) { retur
 
 // Read returns the result in a file.
 func (*Source) Read(ctx context.Context, name string) (*report.Document, error) {
+	return inFile(name, func() (d *report.Document, err error) {
+		err = document.Use(ctx, name, document.File, func(text io.Reader) error {
+			d, err = report.ReadFrom(text)
+			return err
+		})
+		return d, err
+	})
+}
+
+// Figures returns the result in a file as far as its figures go, which is quick for large ones.
+func (*Source) Figures(ctx context.Context, name string) (*report.Document, error) {
+	return inFile(name, func() (*report.Document, error) { return figures.Read(ctx, name, document.File) })
+}
+
+// inFile reads a result if a name is that of a file.
+func inFile(name string, read func() (*report.Document, error)) (*report.Document, error) {
 	if IsURL(name) || !IsFile(name) {
 		return nil, hint.With(fmt.Errorf("%q is not a file: this binary was built with the tag standalone, and reads files only", name),
 			"give a file that nodrop run or kubectl nodrop report wrote with -o json or -o yaml (ending .json, .yaml, .yml or .zst, or with a folder before it), or build without the tag: make build")
 	}
-	return readDocument(ctx, name, func(ctx context.Context, name string, do func(text io.Reader) error) error {
-		if err := document.Use(ctx, name, document.File, do); err != nil {
-			return fmt.Errorf("reading %s: %w", name, err)
-		}
-		return nil
-	})
+	d, err := read()
+	if err != nil {
+		err = fmt.Errorf("reading %s: %w", name, err)
+	}
+	return explained(name, d, err)
 }

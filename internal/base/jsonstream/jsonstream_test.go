@@ -17,10 +17,10 @@ type id struct {
 }
 
 type row struct {
-	id    `json:",inline"` //nolint:unused // read by reflection
-	Value int64            `json:"value,omitempty"`
-	Text  string           `json:"text"`
-	List  []id             `json:"list,omitempty"`
+	id    `json:",inline"`
+	Value int64  `json:"value,omitempty"`
+	Text  string `json:"text"`
+	List  []id   `json:"list,omitempty"`
 }
 
 type part struct {

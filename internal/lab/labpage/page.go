@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -44,8 +45,11 @@ type Options struct {
 
 // Archive keeps results of finished benchmarks.
 type Archive interface {
-	// EachOf passes the newest results of a history to a function, in any order.
-	EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error
+	// EachOf passes the figures of the newest results of a history to a function, in any order.
+	// It returns the results that could not be read.
+	EachOf(ctx context.Context, namespace, of string, newest int, do func(*report.Document) error) ([]history.Unreadable, error)
+	// Result returns one result with all of its rows. Its error is fs.ErrNotExist without one.
+	Result(ctx context.Context, namespace, history, uid string) (*report.Document, error)
 }
 
 // Page is the lab page.
@@ -76,7 +80,7 @@ func New(o Options) *Page {
 	}
 	p := &Page{
 		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, order: o.Order, now: o.Now},
-		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce)},
+		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1)},
 	}
 	mux := http.NewServeMux()
 	for pattern, show := range map[string]show{

@@ -3,8 +3,10 @@ package labpage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
@@ -36,8 +39,9 @@ type results struct {
 	stored client.Reader
 	// archive has results of earlier runs; nil where the lab has none.
 	archive Archive
-	// slow bounds the requests that read results at once.
-	slow chan struct{}
+	// slow bounds the requests that read small results at once, and large the ones that read a
+	// large result, or one of the archive: one at a time.
+	slow, large chan struct{}
 	// kept are results that change no more.
 	kept documents
 }
@@ -48,6 +52,11 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := r.slowly(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	d, err := r.document(ctx, b)
 	if err != nil {
 		return nil, err
@@ -97,12 +106,21 @@ func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 	if with == name {
 		return nil, &problem{400, "Nothing to compare", "A comparison needs two benchmarks."}
 	}
-	var documents []*report.Document
+	var benchmarks []*v1alpha1.Benchmark
 	for _, each := range []string{with, name} {
 		b, err := q.withRows(ctx, namespace, each)
 		if err != nil {
 			return nil, err
 		}
+		benchmarks = append(benchmarks, b)
+	}
+	release, err := r.slowly(ctx, benchmarks...)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var documents []*report.Document
+	for _, b := range benchmarks {
 		d, err := r.document(ctx, b)
 		if err != nil {
 			return nil, err
@@ -122,33 +140,53 @@ func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 
 // documents keeps results that do not change any more.
 type documents struct {
-	mu   sync.Mutex
-	of   map[string]*report.Document // by UID of the benchmark
-	uids []string                    // the oldest first
-	rows int
+	mu    sync.Mutex
+	of    map[string]keptDocument // by UID of the benchmark
+	uids  []string                // the oldest first
+	bytes int
 }
 
-// keptRows bounds the rows of results that are kept: about 100 MB.
-const keptRows = 20_000
+type keptDocument struct {
+	document *report.Document
+	bytes    int
+}
+
+// keptBytes bounds the rows of results that are kept, in bytes as JSON. In memory they have about
+// as many.
+const keptBytes = 32 << 20
+
+// sizeOf is the size of the rows of a result as JSON; of a large one, more than a limit.
+func sizeOf(d *report.Document, limit int) (bytes int) {
+	for _, rows := range [][]v1alpha1.ResultRow{d.Rows, d.Repetitions} {
+		for i := range rows {
+			text, err := json.Marshal(&rows[i])
+			if bytes += len(text); err != nil || bytes > limit {
+				return limit + 1
+			}
+		}
+	}
+	return bytes
+}
 
 func (d *documents) get(uid string) *report.Document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.of[uid]
+	return d.of[uid].document
 }
 
 func (d *documents) put(uid string, one *report.Document) {
+	size := sizeOf(one, keptBytes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of == nil {
-		d.of = map[string]*report.Document{}
+		d.of = map[string]keptDocument{}
 	}
-	if d.of[uid] != nil || len(one.Rows) > keptRows {
+	if d.of[uid].document != nil || size > keptBytes {
 		return
 	}
-	d.of[uid], d.uids, d.rows = one, append(d.uids, uid), d.rows+len(one.Rows)
-	for d.rows > keptRows {
-		d.rows -= len(d.of[d.uids[0]].Rows)
+	d.of[uid], d.uids, d.bytes = keptDocument{one, size}, append(d.uids, uid), d.bytes+size
+	for d.bytes > keptBytes {
+		d.bytes -= d.of[d.uids[0]].bytes
 		delete(d.of, d.uids[0])
 		d.uids = d.uids[1:]
 	}
@@ -160,11 +198,6 @@ func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.
 	if d := r.kept.get(string(b.UID)); d != nil {
 		return d, nil
 	}
-	release, err := r.slowly(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	content, err := stored.Content(ctx, r.stored, b)
 	if err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
@@ -189,11 +222,24 @@ func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.
 	return d, nil
 }
 
-// slowly waits for one of the places of requests that read results.
-func (r *results) slowly(ctx context.Context) (release func(), _ error) {
+// largeRows is the number of rows from which a result is large: a row has at most some 50 KiB.
+const largeRows = 500
+
+// slowly waits for one of the places of requests that read the results of benchmarks, and write
+// them in a format.
+func (r *results) slowly(ctx context.Context, of ...*v1alpha1.Benchmark) (release func(), _ error) {
+	for _, b := range of {
+		if b.Status.Results != nil && b.Status.Results.Rows >= largeRows {
+			return place(ctx, r.large)
+		}
+	}
+	return place(ctx, r.slow)
+}
+
+func place(ctx context.Context, places chan struct{}) (release func(), _ error) {
 	select {
-	case r.slow <- struct{}{}:
-		return func() { <-r.slow }, nil
+	case places <- struct{}{}:
+		return func() { <-places }, nil
 	case <-ctx.Done():
 		return nil, errUnavailable
 	}
@@ -204,7 +250,9 @@ type historyPage struct {
 	Namespace, Name string
 	Runs            []archivedRun
 	Text            string
-	Most            int
+	// Unreadable are the results that could not be read.
+	Unreadable []history.Unreadable
+	Most       int
 }
 
 type archivedRun struct {
@@ -222,7 +270,7 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 	namespace, name := q.PathValue("namespace"), q.PathValue("name")
 	page := historyPage{frame: p.frame(q, "benchmarks", "History of "+name, 0), Namespace: namespace, Name: name, Most: historySize}
 	var figures report.HistoryBuilder
-	err := p.results.eachArchived(ctx, q, func(d *report.Document) error {
+	unreadable, err := p.results.eachArchived(ctx, q, func(d *report.Document) error {
 		run := archivedRun{UID: d.Benchmark.UID, Name: d.Benchmark.Name, Phase: d.Phase, Rows: len(d.Rows), Now: q.lab.at}
 		if d.StartTime != nil {
 			run.Time = d.StartTime.Time
@@ -236,8 +284,11 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(page.Runs) == 0 {
+	if len(page.Runs) == 0 && len(unreadable) == 0 {
 		return nil, errNotFound
+	}
+	if page.Unreadable = unreadable; len(page.Runs) == 0 {
+		return render("history", page)
 	}
 	slices.SortFunc(page.Runs, func(a, b archivedRun) int { return b.Time.Compare(a.Time) })
 	h, err := figures.History()
@@ -248,8 +299,8 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 	return render("history", page)
 }
 
-// eachArchived reads the results of a history that the person may read.
-func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.Document) error) error {
+// mayArchive fails unless the person may read a history of the archive.
+func (r *results) mayArchive(ctx context.Context, q *request) error {
 	namespace, name := q.PathValue("namespace"), q.PathValue("name")
 	for _, resource := range []string{"benchmarks", "benchmarkresults"} {
 		may, err := q.may(ctx, "list", resource, namespace, "")
@@ -263,12 +314,21 @@ func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.
 	if r.archive == nil || !isName(namespace) || !isName(name) {
 		return errNotFound
 	}
-	release, err := r.slowly(ctx)
+	return nil
+}
+
+// eachArchived reads the figures of the results of a history that the person may read. It returns
+// the results that could not be read.
+func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.Document) error) ([]history.Unreadable, error) {
+	if err := r.mayArchive(ctx, q); err != nil {
+		return nil, err
+	}
+	release, err := place(ctx, r.slow)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
-	return r.archive.EachOf(ctx, namespace, name, historySize, do)
+	return r.archive.EachOf(ctx, q.PathValue("namespace"), q.PathValue("name"), historySize, do)
 }
 
 // isName reports whether a text can be the name of an object: it leads to no other folder of
@@ -278,23 +338,25 @@ func isName(text string) bool {
 		strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && text[0] != '.'
 }
 
-var errFound = errors.New("found")
-
 // archived shows one result of the archive.
 func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
-	var found *report.Document
-	err := r.eachArchived(ctx, q, func(d *report.Document) error {
-		if d.Benchmark.UID == q.PathValue("uid") {
-			found = d
-			return errFound
-		}
-		return nil
-	})
+	if err := r.mayArchive(ctx, q); err != nil {
+		return nil, err
+	}
+	if !isName(q.PathValue("uid")) {
+		return nil, errNotFound
+	}
+	release, err := place(ctx, r.large)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	d, err := r.archive.Result(ctx, q.PathValue("namespace"), q.PathValue("name"), q.PathValue("uid"))
 	switch {
-	case found != nil:
-		return written(found, q)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNotFound
 	case err != nil:
 		return nil, err
 	}
-	return nil, errNotFound
+	return written(d, q)
 }

@@ -3,6 +3,8 @@ package labpage
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -89,8 +91,8 @@ func TestComparison(t *testing.T) {
 			t.Fatalf("status %d: %s", status, text)
 		}
 	}
-	if len(p.results.kept.of) != 2 || p.results.kept.rows != 2 {
-		t.Errorf("%d results with %d rows are kept", len(p.results.kept.of), p.results.kept.rows)
+	if len(p.results.kept.of) != 2 || p.results.kept.bytes < 500 {
+		t.Errorf("%d results with %d bytes are kept", len(p.results.kept.of), p.results.kept.bytes)
 	}
 }
 
@@ -103,15 +105,64 @@ func partOf(c report.Content) *v1alpha1.BenchmarkResult {
 	}
 }
 
-// TestDocuments: as many results are kept as have a bounded number of rows.
+// TestDocuments: as many results are kept as have a bounded size, whatever the number of their rows.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
+	of := func(bytes int) *report.Document {
+		return &report.Document{Rows: []v1alpha1.ResultRow{{Message: strings.Repeat("m", bytes/2)}, {Message: strings.Repeat("m", bytes/2)}}}
+	}
 	var kept documents
 	for i := range 30 {
-		kept.put(fmt.Sprint(i), &report.Document{Rows: make([]v1alpha1.ResultRow, 1000)})
+		kept.put(fmt.Sprint(i), of(keptBytes/10))
 	}
-	kept.put("large", &report.Document{Rows: make([]v1alpha1.ResultRow, keptRows+1)})
-	if kept.rows != keptRows || len(kept.of) != 20 || len(kept.uids) != 20 || kept.get("29") == nil || kept.get("9") != nil || kept.get("large") != nil {
-		t.Errorf("%d results with %d rows are kept", len(kept.of), kept.rows)
+	kept.put("large", of(keptBytes+1))
+	if kept.bytes > keptBytes || len(kept.of) != 9 || len(kept.uids) != 9 || kept.get("29") == nil || kept.get("9") != nil || kept.get("large") != nil {
+		t.Errorf("%d results with %d bytes are kept", len(kept.of), kept.bytes)
 	}
+}
+
+// TestUnreadable shows the results of a history that can be read, and names the one that cannot.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := archive.Open("file://" + dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(run int) {
+		if _, err := store.Put(t.Context(), report.New(result("a", run, 8_600_000))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := func(uid string) {
+		if err := os.WriteFile(filepath.Join(dir, "a", "nightly", uid+".json.zst"), []byte("{<b>"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(1)
+	damaged("broken")
+	c := caches(t)
+	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	check := func(wants ...string) {
+		t.Helper()
+		status, text, _ := get(t, p, "/history/a/nightly")
+		checkHTML(t, "/history/a/nightly", text)
+		for _, want := range wants {
+			if status != http.StatusOK || !strings.Contains(text, want) {
+				t.Errorf("status %d, the history lacks %q: %s", status, want, text)
+			}
+		}
+	}
+	check("1 run from", "nightly-01", "Results that cannot be read", "broken.json.zst: decoding the result")
+	if status, _, _ := get(t, p, "/archive/a/nightly/anightly-01"); status != http.StatusOK {
+		t.Errorf("the report of the run that can be read: status %d", status)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "a", "nightly")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "a", "nightly"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	damaged("broken")
+	check("broken.json.zst: decoding the result")
 }

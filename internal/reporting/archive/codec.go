@@ -37,15 +37,20 @@ func (m *meter) Write(p []byte) (int, error) {
 
 func (m *meter) sum() digest { return digest{hex: hex.EncodeToString(m.hash.Sum(nil)), bytes: m.bytes} }
 
-// encode writes a document as compressed JSON. One goroutine compresses, so that equal
-// documents have equal bytes.
+// encode writes a document as compressed JSON.
 func encode(w io.Writer, d *report.Document) (digest, error) {
+	return compress(w, func(w io.Writer) error { return d.Write(w, report.FormatJSON) })
+}
+
+// compress writes what a function writes, compressed. One goroutine compresses, so that equal
+// texts have equal bytes.
+func compress(w io.Writer, write func(io.Writer) error) (digest, error) {
 	m := newMeter(w)
 	z, err := zstd.NewWriter(m, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {
 		return digest{}, fmt.Errorf("compressing: %w", err)
 	}
-	if err := errors.Join(d.Write(z, report.FormatJSON), z.Close()); err != nil {
+	if err := errors.Join(write(z), z.Close()); err != nil {
 		return digest{}, err
 	}
 	return m.sum(), nil

@@ -3,6 +3,6 @@
 //
 // Each result is one document, the JSON of package report, compressed with zstd,
 // under the key NAMESPACE/NAME/UID.json.zst. The file UID.json.zst.sha256 next to it
-// has its SHA-256 in the format of sha256sum. A document is written once and never
-// changed.
+// has its SHA-256 in the format of sha256sum, and UID.json.zst.figures its figures (package
+// figures). A document is written once and never changed.
 package archive

@@ -13,6 +13,8 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"nodrop.dev/nodrop/internal/reporting/archive/document"
+	"nodrop.dev/nodrop/internal/reporting/archive/figures"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -29,17 +31,32 @@ func Get(ctx context.Context, where string) (text []byte, err error) {
 // Use passes the text of a document to a function, as document.Use does. The argument is the URL
 // of a document in an archive, or the path of a file.
 func Use(ctx context.Context, where string, use func(text io.Reader) error) error {
+	return at(where, func(name string, open document.Open) error { return document.Use(ctx, name, open, use) })
+}
+
+// Figures returns the result in a document as far as its figures go, as figures.Read does. The
+// argument is the URL of a document in an archive, or the path of a file.
+func Figures(ctx context.Context, where string) (d *report.Document, err error) {
+	err = at(where, func(name string, open document.Open) (err error) {
+		d, err = figures.Read(ctx, name, open)
+		return err
+	})
+	return d, err
+}
+
+// at calls a function with the name of a document in its archive or file system.
+func at(where string, do func(name string, open document.Open) error) error {
 	l, err := parseLocation(where)
 	if err != nil {
 		return err
 	}
-	open := document.File
+	open := document.Open(document.File)
 	if l.scheme != schemeFile {
 		s := &Store{location: location{scheme: l.scheme, bucket: l.bucket, query: l.query}}
 		defer func() { _ = s.Close() }()
 		open = s.stored
 	}
-	if err := document.Use(ctx, l.path, open, use); err != nil {
+	if err := do(l.path, open); err != nil {
 		return fmt.Errorf("reading %s: %w", where, err)
 	}
 	return nil
@@ -61,34 +78,48 @@ func (s *Store) stored(ctx context.Context, key string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// EachOf passes the results of a history to a function, one after the other: the newest ones,
-// by the time at which they were written, in any order. The name of a history is that of its
-// benchmarks, unless they give another one.
-func (s *Store) EachOf(ctx context.Context, namespace, history string, newest int, do func(*report.Document) error) error {
+// Result returns one result of a history with all of its rows. Its error is fs.ErrNotExist if
+// the archive has no such result.
+func (s *Store) Result(ctx context.Context, namespace, history, uid string) (*report.Document, error) {
+	key, err := keyOf(report.Identity{Namespace: namespace, UID: uid}, history)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	var d *report.Document
+	err = document.Use(ctx, key, s.stored, func(text io.Reader) error {
+		d, err = report.ReadFrom(text)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.location.join(key), err)
+	}
+	return d, nil
+}
+
+// EachOf passes the results of a history as far as their figures go to a function, one after the
+// other: the newest ones, by the time at which they were written, in any order. The name of a
+// history is that of its benchmarks, unless they give another one. Results that could not be
+// read in two attempts are returned, unless the archive cannot be read at all.
+func (s *Store) EachOf(ctx context.Context, namespace, of string, newest int, do func(*report.Document) error) ([]history.Unreadable, error) {
 	bucket, err := s.open(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	folder := path.Join(namespace, history)
+	folder := path.Join(namespace, of)
 	all, err := documents(ctx, bucket, folder+"/")
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", s.location.join(folder), err)
+		return nil, fmt.Errorf("listing %s: %w", s.location.join(folder), err)
 	}
 	slices.SortFunc(all, func(a, b *blob.ListObject) int {
 		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(a.Key, b.Key))
 	})
+	var names []string
 	for _, object := range all[:min(len(all), newest)] {
-		var d *report.Document
-		err := document.Use(ctx, object.Key, s.stored, func(text io.Reader) (err error) {
-			d, err = report.ReadFrom(text)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", s.location.join(object.Key), err)
-		}
-		if err := do(d); err != nil {
-			return err
-		}
+		names = append(names, object.Key)
 	}
-	return nil
+	unreadable, err := figures.Each(ctx, names, s.stored, do)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.location.join(folder), err)
+	}
+	return unreadable, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/archive/document"
+	"nodrop.dev/nodrop/internal/reporting/archive/figures"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -97,7 +98,7 @@ func (e *DifferentError) Error() string {
 	return fmt.Sprintf("the archive has another document at %s: its SHA-256 is %s, that of the result is %s", e.Existing.URL, e.Existing.SHA256, e.SHA256)
 }
 
-// Put writes a document, and its digest next to it. A document that is there already
+// Put writes a document, and its figures and its digest next to it. A document that is there already
 // is not written again; another one under the same key is a DifferentError. Readers
 // do not see interrupted writes.
 func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
@@ -114,6 +115,9 @@ func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveRe
 		ref, err = s.adopt(ctx, bucket, key, d)
 	}
 	if err != nil {
+		return v1alpha1.ArchiveReference{}, err
+	}
+	if err := s.putFigures(ctx, bucket, key, d, ref.SHA256); err != nil {
 		return v1alpha1.ArchiveReference{}, err
 	}
 	if err := s.putDigest(ctx, bucket, key, ref.SHA256); err != nil {
@@ -203,6 +207,27 @@ func (s *Store) putDigest(ctx context.Context, bucket *blob.Bucket, key, hex str
 	return nil
 }
 
+// putFigures writes the figures of a document unless they are there.
+func (s *Store) putFigures(ctx context.Context, bucket *blob.Bucket, key string, d *report.Document, digest string) error {
+	if have, err := figures.ReadFile(ctx, key, s.stored); err == nil && have.Document == digest {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := bucket.NewWriter(ctx, key+figures.Suffix, &blob.WriterOptions{ContentType: "application/zstd", MaxConcurrency: 1})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err)
+	}
+	if _, err := compress(w, figures.Of(d, digest).Write); err != nil {
+		cancel() // A writer that is closed after its context has ended writes nothing.
+		return errors.Join(fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err), ignoreCanceled(w.Close()))
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err)
+	}
+	return nil
+}
+
 func (s *Store) reference(key string, sum digest, at time.Time) v1alpha1.ArchiveReference {
 	return v1alpha1.ArchiveReference{URL: s.location.join(key).String(), SHA256: sum.hex, Bytes: sum.bytes, Time: metav1.NewTime(at)}
 }
@@ -221,7 +246,7 @@ func (s *Store) flush(key string) error {
 		return nil
 	}
 	name := filepath.Join(s.location.path, filepath.FromSlash(key))
-	names := []string{name, name + document.DigestSuffix}
+	names := []string{name, name + figures.Suffix, name + document.DigestSuffix}
 	// The directories of name and namespace may be new.
 	for dir := filepath.Dir(name); len(dir) >= len(s.location.path); dir = filepath.Dir(dir) {
 		names = append(names, dir)

@@ -150,7 +150,7 @@ func TestOnce(t *testing.T) {
 	server.Remove("lab/results/" + key + ".sha256")
 	put(t, open(t, server.URL("lab/results")), document(3))
 	got := server.Versions()
-	if len(got) != 2 || got["lab/results/"+key] != 1 || got["lab/results/"+key+".sha256"] != 2 {
+	if len(got) != 3 || got["lab/results/"+key] != 1 || got["lab/results/"+key+".figures"] != 1 || got["lab/results/"+key+".sha256"] != 2 {
 		t.Errorf("versions: %v", got)
 	}
 }
@@ -172,7 +172,7 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{key, key + ".sha256"}; !slices.Equal(names, want) {
+	if want := []string{key, key + ".figures", key + ".sha256"}; !slices.Equal(names, want) {
 		t.Errorf("the directory has %q, want %q", names, want)
 	}
 	check := exec.Command("sha256sum", "--check", "--strict", filepath.Base(key)+".sha256")

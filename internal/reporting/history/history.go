@@ -27,9 +27,22 @@ type History struct {
 	Runs []RunInfo `json:"runs"`
 	// others is the number of results that measured something else, and are left out.
 	Others int32 `json:"others,omitempty"`
+	// unreadable are the results that could not be read, and are left out.
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
 	// lines are the figures of the rows, in the order of the newest run; never null.
 	Lines []Line `json:"lines"`
 }
+
+// Unreadable names a result that could not be read, in two attempts.
+type Unreadable struct {
+	// name of the document or file.
+	Name string `json:"name"`
+	// reason why it could not be read.
+	Reason string `json:"reason"`
+}
+
+// String returns the name with the reason.
+func (u Unreadable) String() string { return u.Name + ": " + u.Reason }
 
 // RunInfo names a run.
 type RunInfo struct {

@@ -213,6 +213,28 @@ func ReadFrom(r io.Reader) (*Document, error) {
 	return &d, nil
 }
 
+// ReadReduced reads a Document as ReadFrom does, without some of its members, and passes each row
+// to a function that may remove a part of it. Neither is ever in memory as a whole.
+func ReadReduced(r io.Reader, without []string, reduce func(row *v1alpha1.ResultRow)) (*Document, error) {
+	var d Document
+	decoder := jsonstream.Decoder{Skip: without, Element: func(_ string, object any) {
+		if row, ok := object.(*v1alpha1.ResultRow); ok {
+			reduce(row)
+		}
+	}}
+	if err := d.read(r, decoder); err != nil {
+		return nil, err
+	}
+	return &d, nil
+}
+
+// FormatError means that a text is no Document.
+type FormatError struct{ err error }
+
+func (e *FormatError) Error() string { return e.err.Error() }
+
+func (e *FormatError) Unwrap() error { return e.err }
+
 // read reads the members that a decoder does not skip.
 func (d *Document) read(r io.Reader, decoder jsonstream.Decoder) error {
 	text := bufio.NewReader(r)
@@ -227,15 +249,15 @@ func (d *Document) read(r io.Reader, decoder jsonstream.Decoder) error {
 	if !isJSON(begin) {
 		plain, err := fromYAML(text)
 		if err != nil {
-			return fmt.Errorf("decoding the result: %w", err)
+			return &FormatError{fmt.Errorf("decoding the result: %w", err)}
 		}
 		r = bytes.NewReader(plain)
 	}
 	if err := decoder.Decode(r, d); err != nil {
-		return fmt.Errorf("decoding the result: %w", err)
+		return &FormatError{fmt.Errorf("decoding the result: %w", err)}
 	}
 	if d.Schema != Schema {
-		return fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)
+		return &FormatError{fmt.Errorf("the schema is %q, not %q: give what -o json or -o yaml has written", d.Schema, Schema)}
 	}
 	d.ContentDigest = "" // Write computes it anew. Digests compares it.
 	return nil

@@ -25,8 +25,14 @@ func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON} }
 // HistoryBuilder collects the results of a history. It keeps the figures of a document
 // only, so that many and large ones can be added.
 type HistoryBuilder struct {
-	runs      []history.Run
-	simulated map[string]bool // by digest
+	runs       []history.Run
+	simulated  map[string]bool // by digest
+	unreadable []history.Unreadable
+}
+
+// Skip adds results that could not be read: the history names them.
+func (b *HistoryBuilder) Skip(unreadable ...history.Unreadable) {
+	b.unreadable = append(b.unreadable, unreadable...)
 }
 
 // Add adds a result. It fails where the result cannot be identified.
@@ -55,10 +61,14 @@ func (b *HistoryBuilder) Add(d *Document) error {
 // History contains the earlier results with the same inputs as the latest result. It returns
 // an error if no result was added.
 func (b *HistoryBuilder) History() (*History, error) {
+	if len(b.runs) == 0 && len(b.unreadable) > 0 {
+		return nil, fmt.Errorf("no result can be read: %s", unreadableText(b.unreadable))
+	}
 	made, err := history.Make(b.runs)
 	if err != nil {
 		return nil, err
 	}
+	made.Unreadable = b.unreadable
 	h := &History{History: made}
 	if b.simulated[made.Digest] {
 		h.banner = simulatedBanner
@@ -94,9 +104,35 @@ func (h *History) Regressed() bool {
 	return slices.ContainsFunc(h.Lines, func(l history.Line) bool { return l.Regressed() })
 }
 
+// maxUnreadable is the maximum number of unreadable results that a sentence names.
+const maxUnreadable = 3
+
+// unreadableText names results that could not be read, and why.
+func unreadableText(all []history.Unreadable) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s could not be read in two attempts", howMany(len(all), "result"))
+	for i, u := range all[:min(len(all), maxUnreadable)] {
+		b.WriteString([]string{" (", "; "}[min(i, 1)] + u.String())
+	}
+	if more := len(all) - maxUnreadable; more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
 // Verdict summarizes the history in one sentence: the largest regression with its size, bounds
-// and first run, and the number of other regressions.
+// and first run, the number of other regressions, and the results that could not be read.
 func (h *History) Verdict() string {
+	text := h.worst()
+	if len(h.Unreadable) > 0 {
+		text += "; " + unreadableText(h.Unreadable)
+	}
+	return text
+}
+
+// worst describes the largest regression.
+func (h *History) worst() string {
 	var worst *history.Line
 	more := -1
 	size := func(l *history.Line) int64 {

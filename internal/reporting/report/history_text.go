@@ -34,6 +34,9 @@ func (h *History) Text() string {
 	if h.Others > 0 {
 		b.WriteString(wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), layout.Gap))
 	}
+	if len(h.Unreadable) > 0 {
+		b.WriteString(wrap("Note: left out, "+unreadableText(h.Unreadable), layout.Gap))
+	}
 	if len(h.Lines) == 0 {
 		b.WriteString("\n  There is no figure to follow.\n")
 		return b.String()

@@ -41,9 +41,8 @@ func Use(ctx context.Context, name string, open Open, use func(text io.Reader) e
 	if err != nil {
 		return err
 	}
-	limited := &bounded{r: stored, limit: MaxBytes}
-	digested := &digested{r: limited, hash: sha256.New()}
-	err = decompressed(digested, use)
+	digested := &digested{r: stored, hash: sha256.New()}
+	err = Decompress(digested, use)
 	var large *TooLargeError
 	if want == "" || errors.As(err, &large) {
 		return err
@@ -97,10 +96,10 @@ var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // maxWindow bounds the memory of decompression in bytes. A document of the archive needs 8 MiB.
 const maxWindow = 128 << 20
 
-// decompressed passes the text of a stored document to a function. What is not compressed is
-// passed as it is.
-func decompressed(stored io.Reader, use func(text io.Reader) error) error {
-	buffered := bufio.NewReaderSize(stored, 64<<10)
+// Decompress passes what is stored to a function as text: what is not compressed is passed as it
+// is. A text of more than MaxBytes is a TooLargeError.
+func Decompress(stored io.Reader, use func(text io.Reader) error) error {
+	buffered := bufio.NewReaderSize(&bounded{r: stored, limit: MaxBytes}, 64<<10)
 	begin, err := buffered.Peek(len(magic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
