@@ -60,6 +60,7 @@ type BenchmarkSpec struct {
 	TestBedName string `json:"testBedName,omitempty"`
 	// testBedSelector chooses any bed with these labels that allows this namespace.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 16) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 16 && self.matchExpressions.all(e, !has(e.values) || e.values.size() <= 32))",message="the selector has more than 16 matchLabels, 16 matchExpressions, or 32 values of an expression: give objects that belong together a label of their own, and select that"
 	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
 	// testBedRequirements chooses any bed that has all of this and allows this namespace.
 	// +optional

@@ -112,6 +112,7 @@ type GateBaseline struct {
 	// benchmarkSelector chooses the newest finished Benchmark with these labels in the same
 	// namespace, such as the last release.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 16) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 16)",message="the selector has more than 16 matchLabels or 16 matchExpressions: give objects that belong together a label of their own, and select that"
 	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
 	// trend is the level in the history of this benchmark: the median of each figure in its
 	// first runs. It stays until another level is accepted. It needs an archive.

@@ -57,6 +57,7 @@ type NotificationSinkSpec struct {
 	// benchmarkSelector chooses benchmarks by their labels. Without it all of the namespace
 	// are meant.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 16) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 16 && self.matchExpressions.all(e, !has(e.values) || e.values.size() <= 32))",message="the selector has more than 16 matchLabels, 16 matchExpressions, or 32 values of an expression: give objects that belong together a label of their own, and select that"
 	BenchmarkSelector *metav1.LabelSelector `json:"benchmarkSelector,omitempty"`
 	// secretRef names the Secret with which events are signed (Standard Webhooks). The
 	// operator may read it only if a Role of the namespace allows it.

@@ -61,6 +61,7 @@ type ReservationSpec struct {
 	// testBedSelector reserves all beds with these labels that allow this namespace; in
 	// the lab's namespace all with these labels.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.matchLabels) || self.matchLabels.size() <= 16) && (!has(self.matchExpressions) || self.matchExpressions.size() <= 16 && self.matchExpressions.all(e, !has(e.values) || e.values.size() <= 32))",message="the selector has more than 16 matchLabels, 16 matchExpressions, or 32 values of an expression: give objects that belong together a label of their own, and select that"
 	TestBedSelector *metav1.LabelSelector `json:"testBedSelector,omitempty"`
 	// from is the time at which the reservation begins, or begins first if it recurs.
 	// +required

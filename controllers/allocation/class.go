@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/lab/queue"
 	"nodrop.dev/nodrop/internal/manifests/preflight"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -20,6 +23,8 @@ type class struct {
 	// not exist.
 	sample  *v1alpha1.Benchmark
 	profile *v1alpha1.TrafficProfile
+	// wish is what the sample asks for; nil if its selector is malformed.
+	wish *preflight.Wish
 	// fits are the beds that the benchmarks can run on, with the limits that they
 	// have there.
 	fits map[string][]preflight.Limit
@@ -34,6 +39,15 @@ type class struct {
 	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string
 	members map[queue.Key]*waiter
+}
+
+// newClass parses what the benchmarks of a class ask for.
+func newClass(key classKey, sample *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) *class {
+	c := &class{key: key, sample: sample, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(sample)}
+	if len(selection.Problems(field.NewPath("spec", "testBedSelector"), sample.Spec.TestBedSelector)) == 0 {
+		c.wish = preflight.NewWish(sample)
+	}
+	return c
 }
 
 // classKey is all that a judgment depends on, except beds and the labels of the

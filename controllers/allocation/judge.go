@@ -32,7 +32,7 @@ func (j *judge) join(w *waiter) {
 	}
 	c := j.classes[key]
 	if c == nil {
-		c = &class{key: key, sample: w.b, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(w.b)}
+		c = newClass(key, w.b, profile)
 		j.classes[key] = c
 		j.judgeClass(c)
 	}
@@ -112,13 +112,13 @@ func (j *judge) judged(c *class) {
 // fits judges a class with one bed.
 func (j *judge) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bool) {
 	ns := j.teams.namespaces[c.key.namespace]
-	if ns == nil || c.profile == nil || !preflight.Wants(c.sample, bed) || !preflight.Allows(bed, ns) {
+	if ns == nil || c.profile == nil || c.wish == nil || !c.wish.Wants(bed) || !preflight.Allows(bed, ns) {
 		return nil, false
 	}
 	answer := preflight.Benchmark(preflight.Input{
 		Benchmark: c.sample, Namespace: ns,
 		Profiles: []v1alpha1.TrafficProfile{*c.profile}, Beds: []v1alpha1.TestBed{*bed},
-		DefaultPolicy: j.defaultPolicy, LabPolicy: j.teams.policy,
+		DefaultPolicy: j.defaultPolicy, LabPolicy: j.teams.policy, Wish: c.wish,
 	})
 	if len(answer.Problems) > 0 {
 		return nil, false

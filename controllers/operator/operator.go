@@ -254,8 +254,7 @@ func NewManager(rc *rest.Config, c Config) (ctrl.Manager, error) {
 func managerOptions(c Config, scheme *runtime.Scheme, own resourcelock.Interface, ofRuns labels.Selector) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: scheme,
-		// The managed fields are a third of an object, and the operator does not use them.
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: stripUnused, ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
 				Namespaces: map[string]cache.Config{c.Lab.Namespace: {}},
 				Label:      ofRuns,

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/reservation"
 	"nodrop.dev/nodrop/internal/manifests/team"
 	"nodrop.dev/nodrop/internal/manifests/team/labpolicy"
@@ -95,7 +96,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	if claim.Problem != "" {
 		path, value := field.NewPath("spec", "testBedNames"), any(r.Spec.TestBedNames)
 		if r.Spec.TestBedSelector != nil {
-			path, value = field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(r.Spec.TestBedSelector)
+			path, value = field.NewPath("spec", "testBedSelector"), selection.Format(r.Spec.TestBedSelector)
 		}
 		return nil, invalidReservation(r, field.ErrorList{field.Invalid(path, value, claim.Problem)})
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 )
 
 // Receivers checks URLs of notifications against those that the lab allows.
@@ -29,11 +29,8 @@ var _ admission.Validator[*v1alpha1.NotificationSink] = (*Sinks)(nil)
 
 // ValidateCreate refuses a sink that can never work.
 func (v *Sinks) ValidateCreate(_ context.Context, s *v1alpha1.NotificationSink) (admission.Warnings, error) {
-	if s.Spec.BenchmarkSelector != nil {
-		if _, err := metav1.LabelSelectorAsSelector(s.Spec.BenchmarkSelector); err != nil {
-			problem := field.Invalid(field.NewPath("spec", "benchmarkSelector"), metav1.FormatLabelSelector(s.Spec.BenchmarkSelector), err.Error())
-			return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("NotificationSink").GroupKind(), s.Name, field.ErrorList{problem})
-		}
+	if problems := selection.Problems(field.NewPath("spec", "benchmarkSelector"), s.Spec.BenchmarkSelector); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("NotificationSink").GroupKind(), s.Name, problems)
 	}
 	if v.Receivers == nil {
 		return admission.Warnings{"the lab allows notifications to no host yet: ask its owner to add that of spec.url to notifications.allowedHosts of the chart"}, nil

@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
@@ -22,16 +23,27 @@ func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
 	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
 }
 
-// Wants reports whether a benchmark names the bed, or selects it by its labels or by what it
+// Wish is what a benchmark asks for in a bed, parsed once for many beds.
+type Wish struct {
+	spec     *v1alpha1.BenchmarkSpec
+	selector labels.Selector
+}
+
+// NewWish parses what a benchmark asks for.
+func NewWish(b *v1alpha1.Benchmark) *Wish {
+	return &Wish{spec: &b.Spec, selector: selection.Compile(b.Spec.TestBedSelector)}
+}
+
+// Wants reports whether the benchmark names the bed, or selects it by its labels or by what it
 // has.
-func Wants(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) bool {
+func (w *Wish) Wants(bed *v1alpha1.TestBed) bool {
 	switch {
-	case b.Spec.TestBedName != "":
-		return b.Spec.TestBedName == bed.Name
-	case b.Spec.TestBedRequirements != nil:
-		return len(requirements.Lacks(bed, b.Spec.TestBedRequirements)) == 0
+	case w.spec.TestBedName != "":
+		return w.spec.TestBedName == bed.Name
+	case w.spec.TestBedRequirements != nil:
+		return len(requirements.Lacks(bed, w.spec.TestBedRequirements)) == 0
 	}
-	return Selects(b.Spec.TestBedSelector, bed.Labels)
+	return w.selector.Matches(labels.Set(bed.Labels))
 }
 
 // Grant returns the grant under which a benchmark may have a bed: of those that
@@ -181,18 +193,5 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 // Selects reports whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
 // checked where the selector is admitted.
 func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
-	return selector != nil && Compile(selector).Matches(labels.Set(set))
-}
-
-// Compile parses a selector, so that it can be compared with the labels of many objects. An absent
-// or malformed selector selects nothing.
-func Compile(selector *metav1.LabelSelector) labels.Selector {
-	if selector == nil {
-		return labels.Nothing()
-	}
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return labels.Nothing()
-	}
-	return parsed
+	return selector != nil && selection.Compile(selector).Matches(labels.Set(set))
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/manifests/policy"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
@@ -36,10 +36,20 @@ type Input struct {
 	LabPolicy *v1alpha1.LabPolicy
 	// Models of simulated devices; nil where they cannot be read.
 	Models Models
+	// Wish is what the benchmark asks for, if its selector was checked and parsed before; else nil.
+	Wish *Wish
 }
 
 // request returns the request of the benchmark to a grant.
 func (in Input) request() Request { return NewRequest(in.LabPolicy, in.Benchmark) }
+
+// wish returns what the benchmark asks for.
+func (in Input) wish() *Wish {
+	if in.Wish != nil {
+		return in.Wish
+	}
+	return NewWish(in.Benchmark)
+}
 
 // Answer is the judgement of an Input.
 type Answer struct {
@@ -107,11 +117,15 @@ func classExists(in Input, _ *Answer) field.ErrorList {
 }
 
 func selectorIsSound(in Input, _ *Answer) field.ErrorList {
-	return selectorProblems(field.NewPath("spec", "testBedSelector"), in.Benchmark.Spec.TestBedSelector)
+	if in.Wish != nil {
+		return nil
+	}
+	return selection.Problems(field.NewPath("spec", "testBedSelector"), in.Benchmark.Spec.TestBedSelector)
 }
 
 func bedExists(in Input, _ *Answer) field.ErrorList {
-	if slices.ContainsFunc(in.Beds, func(b v1alpha1.TestBed) bool { return Wants(in.Benchmark, &b) }) {
+	wish := in.wish()
+	if slices.ContainsFunc(in.Beds, func(b v1alpha1.TestBed) bool { return wish.Wants(&b) }) {
 		return nil
 	}
 	allowed := has(allowedNames(in))
@@ -125,7 +139,7 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 			"no TestBed has all of this (%s; namespace %s may use: %s): ask for less, or ask the lab for such a bed",
 			requirements.Closest(in.Beds, r), in.Namespace.Name, allowed))
 	}
-	return problem(field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector), fmt.Sprintf(
+	return problem(field.NewPath("spec", "testBedSelector"), selection.Format(in.Benchmark.Spec.TestBedSelector), fmt.Sprintf(
 		"no TestBed has these labels (namespace %s may use: %s): see kubectl get testbeds --show-labels",
 		in.Namespace.Name, allowed))
 }
@@ -134,9 +148,10 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 // is none, it says what is missing, on the bed where that is least.
 func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	var problems field.ErrorList
+	wish := in.wish()
 	for i := range in.Beds {
 		bed := &in.Beds[i]
-		if !Wants(in.Benchmark, bed) || !Allows(bed, in.Namespace) {
+		if !wish.Wants(bed) || !Allows(bed, in.Namespace) {
 			continue
 		}
 		if _, granted := Grant(bed, in.Namespace, in.request()); granted {
@@ -158,7 +173,7 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 		path, value, what = field.NewPath("spec", "testBedRequirements"), requirements.Format(r), "no TestBed that has all of this allows"
 	case value == "":
 		path = field.NewPath("spec", "testBedSelector")
-		value = metav1.FormatLabelSelector(in.Benchmark.Spec.TestBedSelector)
+		value = selection.Format(in.Benchmark.Spec.TestBedSelector)
 		what = "no TestBed with these labels allows"
 	}
 	return problem(path, value, fmt.Sprintf(
@@ -246,18 +261,6 @@ func has(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 	}
 	return strings.Join(names, ", ")
-}
-
-// selectorProblems checks what the schema of a label selector does not.
-func selectorProblems(path *field.Path, selector *metav1.LabelSelector) field.ErrorList {
-	if selector == nil {
-		return nil
-	}
-	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-		return problem(path, metav1.FormatLabelSelector(selector), fmt.Sprintf(
-			"%v: use matchLabels, or matchExpressions with the operators In, NotIn, Exists and DoesNotExist", err))
-	}
-	return nil
 }
 
 // dumpIn returns the path of the first routes of a profile from a dump; nil if it has none.

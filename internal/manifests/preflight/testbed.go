@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/manifests/policy"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -19,7 +20,7 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	spec := field.NewPath("spec")
 	var problems field.ErrorList
 	for i, g := range bed.Spec.Access {
-		problems = append(problems, selectorProblems(spec.Child("access").Index(i).Child("selector"), g.Selector)...)
+		problems = append(problems, selection.Problems(spec.Child("access").Index(i).Child("selector"), g.Selector)...)
 	}
 	if bed.Spec.Engine.Sim != nil && bed.Spec.Engine.Sim.Ports != nil {
 		return problems

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/preflight"
 	"nodrop.dev/nodrop/internal/measure/calibration"
 )
@@ -23,7 +24,7 @@ func (l CalendarInput) claim(r *v1alpha1.Reservation) *Claim {
 	var problem string
 	names := r.Spec.TestBedNames
 	if r.Spec.TestBedSelector != nil {
-		wanted := preflight.Compile(r.Spec.TestBedSelector)
+		wanted := selection.Compile(r.Spec.TestBedSelector)
 		for name, bed := range l.Beds {
 			if wanted.Matches(labels.Set(bed.Labels)) {
 				names = append(names, name)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
 
@@ -76,7 +76,7 @@ func over(r *v1alpha1.Reservation, now time.Time) bool {
 // bedsOf returns the field that names the beds of a reservation, with its value.
 func bedsOf(r *v1alpha1.Reservation) (path *field.Path, value any) {
 	if r.Spec.TestBedSelector != nil {
-		return field.NewPath("spec", "testBedSelector"), metav1.FormatLabelSelector(r.Spec.TestBedSelector)
+		return field.NewPath("spec", "testBedSelector"), selection.Format(r.Spec.TestBedSelector)
 	}
 	return field.NewPath("spec", "testBedNames"), slices.Clone(r.Spec.TestBedNames)
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/manifests/preflight"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
 
@@ -54,7 +54,7 @@ func NewShare(t team.Team, policy *v1alpha1.LabPolicy, l CalendarInput, own func
 			if g.Selector == nil {
 				continue
 			}
-			selector := preflight.Compile(g.Selector)
+			selector := selection.Compile(g.Selector)
 			for namespace, of := range names {
 				if !others[of] && selector.Matches(labels.Set(l.Namespaces[namespace].Labels)) {
 					others[of] = true

@@ -10,10 +10,14 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/base/selection"
 )
 
 // Validate returns the problems of a reservation itself that its schema does not detect.
 func Validate(r *v1alpha1.Reservation) field.ErrorList {
+	if problems := selection.Problems(field.NewPath("spec", "testBedSelector"), r.Spec.TestBedSelector); len(problems) > 0 {
+		return problems
+	}
 	recurrence := r.Spec.Recurrence
 	if recurrence == nil {
 		return nil

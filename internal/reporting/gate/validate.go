@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/measure/method"
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
@@ -92,12 +92,10 @@ func validateRelative(r *v1alpha1.RelativeBound, metric Metric, path *field.Path
 		}
 	}
 	if s := r.Baseline.BenchmarkSelector; s != nil {
-		selector, err := metav1.LabelSelectorAsSelector(s)
 		at := path.Child("baseline", "benchmarkSelector")
-		switch {
-		case err != nil:
-			errs = append(errs, field.Invalid(at, metav1.FormatLabelSelector(s), fmt.Sprintf("%v: use matchLabels, or matchExpressions with the operators In, NotIn, Exists and DoesNotExist", err)))
-		case selector.Empty():
+		problems := selection.Problems(at, s)
+		errs = append(errs, problems...)
+		if len(problems) == 0 && selection.Compile(s).Empty() {
 			errs = append(errs, field.Required(at, "give at least one label: without any, every benchmark of the namespace is meant"))
 		}
 	}
