@@ -68,4 +68,10 @@ type BufferSizeSummary struct {
 	// a burst that passed: the buffer may be smaller by as many. Absent if the tester was in time.
 	// +optional
 	DrainedFrames int64 `json:"drainedFrames,omitempty"`
+	// caughtUpFrames is the most frames that a port sent in a row, faster than its schedule, to make up
+	// for a delay in the shortest burst that was not forwarded: the buffer may hold as
+	// many more.
+	// Absent if the tester was in time.
+	// +optional
+	CaughtUpFrames int64 `json:"caughtUpFrames,omitempty"`
 }

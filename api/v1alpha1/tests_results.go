@@ -30,6 +30,12 @@ type BackToBackSummary struct {
 	// throughputPPM of line rate is what it was corrected with.
 	// +optional
 	ThroughputPPM int64 `json:"throughputPPM,omitempty"`
+	// caughtUpFrames is the most frames that a port sent in a row, faster than its schedule, to make up
+	// for a delay in the shortest burst that was not forwarded: the longest burst may be
+	// longer by as many.
+	// Absent if the tester was in time.
+	// +optional
+	CaughtUpFrames int64 `json:"caughtUpFrames,omitempty"`
 }
 
 // ForwardingRateSummary is the rate in frames/s that the device forwarded on all ports

@@ -52,7 +52,7 @@ func TestRealRowsAreRightOrMarked(t *testing.T) {
 					if p.claims == nil {
 						claimed := p.device
 						if claimed.Ports == 2 {
-							claimed.Ports = 1 // the port that sends
+							claimed = sending(claimed)
 						}
 						p.claims = claimed.Claims(p.test)
 					}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -92,6 +94,7 @@ func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	last := found[len(found)-1]
 	out.Trial, out.Limit = last.decisive(), limitOf(found)
 	summary := summarize(framesOf(found), line)
+	summary.CaughtUpFrames = caughtUp(found)
 	switch longest := last.frames; {
 	case longest == 0 && out.Trial.Received == 0:
 		out.Message = tester.Silence(out.Trial)
@@ -105,7 +108,7 @@ func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	default:
 		out.Message = "the buffer time is not corrected by what was forwarded meanwhile: no throughput test stands before"
 	}
-	out.Coarse = slowBurst(found)
+	out.Coarse = strings.Join(slices.DeleteFunc([]string{slowBurst(found), hurried(summary.CaughtUpFrames, t.ResolutionFrames)}, func(s string) bool { return s == "" }), "; ")
 	out.Fill = func(row *v1alpha1.ResultRow) { row.BackToBack = &summary }
 	return out, nil
 }
@@ -126,6 +129,15 @@ func slowBurst(found []burst) string {
 		return ""
 	}
 	return fmt.Sprintf("the bursts were sent at %s of line rate", trials.Percent(frame.Round(slowest)))
+}
+
+// hurried explains that the tester made up for a delay in a burst that was not forwarded; empty if that
+// is not more than the resolution of the search.
+func hurried(frames, resolution int64) string {
+	if frames <= resolution {
+		return ""
+	}
+	return fmt.Sprintf("the tester sent up to %s frames in a row to make up for a delay: the device may hold that many more", traffic.Grouped(frames))
 }
 
 // burstTolerance returns by how much a burst may exceed its duration at line rate: 1 %, and

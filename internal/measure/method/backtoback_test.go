@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
@@ -163,4 +164,26 @@ func TestRepeatedBurstsAreIndependent(t *testing.T) {
 		t.Errorf("the deviation over the repetitions is %d frames, and %d over independent searches", repeated.StddevFrames, alone)
 	}
 	t.Logf("deviation %d over repetitions, %d over independent searches", repeated.StddevFrames, alone)
+}
+
+// Frames that a tester sends in a row to make up for a delay find no room in a full buffer: the device
+// may hold as many more.
+func TestABurstThatTheTesterHurried(t *testing.T) {
+	t.Parallel()
+	late := func(most uint64) *trials.Trial {
+		return trials.NewTrial(plan.Plan{}, plan.Bytes(64), v1alpha1.PPM, time.Second, traffic.Measurement{Pacing: map[string]traffic.Pacing{"p1": {MaxBurst: most}, "p2": {MaxBurst: 1}}})
+	}
+	for name, tc := range map[string]struct {
+		found []burst
+		want  int64
+	}{
+		"in time":              {[]burst{{frames: 100, passed: late(0), failed: late(1)}}, 0},
+		"late in a lost burst": {[]burst{{frames: 100, passed: late(0), failed: late(57)}, {frames: 98, failed: late(3)}}, 57},
+		"late in another":      {[]burst{{frames: 100, passed: late(57), failed: late(0)}}, 0},
+		"all passed":           {[]burst{{frames: 100, passed: late(0)}}, 0},
+	} {
+		if got := caughtUp(tc.found); got != tc.want {
+			t.Errorf("%s: %d frames, want %d", name, got, tc.want)
+		}
+	}
 }

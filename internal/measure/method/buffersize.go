@@ -90,7 +90,7 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		last := found[len(found)-1]
 		out.Trial, out.Limit = last.decisive(), limitOf(found)
 		summary := f.summarize(framesOf(found))
-		summary.DrainedFrames = drained(found, line)
+		summary.DrainedFrames, summary.CaughtUpFrames = drained(found, line), caughtUp(found)
 		out.FramesPerSecond = line.Mul(line, big.NewRat(v1alpha1.PPM+f.overPPM, v1alpha1.PPM))
 		switch longest := last.frames; {
 		case longest == 0 && out.Trial.Received == 0:
@@ -105,6 +105,8 @@ func bufferSize(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 		}
 		if n := summary.DrainedFrames; n > t.ResolutionFrames {
 			out.Coarse = fmt.Sprintf("the tester was late: the port may have sent up to %s of the frames meanwhile", traffic.Grouped(n))
+		} else {
+			out.Coarse = hurried(summary.CaughtUpFrames, t.ResolutionFrames)
 		}
 		out.Fill = func(row *v1alpha1.ResultRow) { row.BufferSize = &summary }
 		return nil

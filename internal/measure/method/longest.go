@@ -93,6 +93,21 @@ func framesOf(bursts []burst) (all []int64) {
 	return all
 }
 
+// caughtUp returns the most frames that a port sent in a row to make up for a delay, in the shortest
+// burst of a search that was not forwarded; 0 if the tester was in time. At a constant load so few
+// frames are harmless, but a full buffer has no room for them.
+func caughtUp(found []burst) (most int64) {
+	for _, b := range found {
+		if b.failed == nil {
+			continue
+		}
+		if n := int64(b.failed.LongestCatchUp()); n > 1 {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
 // limitOf returns a trial in which the tester may have been the limit of a burst, nil where
 // there is none.
 func limitOf(bursts []burst) *trials.Trial {

@@ -30,7 +30,7 @@ func (d Device) backToBackClaims(test *v1alpha1.BackToBackTest) func(*v1alpha1.R
 		most := math.Floor(d.LineRate() * longest.Seconds())
 		_, low, _ := offered(row)
 		c := Claim{
-			Figure: "longest burst, frames", Low: float64(s.MinFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
+			Figure: "longest burst, frames", Low: float64(s.MinFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + s.CaughtUpFrames + countError),
 			TrueLow: d.Burst(1), TrueHigh: d.Burst(min(low, 1-rateAccuracy)),
 		}
 		if float64(s.MaxFrames) >= most-1 {
@@ -93,7 +93,7 @@ func (d Device) bufferSizeClaims(test *v1alpha1.BufferSizeTest) func(*v1alpha1.R
 		// The port goes on sending until the last frame has come.
 		truth := float64(d.BufferFrames)
 		c := Claim{
-			Figure: "buffer, frames", Low: float64(s.MinFrames - s.DrainedFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + countError),
+			Figure: "buffer, frames", Low: float64(s.MinFrames - s.DrainedFrames - countError), High: float64(s.MaxFrames + test.ResolutionFrames + s.CaughtUpFrames + countError),
 			TrueLow: truth, TrueHigh: truth * (1 + rateAccuracy/over),
 		}
 		if float64(s.MaxFrames) >= math.Floor(d.LineRate()*over*longest.Seconds())-1 {

@@ -177,6 +177,7 @@ func (c *check) backToBack() {
 	c.is(in+"minFrames", found.min)
 	c.is(in+"maxFrames", found.max)
 	c.is(in+"stddevFrames", deviation(found.all))
+	c.caughtUp(in)
 	// The frames of a burst are per port, on the port whose line rate is the lowest.
 	if bytes := c.averageBytes(); bytes != nil && c.plan != nil {
 		var slowest int64
@@ -237,6 +238,16 @@ func (c *check) bufferSize() {
 	}
 	c.is(in+"burstFrames", burst)
 	c.between(in+"drainedFrames", 0, max(found.max, c.value(in+"burstFrames")))
+	c.caughtUp(in)
+}
+
+// caughtUp bounds the frames that a port sent in a row by those of the longest burst.
+func (c *check) caughtUp(in string) {
+	most := int64(0)
+	for _, r := range c.trials {
+		most = max(most, r.Sent)
+	}
+	c.between(in+"caughtUpFrames", 0, most)
 }
 
 func (c *check) forwardingRate() {

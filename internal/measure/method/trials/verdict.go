@@ -127,6 +127,15 @@ func (t *Trial) Paused(measured, resolution time.Duration) string {
 	return fmt.Sprintf("the tester paused for up to %s on %s, which may be a part of the measured time of %s", Readable(lag), port, Readable(measured))
 }
 
+// LongestCatchUp returns the most frames that a port of the tester sent in a row, without the gaps of
+// its schedule, to make up for a delay.
+func (t *Trial) LongestCatchUp() (most uint64) {
+	for _, p := range t.faults.pacing {
+		most = max(most, p.MaxBurst)
+	}
+	return most
+}
+
 // Lag returns the longest time by which a port of the tester was late, and the port.
 func (t *Trial) Lag() (longest time.Duration, late string) {
 	for _, port := range slices.Sorted(maps.Keys(t.faults.pacing)) {
