@@ -23,7 +23,7 @@ func Allows(bed *v1alpha1.TestBed, namespace *corev1.Namespace) bool {
 	return slices.ContainsFunc(bed.Spec.Access, func(g v1alpha1.AccessGrant) bool { return grants(g, namespace) })
 }
 
-// Wish is what a benchmark asks for in a bed, parsed once for many beds.
+// Wish contains the demands of a benchmark on a bed, parsed once for many beds.
 type Wish struct {
 	spec     *v1alpha1.BenchmarkSpec
 	selector labels.Selector

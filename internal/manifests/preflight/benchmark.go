@@ -36,7 +36,7 @@ type Input struct {
 	LabPolicy *v1alpha1.LabPolicy
 	// Models of simulated devices; nil where they cannot be read.
 	Models Models
-	// Wish is what the benchmark asks for, if its selector was checked and parsed before; else nil.
+	// Wish contains the demands of the benchmark if its selector was parsed before; nil otherwise.
 	Wish *Wish
 }
 
