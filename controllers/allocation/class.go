@@ -23,7 +23,7 @@ type class struct {
 	// not exist.
 	sample  *v1alpha1.Benchmark
 	profile *v1alpha1.TrafficProfile
-	// wish contains the sample asks for; nil if its selector is malformed.
+	// wish contains the demands of the sample; nil if its selector is malformed.
 	wish *preflight.Wish
 	// fits are the beds that the benchmarks can run on, with the limits that they
 	// have there.
