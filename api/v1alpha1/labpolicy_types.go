@@ -163,10 +163,42 @@ type TeamShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxReservedPoolPercent int32 `json:"maxReservedPoolPercent,omitempty"`
+	// maxBenchmarks is the maximum number of benchmarks of the team that exist, waiting, running or finished. A further one
+	// is refused. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=5000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxBenchmarks int32 `json:"maxBenchmarks,omitempty"`
+	// maxSchedules is the maximum number of schedules of the team. A further one
+	// is refused. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=200
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxSchedules int32 `json:"maxSchedules,omitempty"`
+	// maxTrafficProfiles is the maximum number of traffic profiles of the team. A further one
+	// is refused. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=500
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxTrafficProfiles int32 `json:"maxTrafficProfiles,omitempty"`
+	// maxNotificationSinks is the maximum number of notification sinks of the team. A further one
+	// is refused. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxNotificationSinks int32 `json:"maxNotificationSinks,omitempty"`
 }
 
-// Limits of reservations where the LabPolicy has none, or where there is no LabPolicy.
+// Limits of a team and of a bed where the LabPolicy has none, or where there is no LabPolicy.
 const (
+	DefaultMaxBenchmarks          = 5000
+	DefaultMaxSchedules           = 200
+	DefaultMaxTrafficProfiles     = 500
+	DefaultMaxNotificationSinks   = 50
 	DefaultMaxReservations        = 50
 	DefaultMaxReservedPoolPercent = 50
 	DefaultMaxReservationsPerBed  = 100

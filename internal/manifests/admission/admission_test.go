@@ -48,6 +48,9 @@ func TestAdmission(t *testing.T) {
 	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })
 	t.Run("a team reserves too much", func(t *testing.T) { reservesTooMuch(s) })
 	t.Run("a team reserves every bed", func(t *testing.T) { reservesEveryBed(s) })
+	t.Run("large objects", func(t *testing.T) { largeObjects(s) })
+	t.Run("large selectors", func(t *testing.T) { largeSelectors(s) })
+	t.Run("many objects", func(t *testing.T) { manyObjects(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {

@@ -1,11 +1,14 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
@@ -19,6 +22,7 @@ const (
 
 	ReservationPath = "/validate-nodrop-dev-v1alpha1-reservation"
 	SinkPath        = "/validate-nodrop-dev-v1alpha1-notificationsink"
+	ProfilePath     = "/validate-nodrop-dev-v1alpha1-trafficprofile"
 )
 
 // Option is a setting of the lab by which objects are judged.
@@ -49,40 +53,32 @@ func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1al
 	for _, option := range options {
 		option(&all)
 	}
-	err := ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Benchmark{}).
-		WithValidator(counted[*v1alpha1.Benchmark]{benchmarks, "Benchmark", counts}).
-		WithValidatorCustomPath(BenchmarkPath).
+	objects := &objectCounts{cache: mgr.GetClient(), informers: mgr.GetCache(), labNamespace: labNamespace}
+	schedules := &Schedules{Benchmarks: benchmarks, Now: time.Now}
+	reservations := &Reservations{Live: mgr.GetAPIReader(), LabNamespace: labNamespace, Now: time.Now}
+	return errors.Join(
+		serve(mgr, BenchmarkPath, "Benchmark", &v1alpha1.Benchmark{}, benchmarks, objects, counts),
+		serve(mgr, SchedulePath, "BenchmarkSchedule", &v1alpha1.BenchmarkSchedule{}, schedules, objects, counts),
+		serve(mgr, ProfilePath, "TrafficProfile", &v1alpha1.TrafficProfile{}, nothing[*v1alpha1.TrafficProfile]{}, objects, counts),
+		serve(mgr, ReservationPath, "Reservation", &v1alpha1.Reservation{}, reservations, nil, counts),
+		serve(mgr, SinkPath, "NotificationSink", &v1alpha1.NotificationSink{}, &all.sinks, objects, counts),
+		handle(mgr, TestBedPath, "TestBed", &v1alpha1.TestBed{}, &TestBeds{}, counts),
+	)
+}
+
+// serve serves the webhook of a kind that teams write. Objects may be nil.
+func serve[T client.Object](mgr ctrl.Manager, path, kind string, o T, v admission.Validator[T], objects *objectCounts, counts *opmetrics.Operator) error {
+	return handle(mgr, path, kind, o, bounded[T]{v, kind, objects}, counts)
+}
+
+// handle serves a webhook.
+func handle[T client.Object](mgr ctrl.Manager, path, kind string, o T, v admission.Validator[T], counts *opmetrics.Operator) error {
+	err := ctrl.NewWebhookManagedBy(mgr, o).
+		WithValidator(counted[T]{v, kind, counts}).
+		WithValidatorCustomPath(path).
 		Complete()
 	if err != nil {
-		return fmt.Errorf("setting up the webhook of benchmarks: %w", err)
-	}
-	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.BenchmarkSchedule{}).
-		WithValidator(counted[*v1alpha1.BenchmarkSchedule]{&Schedules{Benchmarks: benchmarks, Now: time.Now}, "BenchmarkSchedule", counts}).
-		WithValidatorCustomPath(SchedulePath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("setting up the webhook of schedules: %w", err)
-	}
-	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.TestBed{}).
-		WithValidator(counted[*v1alpha1.TestBed]{&TestBeds{}, "TestBed", counts}).
-		WithValidatorCustomPath(TestBedPath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("setting up the webhook of test beds: %w", err)
-	}
-	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.Reservation{}).
-		WithValidator(counted[*v1alpha1.Reservation]{&Reservations{Live: mgr.GetAPIReader(), LabNamespace: labNamespace, Now: time.Now}, "Reservation", counts}).
-		WithValidatorCustomPath(ReservationPath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("setting up the webhook of reservations: %w", err)
-	}
-	err = ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NotificationSink{}).
-		WithValidator(counted[*v1alpha1.NotificationSink]{&all.sinks, "NotificationSink", counts}).
-		WithValidatorCustomPath(SinkPath).
-		Complete()
-	if err != nil {
-		return fmt.Errorf("setting up the webhook of notification sinks: %w", err)
+		return fmt.Errorf("setting up the webhook of kind %s: %w", kind, err)
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 	if policy == nil {
 		return Team{Name: "namespace/" + namespace.Name, TeamShare: v1alpha1.TeamShare{
 			Weight: 1, MaxReservations: v1alpha1.DefaultMaxReservations, MaxReservedPoolPercent: v1alpha1.DefaultMaxReservedPoolPercent,
+			MaxBenchmarks: v1alpha1.DefaultMaxBenchmarks, MaxSchedules: v1alpha1.DefaultMaxSchedules,
+			MaxTrafficProfiles: v1alpha1.DefaultMaxTrafficProfiles, MaxNotificationSinks: v1alpha1.DefaultMaxNotificationSinks,
 		}}
 	}
 	for i := range policy.Spec.Teams {

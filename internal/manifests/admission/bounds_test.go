@@ -1,0 +1,73 @@
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+)
+
+// largeObjects are refused at their creation, and when annotations make them large.
+func largeObjects(s *server) {
+	ctx := s.t.Context()
+	note := map[string]string{"note": strings.Repeat("x", 200<<10)}
+	p := objects.TrafficProfile("team-routing", "large", objects.IPv4Pairs(64))
+	p.Annotations = note
+	s.Expect(s.c.Create(ctx, p)).To(MatchError(And(ContainSubstring("metadata: Invalid value: \"large\": the object has "), ContainSubstring(
+		" bytes as JSON, 204804 of them in annotations, and may have 0 to 131072: leave out annotations"))))
+	p.Annotations = nil
+	s.Expect(s.c.Create(ctx, p)).To(Succeed())
+	p.Annotations = note
+	s.Expect(s.c.Update(ctx, p)).To(MatchError(ContainSubstring("and may have 0 to 131072")))
+	p.Annotations = map[string]string{"note": strings.Repeat("x", 100<<10)}
+	s.Expect(s.c.Update(ctx, p)).To(Succeed())
+
+	b := s.sampleBenchmark()
+	b.ObjectMeta = metav1.ObjectMeta{Name: "large", Namespace: "team-routing"}
+	b.Spec.Abort = false
+	s.Expect(s.c.Create(ctx, b)).To(Succeed())
+	b.Annotations = note
+	s.Expect(s.c.Update(ctx, b)).To(MatchError(ContainSubstring("and may have 0 to 131072")))
+	b.Annotations, b.Spec.Abort = nil, true
+	s.Expect(s.c.Update(ctx, b)).To(Succeed())
+}
+
+// largeSelectors are refused by the schema, or when the values in them are read.
+func largeSelectors(s *server) {
+	ctx := s.t.Context()
+	create := func(change func(*metav1.LabelSelector)) error {
+		b := s.sampleBenchmark()
+		b.ObjectMeta = metav1.ObjectMeta{Name: "selects", Namespace: "team-routing"}
+		b.Spec.TestBedName, b.Spec.TestBedSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{}}
+		change(b.Spec.TestBedSelector)
+		return s.c.Create(ctx, b)
+	}
+	s.Expect(create(func(l *metav1.LabelSelector) {
+		for i := range 17 {
+			l.MatchLabels[fmt.Sprint("l", i)] = "v"
+		}
+	})).To(MatchError(ContainSubstring("the selector has more than 16 matchLabels, 16 matchExpressions, or 32 values of an expression")))
+	long := metav1.LabelSelectorRequirement{Key: "k", Operator: metav1.LabelSelectorOpIn, Values: []string{strings.Repeat("x", 100<<10)}}
+	err := create(func(l *metav1.LabelSelector) { l.MatchExpressions = append(l.MatchExpressions, long) })
+	s.Expect(err).To(MatchError(ContainSubstring("a value has at most 63 characters")))
+	s.Expect(len(err.Error())).To(BeNumerically("<", 2000), "the size of the message")
+}
+
+// manyObjects makes sinks until the team has as many as it may. The cache may be a little behind.
+func manyObjects(s *server) {
+	for i := range 2 * v1alpha1.DefaultMaxNotificationSinks {
+		sink := &v1alpha1.NotificationSink{ObjectMeta: metav1.ObjectMeta{Namespace: "team-honest", Name: fmt.Sprint("sink-", i)}}
+		sink.Spec.SecretRef.Name = "key"
+		sink.Spec.URL, sink.Spec.Events = "https://example.com/hook", []v1alpha1.NotificationEvent{v1alpha1.NotifyFinished}
+		if err := s.c.Create(s.t.Context(), sink); err != nil {
+			s.Expect(err).To(MatchError(MatchRegexp(`team namespace/team-honest of namespace team-honest has 5\d objects of kind NotificationSink, and may have 50: .* higher maxNotificationSinks in LabPolicy lab`)))
+			s.Expect(i).To(BeNumerically(">=", v1alpha1.DefaultMaxNotificationSinks))
+			return
+		}
+	}
+	s.t.Errorf("a team made %d sinks", 2*v1alpha1.DefaultMaxNotificationSinks)
+}
