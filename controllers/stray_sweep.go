@@ -86,14 +86,15 @@ func (s *straySweep) strays(ctx context.Context) (map[labobjects.Run]bool, error
 	if len(runs) == 0 {
 		return nil, nil
 	}
-	// A benchmark that waits may get a bed at any time; an attempt that has ended does not.
+	// A benchmark that waits may get a bed at any time; an attempt that has ended, or whose bed
+	// was taken back, does not.
 	var benchmarks v1alpha1.BenchmarkList
 	if err := s.List(ctx, &benchmarks); err != nil {
 		return nil, fmt.Errorf("listing benchmarks: %w", err)
 	}
 	now := map[string]int32{}
 	for i := range benchmarks.Items {
-		if b := &benchmarks.Items[i]; !b.Status.Phase.Finished() {
+		if b := &benchmarks.Items[i]; !b.Status.Phase.Finished() && b.Status.TestBedName == "" {
 			now[string(b.UID)] = labobjects.RunOf(b).Attempt
 		}
 	}

@@ -550,8 +550,8 @@ type TestBedStatus struct {
 	// lease names the benchmark that has the bed; absent while the bed is free.
 	// +optional
 	Lease *BedLease `json:"lease,omitempty"`
-	// wait counts how long operators have tried to clean up after a benchmark that
-	// does not exist any more; absent when they do not.
+	// wait counts how long operators have waited for a benchmark that has to return the bed, or
+	// have tried to clean up after one that does not exist any more; absent when they do not.
 	// +optional
 	Wait *Wait `json:"wait,omitempty"`
 	// queued is the number of benchmarks that wait for the bed.
@@ -604,4 +604,32 @@ type BedLease struct {
 	// allocator sets it, and only a benchmark with spec.preemptible heeds it.
 	// +optional
 	Preemption *Preemption `json:"preemption,omitempty"`
+	// deadlineSeconds is the time in seconds for which the benchmark may have the bed: what was
+	// left of its spec.activeDeadlineSeconds when the lease was acquired. Absent in leases of
+	// earlier versions.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DeadlineSeconds int64 `json:"deadlineSeconds,omitempty"`
+	// activeSeconds is the time in seconds for which operators have seen the lease. It is stored
+	// about once a minute.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ActiveSeconds int64 `json:"activeSeconds,omitempty"`
+	// end is set when the benchmark had to return the bed and did not do so in time. The operator
+	// then removes everything of the run from the lab and frees the bed, whatever the status of
+	// the benchmark contains. Teams cannot write it.
+	// +optional
+	End *LeaseEnd `json:"end,omitempty"`
+}
+
+// LeaseEnd is the decision to take a bed back.
+type LeaseEnd struct {
+	// reason is DeadlineExceeded, Preempted or Aborted.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason"`
+	// time of the decision.
+	// +required
+	Time metav1.Time `json:"time"`
 }

@@ -12,13 +12,15 @@ import (
 	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
-// Waits before a grant is tried again. After a conflict the bed is kept for the
-// benchmark, so that no later one overtakes it; after another failure later ones may
-// have the bed, so that the queue is not blocked.
+// Waits before a grant is tried again. After a few conflicts the bed is kept for the
+// benchmark, so that no later one overtakes it; after more of them, which its team can cause
+// without end, or another failure later ones may have the bed, so that the queue is not blocked.
 const (
 	retryConflict   = 50 * time.Millisecond
 	retryFailure    = time.Second
 	retryFailureMax = time.Minute
+	// conflictsAllowed is the number of conflicts in a row after which the next is a failure.
+	conflictsAllowed = 5
 )
 
 // grants begins the leases that the queue decided on, and repeats those that failed.
@@ -67,8 +69,10 @@ func (g *grants) granted(key queue.Key, name string, leased *v1alpha1.TestBed, e
 	w.granting = false
 	switch {
 	case err == nil:
-		w.failures = 0
-	case !apierrors.IsConflict(err):
+		w.failures, w.conflicts = 0, 0
+	case apierrors.IsConflict(err) && w.conflicts < conflictsAllowed:
+		w.conflicts++
+	default:
 		w.retry = now.Add(min(retryFailure<<min(w.failures, 6), retryFailureMax))
 		w.failures++
 		g.failed[key] = true

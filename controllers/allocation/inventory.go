@@ -41,10 +41,10 @@ type waiter struct {
 
 	// granting reports whether a lease is being written.
 	granting bool
-	// retry is the time after which a grant that failed other than by a conflict may be tried
-	// again.
-	retry    time.Time
-	failures int
+	// retry is the time after which a grant that failed other than by a first few conflicts may be
+	// tried again.
+	retry               time.Time
+	failures, conflicts int
 
 	// Set by display.
 

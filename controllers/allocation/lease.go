@@ -58,27 +58,23 @@ func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1a
 	return kit.PatchBed(ctx, w.client, bed, map[string]any{
 		"lease": v1alpha1.BedLease{
 			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(w.now()), Attempt: attempt,
+			DeadlineSeconds: max(b.Spec.ActiveDeadlineSeconds-b.Status.ActiveSeconds, 1),
 		},
 		"queued": queued,
 	}, bed.ResourceVersion)
 }
 
 // claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
-// Where the finalizer is left over from an earlier attempt, a new one begins. Each is written
-// under the optimistic lock, which makes sure that the benchmark still waits, and that of two
-// operators that lease beds for it only one writes the lease that counts: the other gets a
-// conflict. A new attempt would make a lease void that another operator has just written, so
+// Where the finalizer is left over from an earlier attempt, a new one begins. Each write
+// tests that the benchmark still waits, and that of two operators that lease beds for it only
+// one writes the lease that counts: the other gets a conflict. A new attempt would make a lease void that another operator has just written, so
 // that it begins only if the bed is as the cache knows it.
 func (w *leaseWriter) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) (attempt int32, _ error) {
 	known, leftOver := b.Status.Attempt, controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
 	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, errOtherOperator)
 	for range 2 {
 		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
-			body := map[string]any{"metadata": map[string]any{
-				"resourceVersion": b.ResourceVersion,
-				"finalizers":      kit.FinalizersOfHolder(b, w.archive),
-			}}
-			err := w.client.Patch(ctx, kit.Named(&v1alpha1.Benchmark{}, b), kit.MergePatch(body))
+			err := kit.ClaimBenchmark(ctx, w.client, b, kit.FinalizersOfHolder(b, w.archive))
 			if err == nil {
 				return b.Status.Attempt, nil
 			}
@@ -111,18 +107,16 @@ func (w *leaseWriter) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1a
 	return 0, conflict
 }
 
-// nextAttempt ends the attempt of a benchmark, unless it was written since it was read, and
+// nextAttempt ends the attempt of a benchmark, unless its status was written since it was read, and
 // returns the number of the next one.
 func (w *leaseWriter) nextAttempt(ctx context.Context, b *v1alpha1.Benchmark) (int32, error) {
-	next := b.Status.Attempt + 1
-	body := map[string]any{
-		"metadata": map[string]any{"resourceVersion": b.ResourceVersion},
-		"status":   map[string]any{"attempt": next},
+	next := b.DeepCopy()
+	next.Status.Attempt++
+	attempt := next.Status.Attempt
+	if err := kit.PatchStatus(ctx, w.client, w.live, b, next); err != nil {
+		return 0, fmt.Errorf("beginning another attempt: %w", err)
 	}
-	if err := w.client.Status().Patch(ctx, kit.Named(&v1alpha1.Benchmark{}, b), kit.MergePatch(body)); err != nil {
-		return 0, fmt.Errorf("beginning another attempt of benchmark %s/%s: %w", b.Namespace, b.Name, err)
-	}
-	return next, nil
+	return attempt, nil
 }
 
 // releasePart releases the beds of members unless all have one by now, or one has begun. No

@@ -3,6 +3,7 @@ package beds
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +20,14 @@ type Reconciler struct{ kit.Base }
 
 // openRecheck is the factor by which a ready bed is checked less often.
 const openRecheck = 4
+
+// usualCheck returns the time to the next check of a bed of which nothing is waited for.
+func (r *Reconciler) usualCheck(bed *v1alpha1.TestBed) time.Duration {
+	if kit.IsOpen(bed) {
+		return openRecheck * r.Recheck
+	}
+	return r.Recheck
+}
 
 // Reconcile checks a bed.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -37,8 +46,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.countBed(before, bed)
 		failures = append(failures, r.patchMeta(ctx, bed))
 	}
-	if after == r.Recheck && kit.IsOpen(bed) {
-		after = openRecheck * r.Recheck
+	if after == 0 {
+		after = r.usualCheck(bed)
 	}
 	return kit.Settle(ctrl.Result{RequeueAfter: after}, failures...)
 }

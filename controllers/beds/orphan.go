@@ -16,33 +16,34 @@ import (
 )
 
 // orphan ends a lease that no controller will release: its benchmark does not exist or
-// is finished. It cleans up after the run first. It returns when to check again.
+// is finished. It cleans up after the run first. It returns when to check again, 0 for the usual time.
 func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
 	if _, released := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]; kit.IsQuarantined(bed) && !released {
-		return r.Recheck, nil
+		return 0, nil
 	} else if kit.IsQuarantined(bed) {
 		setRecovering(bed, now, "released by "+v1alpha1.AnnotationReleaseQuarantine+"; cleaning up once more")
 	}
 	if bed.Status.Lease == nil {
 		r.Timers.Over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
-		return r.Recheck, nil
+		return 0, nil
 	}
 	holder, err := r.holder(ctx, bed.Status.Lease)
 	if err != nil {
-		return r.Recheck, err
+		return 0, err
 	}
-	if holder != nil {
-		r.Timers.Over(bed, &bed.Status.Wait)
+	if holder != nil && bed.Status.Lease.End == nil {
 		if elsewhere := holder.Status.TestBedName; elsewhere != "" && elsewhere != bed.Name {
 			// The benchmark got two beds, from two operators that both believed to lead. It
 			// uses the one that it names; on this one nothing was started.
+			r.Timers.Over(bed, &bed.Status.Wait)
 			bed.Status.Lease = nil
+			return 0, nil
 		}
-		return r.Recheck, nil
+		return r.watchHolder(bed, holder, now), nil
 	}
 	if meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil {
-		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, does not exist any more; cleaning up after it", bed.Status.Lease.Holder))
+		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, %s; cleaning up after it", bed.Status.Lease.Holder, whyTakenBack(bed.Status.Lease)))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
 	left, err := r.RunObjects().CleanUp(ctx, labobjects.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
@@ -53,12 +54,12 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 		bed.Status.Lease = nil
 		r.Timers.Over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
-		return r.Recheck, nil
+		return 0, nil
 	}
 	if r.Timers.Overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp) {
 		kit.SetQuarantine(bed, now, bed.Status.Lease.Holder, kit.NotCleanedUp(bed.Status.Wait, left))
 		r.Timers.Over(bed, &bed.Status.Wait)
-		return r.Recheck, nil
+		return 0, nil
 	}
 	return r.Poll, nil
 }

@@ -95,11 +95,7 @@ func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
 
 // removeFinalizer lets a finished benchmark be deleted without the operator.
 func (r *Reconciler) removeFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
-	before := b.DeepCopy()
-	if !controllerutil.RemoveFinalizer(b, v1alpha1.FinalizerCleanUp) {
-		return nil
-	}
-	err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := kit.RemoveFinalizer(ctx, r.Client, b, v1alpha1.FinalizerCleanUp, "")
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}

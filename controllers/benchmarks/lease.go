@@ -120,7 +120,7 @@ func (ls *leases) leased(ctx context.Context, b *v1alpha1.Benchmark) (*v1alpha1.
 }
 
 // handBack returns a bed on which nothing was started. The end of the attempt is stored first:
-// the optimistic lock lets only one happen, that the benchmark takes the lease over or that the
+// the test of its number lets only one happen, that the benchmark takes the lease over or that the
 // lease goes.
 func (ls *leases) handBack(ctx context.Context, s *kit.Scope, bed string) error {
 	s.Status.Attempt++
@@ -137,7 +137,7 @@ func (ls *leases) keep(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	s.Bed = &v1alpha1.TestBed{}
 	key := client.ObjectKey{Name: s.Status.TestBedName}
 	if err := ls.client.Get(ctx, key, s.Bed); err == nil && kit.HasLease(s.Bed, s.Run) {
-		return kit.Proceed(), nil
+		return endOfLease(s), nil
 	}
 	s.Bed = &v1alpha1.TestBed{}
 	err := ls.live.Get(ctx, key, s.Bed)
@@ -148,7 +148,25 @@ func (ls *leases) keep(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLeaseLost, fmt.Sprintf(
 			"bed %s was taken away while the benchmark had it: the bed or its lease was removed by force", s.Status.TestBedName)), nil
 	}
-	return kit.Proceed(), nil
+	return endOfLease(s), nil
+}
+
+// endOfLease ends a benchmark whose lease was ended, since it did not return the bed in time:
+// nothing more is started on the bed.
+func endOfLease(s *kit.Scope) kit.Step {
+	end := s.Bed.Status.Lease.End
+	if end == nil {
+		return kit.Proceed()
+	}
+	outcome := v1alpha1.PhaseError
+	switch end.Reason {
+	case v1alpha1.ReasonDeadlineExceeded:
+		outcome = v1alpha1.PhaseInvalid
+	case v1alpha1.ReasonAborted:
+		outcome = v1alpha1.PhaseAborted
+	}
+	return s.End(outcome, v1alpha1.ConditionMeasured, end.Reason, fmt.Sprintf(
+		"bed %s was taken back, since it was not returned in time (%s); %s", s.Bed.Name, end.Reason, rowsKept(s)))
 }
 
 // waitAnew releases the bed of a benchmark for which nothing was started: what it needs

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -34,6 +35,9 @@ type fakeAPI struct {
 	watchers map[*fakeCache]bool
 	// seen is called with every change, under the lock.
 	seen func(change)
+	// meddle is called before every write of an operator to an object that exists, without the
+	// lock. An error is the answer to the write.
+	meddle func(client.Object) error
 }
 
 // change is one write.
@@ -47,7 +51,7 @@ type change struct {
 func newFakeAPI(scheme *runtime.Scheme) *fakeAPI {
 	return &fakeAPI{
 		scheme: scheme, objects: map[string]map[types.NamespacedName]client.Object{},
-		watchers: map[*fakeCache]bool{}, seen: func(change) {},
+		watchers: map[*fakeCache]bool{}, seen: func(change) {}, meddle: func(client.Object) error { return nil },
 	}
 }
 
@@ -126,7 +130,7 @@ func (f *fakeAPI) patch(obj client.Object, p client.Patch, status bool) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(before)
+	text, err := encoded(before)
 	if err != nil {
 		return err
 	}
@@ -140,6 +144,18 @@ func (f *fakeAPI) patch(obj client.Object, p client.Patch, status bool) error {
 	return f.replace(kind, key, before, after, obj, status)
 }
 
+// encoded returns an object as the API server keeps it: without a status until one was written.
+func encoded(obj client.Object) ([]byte, error) {
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	if rest, empty := bytes.CutSuffix(text, []byte(`,"status":{}}`)); empty {
+		return append(rest, '}'), nil
+	}
+	return text, nil
+}
+
 func patched(text []byte, kind types.PatchType, patch []byte) ([]byte, error) {
 	switch kind {
 	case types.MergePatchType:
@@ -150,7 +166,7 @@ func patched(text []byte, kind types.PatchType, patch []byte) ([]byte, error) {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		if text, err = operations.Apply(text); err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", schema.GroupResource{}, "", err.Error(), 0, true)
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", schema.GroupResource{}, "", err.Error(), 0, false)
 		}
 		return text, nil
 	}

@@ -140,12 +140,24 @@ func keep(obj client.Object) {
 	}
 }
 
+// write changes an object that exists.
+func (c *fakeClient) write(ctx context.Context, obj client.Object, apply func() error) error {
+	return c.link.send(ctx, true, func() error {
+		if c.link != nil {
+			if err := c.api.meddle(obj); err != nil {
+				return err
+			}
+		}
+		return apply()
+	})
+}
+
 func (c *fakeClient) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
-	return c.link.send(ctx, true, func() error { return c.api.update(obj, false) })
+	return c.write(ctx, obj, func() error { return c.api.update(obj, false) })
 }
 
 func (c *fakeClient) Patch(ctx context.Context, obj client.Object, p client.Patch, _ ...client.PatchOption) error {
-	return c.link.send(ctx, true, func() error { return c.api.patch(obj, p, false) })
+	return c.write(ctx, obj, func() error { return c.api.patch(obj, p, false) })
 }
 
 func (c *fakeClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
@@ -185,11 +197,11 @@ func (s *fakeStatus) Create(context.Context, client.Object, client.Object, ...cl
 }
 
 func (s *fakeStatus) Update(ctx context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.c.link.send(ctx, true, func() error { return s.c.api.update(obj, true) })
+	return s.c.write(ctx, obj, func() error { return s.c.api.update(obj, true) })
 }
 
 func (s *fakeStatus) Patch(ctx context.Context, obj client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.c.link.send(ctx, true, func() error { return s.c.api.patch(obj, p, true) })
+	return s.c.write(ctx, obj, func() error { return s.c.api.patch(obj, p, true) })
 }
 
 func (s *fakeStatus) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {

@@ -100,6 +100,8 @@ func (w *world) happen(ctx context.Context, e event) {
 		w.check.allow(name, v1alpha1.PhaseAborted)
 		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Finalizers = nil })
 		_ = w.Delete(ctx, benchmark(name, "", 0))
+	case "team writes without pause":
+		w.hostile.begin(keyOf(name))
 	case "bed is asked for":
 		if e.much%2 == 0 {
 			w.awaitRow(ctx, bed)

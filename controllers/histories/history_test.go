@@ -35,6 +35,8 @@ type world struct {
 	rng   *rand.Rand
 	check *checker
 	lab   *fakeLab
+	// hostile are the teams that write without pause.
+	hostile hostile
 	// clocksAgree reports whether the clocks of all operators are right.
 	clocksAgree bool
 	// run starts an operator whose clock differs; it returns when its context ends.

@@ -102,7 +102,10 @@ func onServer(t *testing.T, cfg *rest.Config, admin client.WithWatch, seed uint6
 	w.run = func(ctx context.Context, skew time.Duration, l *link) {
 		c := rest.CopyConfig(cfg)
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(req *http.Request) (*http.Response, error) { return l.roundTrip(next, req) })
+			return roundTripper(func(req *http.Request) (*http.Response, error) {
+				w.hostile.meddleRequest(admin, req)
+				return l.roundTrip(next, req)
+			})
 		})
 		mgr, err := operator.NewManager(c, operator.Config{Lab: settings(), MetricsAddress: "0", HealthAddress: "0"})
 		if err == nil {

@@ -45,6 +45,7 @@ var kinds = map[string]int{
 	"member of a gang is aborted": 2,
 	"member of a gang is deleted": 2,
 	"bed is cordoned":             4,
+	"team writes without pause":   10, // which: the benchmark, to the end of the history
 	"bed is uncordoned":           4,
 	"profile is made again":       4,
 	"bed is reserved":             14, // which: the reservation; much: when and for how long

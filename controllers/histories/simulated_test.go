@@ -83,7 +83,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 600)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, kept, explained, inGangs atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, kept, explained, inGangs, hostile atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -99,6 +99,7 @@ func TestSimulatedHistories(t *testing.T) {
 					kept.Add(int64(o.promises.kept))
 					explained.Add(int64(o.promises.explained))
 					inGangs.Add(int64(o.inGangs))
+					hostile.Add(int64(o.hostile))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -111,8 +112,10 @@ func TestSimulatedHistories(t *testing.T) {
 		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), preempted.Load(), resumed.Load(), time.Since(began).Round(time.Second))
 	t.Logf("%d beds were taken for a class that preempts; of the estimated starts %d were kept and %d explained; %d members of gangs began",
 		askedFor.Load(), kept.Load(), explained.Load(), inGangs.Load())
+	t.Logf("hostile teams wrote %d times between a read and a write of the operator", hostile.Load())
 	for what, n := range map[string]int64{
-		"a lease within a reservation": inReserved.Load(), "a preemption with finished rows": resumed.Load(),
+		"a team that writes without pause": hostile.Load(),
+		"a lease within a reservation":     inReserved.Load(), "a preemption with finished rows": resumed.Load(),
 		"a bed taken for a class that preempts": askedFor.Load(), "a promise that was kept": kept.Load(), "a promise that was explained": explained.Load(),
 		"a gang that began": inGangs.Load(),
 	} {
@@ -165,6 +168,8 @@ type outcome struct {
 	deaths int
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
 	askedFor int
+	// hostile is the number of writes of hostile teams.
+	hostile  int
 	promises promises
 }
 
@@ -175,6 +180,7 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		began := time.Now()
 		o.wrong = w.play(context.Background(), script)
 		o.took, o.writes = time.Since(began), api.version
+		o.hostile = w.hostile.writes
 		o.inReserved = w.check.inReserved[true]
 		o.preempted, o.resumed = w.check.preempted, w.check.resumed
 		o.deaths, o.askedFor, o.promises, o.inGangs = w.deaths, w.check.askedFor, w.check.promises, w.check.inGangs
@@ -199,6 +205,7 @@ func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
 			Client: admin, unit: time.Second, rng: rand.New(rand.NewPCG(seed, 3)), check: check,
 			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{}, clocksAgree: check.clocksAgree,
 		}
+		api.meddle = func(obj client.Object) error { return w.hostile.meddle(context.Background(), admin, obj) }
 		w.run = func(ctx context.Context, skew time.Duration, l *link) {
 			m := &fakeManager{api: api, link: l, cache: newFakeCache(api, 500*time.Millisecond, rand.New(rand.NewPCG(seed, 4)))}
 			if err := controllers.SetupWithManager(m, options(w, time.Second, skew)); err != nil {

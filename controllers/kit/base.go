@@ -27,7 +27,7 @@ func (b *Base) RunObjects() RunObjects {
 
 // StatusWriter returns what stores the status of benchmarks.
 func (b *Base) StatusWriter() StatusWriter {
-	return StatusWriter{Client: b.Client, Recorder: b.Recorder, Counts: b.Counts}
+	return StatusWriter{Client: b.Client, Live: b.Live, Recorder: b.Recorder, Counts: b.Counts}
 }
 
 // LabFiles returns what reads the ConfigMaps and Secrets of the owner of the lab.
@@ -54,8 +54,9 @@ const Soon = time.Millisecond
 // Result returns the result of the reconcile.
 func (s Step) Result() ctrl.Result { return ctrl.Result{RequeueAfter: s.After} }
 
-// Settle turns the errors of a reconcile into what the queue needs. A conflict is no
-// failure: the next reconcile reads what the other writer wrote.
+// Settle turns the errors of a reconcile into what the queue needs. After a conflict the next
+// reconcile reads what the other writer wrote. Conflicts are not reported, and are repeated after
+// growing pauses like other failures, since others can cause them without end.
 func Settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 	err := errors.Join(errs...)
 	if err == nil {
@@ -66,5 +67,5 @@ func Settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // An error would be logged; RequeueAfter has no growing pauses.
 }

@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,14 +16,16 @@ import (
 // StatusWriter stores the status of benchmarks, and makes their new phases known by the log,
 // by events and by counts.
 type StatusWriter struct {
-	Client   client.Client
+	Client client.Client
+	// Live reads from the API server.
+	Live     client.Reader
 	Recorder events.EventRecorder
 	// Counts counts what happens, for Prometheus; nil counts nothing.
 	Counts *opmetrics.Operator
 }
 
-// Store stores the status, once, under an optimistic lock: what was decided on an
-// outdated benchmark is decided again.
+// Store stores the status, once, unless what it depends on was written since the benchmark was
+// read: what was decided on an outdated benchmark is decided again.
 func (w StatusWriter) Store(ctx context.Context, s *Scope, failure error) error {
 	if failure == nil {
 		s.Status.ObservedGeneration = s.Generation
@@ -38,10 +39,8 @@ func (w StatusWriter) Store(ctx context.Context, s *Scope, failure error) error 
 	if equality.Semantic.DeepEqual(s.Before.Status, s.Status) {
 		return nil
 	}
-	patch := client.MergeFromWithOptions(s.Before, client.MergeFromWithOptimisticLock{})
-	if err := w.Client.Status().Patch(ctx, s.Benchmark, patch); err != nil {
-		// A benchmark without a finalizer may be gone by now.
-		return client.IgnoreNotFound(fmt.Errorf("storing the status of the benchmark: %w", err))
+	if err := PatchStatus(ctx, w.Client, w.Live, s.Before, s.Benchmark); err != nil {
+		return client.IgnoreNotFound(err) // A benchmark without a finalizer may be gone by now.
 	}
 	w.announce(ctx, s)
 	return nil

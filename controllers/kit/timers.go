@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // minChecks is the minimum number of checks, spread over its time, of a deadline.
@@ -35,6 +36,8 @@ type counters struct {
 	// reason with which the wait ends; "" without one.
 	reason       string
 	wait, active counter
+	// lease is the run of which active counts the lease, if the object is a bed.
+	lease labobjects.Run
 	// phase is the time at which the current phase of the object began; zero if another
 	// operator, or this one before its start, has seen that.
 	phase time.Time
@@ -127,6 +130,23 @@ func (t *Timers) Active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 		b.Status.ActiveSeconds = int64(c.total / time.Second)
 	}
 	return c.total
+}
+
+// Leased returns for how long operators have seen the present lease of a bed, and keeps the lease
+// up to date.
+func (t *Timers) Leased(bed *v1alpha1.TestBed, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, lease := t.countersOf(bed), bed.Status.Lease
+	if run := RunOf(lease); c.lease != run {
+		c.lease, c.active = run, counter{}
+	}
+	before := Seconds(lease.ActiveSeconds)
+	c.active.check(now, 0, before)
+	if c.active.total-before >= storeActive {
+		lease.ActiveSeconds = int64(c.active.total / time.Second)
+	}
+	return c.active.total
 }
 
 // enter notes that an object is in another phase from now on, and returns since when it was

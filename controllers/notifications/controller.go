@@ -84,7 +84,7 @@ func (r *NotifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	if due := notify.Due(b, kit.EndedAt(b), sinks, r.Now()); len(due) > 0 {
 		before := b.DeepCopy()
 		b.Status.Notifications = append(b.Status.Notifications, due...)
-		if err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := kit.PatchStatus(ctx, r.Client, r.Live, before, b); err != nil {
 			return kit.Settle(ctrl.Result{}, fmt.Errorf("storing which events are sent: %w", client.IgnoreNotFound(err)))
 		}
 	}
@@ -212,7 +212,7 @@ func (r *NotifyReconciler) keep(ctx context.Context, b *v1alpha1.Benchmark, n v1
 		if !put(b, n) {
 			return nil
 		}
-		err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := kit.PatchStatus(ctx, r.Client, r.Live, before, b)
 		if apierrors.IsConflict(err) {
 			if again := r.Live.Get(ctx, key, b); again != nil {
 				return again

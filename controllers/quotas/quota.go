@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // follow applies the decision of Kueue to a benchmark that is not finished. Where the
 // benchmark has to leave the queue, that is stored before Kueue gets the quota back: the
-// optimistic locks let only one happen, that it gets a bed or that it loses the quota.
+// tests of its status let only one happen, that it gets a bed or that it loses the quota.
 func (r *Reconciler) follow(ctx context.Context, s *kit.Scope, w *unstructured.Unstructured) error {
 	held, err := kit.HeldBeds(ctx, r.Client, string(s.UID))
 	if err != nil {

@@ -85,7 +85,7 @@ func archiveMoved() predicate.Predicate {
 
 // Reconcile archives a finished benchmark and removes the finalizers of archived
 // ones. It reads the benchmark from the cache: a finished one changes no more, and
-// what is written is guarded by its version.
+// what is written tests what it depends on.
 func (r *ArchiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil {
@@ -185,11 +185,7 @@ func (r *ArchiveReconciler) condition(b *v1alpha1.Benchmark, status metav1.Condi
 }
 
 func (r *ArchiveReconciler) patchStatus(ctx context.Context, before, b *v1alpha1.Benchmark) error {
-	err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil {
-		return fmt.Errorf("storing the error of the archive: %w", err)
-	}
-	return nil
+	return kit.PatchStatus(ctx, r.Client, r.Live, before, b)
 }
 
 // hold keeps a benchmark that has its bed until its result is archived. It matters
@@ -199,11 +195,7 @@ func (r *ArchiveReconciler) hold(ctx context.Context, b *v1alpha1.Benchmark) err
 	if !b.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
 		return nil
 	}
-	before := b.DeepCopy()
-	if !controllerutil.AddFinalizer(b, v1alpha1.FinalizerArchive) {
-		return nil
-	}
-	if err := r.Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := kit.AddFinalizer(ctx, r.Client, b, v1alpha1.FinalizerArchive); err != nil {
 		return fmt.Errorf("adding the finalizer of the archive: %w", err)
 	}
 	return nil

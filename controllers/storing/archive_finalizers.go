@@ -33,9 +33,7 @@ func releaseKept(ctx context.Context, b *kit.Base, benchmark *v1alpha1.Benchmark
 	if err != nil {
 		return err
 	}
-	before := benchmark.DeepCopy()
-	controllerutil.RemoveFinalizer(benchmark, v1alpha1.FinalizerArchive)
-	err = b.Patch(ctx, benchmark, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err = kit.RemoveFinalizer(ctx, b.Client, benchmark, v1alpha1.FinalizerArchive, "")
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the finalizer of the archive: %w", err)
 	}
@@ -44,10 +42,7 @@ func releaseKept(ctx context.Context, b *kit.Base, benchmark *v1alpha1.Benchmark
 
 // releaseStored removes the finalizer from one part or snapshot.
 func releaseStored(ctx context.Context, b *kit.Base, obj *metav1.PartialObjectMetadata) error {
-	before := obj.DeepCopy()
-	controllerutil.RemoveFinalizer(obj, v1alpha1.FinalizerArchive)
-	delete(obj.Labels, v1alpha1.LabelUnarchived)
-	err := b.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := kit.RemoveFinalizer(ctx, b.Client, obj, v1alpha1.FinalizerArchive, v1alpha1.LabelUnarchived)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the finalizer of the archive from %s %s: %w", obj.Kind, obj.Name, err)
 	}

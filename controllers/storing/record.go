@@ -139,7 +139,7 @@ func (r *RecordReconciler) say(ctx context.Context, b *v1alpha1.Benchmark, statu
 	}
 	before := b.DeepCopy()
 	kit.SetCondition(&b.Status.Conditions, r.Now(), b.Generation, metav1.Condition{Type: v1alpha1.ConditionMetricsRecorded, Status: status, Reason: reason, Message: message})
-	if err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+	if err := kit.PatchStatus(ctx, r.Client, r.Live, before, b); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("storing what the recorder has: %w", err)
 	}
 	return nil

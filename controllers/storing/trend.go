@@ -125,7 +125,7 @@ func (r *TrendReconciler) say(ctx context.Context, b *v1alpha1.Benchmark, status
 	}) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := kit.PatchStatus(ctx, r.Client, r.Live, before, b); err != nil {
 		return fmt.Errorf("storing what the history shows: %w", err)
 	}
 	return nil
