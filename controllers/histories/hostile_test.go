@@ -82,7 +82,7 @@ func (h *hostile) write(ctx context.Context, c client.Client, key types.Namespac
 // benchmark measures.
 func TestUnwritableBenchmark(t *testing.T) {
 	const deadline = 10 * time.Minute
-	within := kit.DefaultDeadlines().Return() + 3*time.Minute
+	within := kit.DefaultDeadlines().Return(&v1alpha1.Benchmark{}) + 2*time.Minute
 	for name, tc := range map[string]struct {
 		happen func(context.Context, *world)
 		reason string

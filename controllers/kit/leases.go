@@ -118,10 +118,15 @@ func ReservationOf(b *v1alpha1.Benchmark) queue.Key {
 	return queue.Key(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.ReservationName})
 }
 
-// Return returns the time within which a benchmark that has to return its bed must have done so.
-// It is enough for a last poll of the runner and for a clean-up that ends in a quarantine. After
-// it the bed is taken back, whatever the status of the benchmark contains.
-func (d Deadlines) Return() time.Duration { return 3 * d.CleanUp }
+// Return returns the time after which a bed that has to be returned is taken back, whatever the
+// status of its holder contains. Until the holder has stored that it returns the bed, this is
+// enough for a last poll of the runner; from then on for a clean-up that ends in a quarantine.
+func (d Deadlines) Return(holder *v1alpha1.Benchmark) time.Duration {
+	if holder.Status.Outcome == "" && holder.Status.Preemption == nil {
+		return d.CleanUp
+	}
+	return 3 * d.CleanUp
+}
 
 // HoldOf returns the longest time for which a benchmark has a bed that it gets now, as far as
 // operators run: what is left of its deadline, which all its runs together are held to, and the clean-up. How long a run is

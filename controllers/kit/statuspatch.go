@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,7 +63,7 @@ func patchLiveStatus(ctx context.Context, writer client.StatusClient, live clien
 		return err
 	}
 	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), after.Name, errOtherWriter)
-	if now.UID != before.UID {
+	if now.UID != before.UID || admission(now) != admission(before) {
 		return conflict
 	}
 	was, has, is := statusFields(before), statusFields(now), statusFields(after)
@@ -84,6 +85,15 @@ func patchLiveStatus(ctx context.Context, writer client.StatusClient, live clien
 		"metadata": map[string]any{"resourceVersion": now.ResourceVersion},
 		"status":   changed,
 	}))
+}
+
+// admission returns whether Kueue admits a benchmark, and the reason.
+func admission(b *v1alpha1.Benchmark) [2]string {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionQuotaReserved)
+	if c == nil {
+		return [2]string{}
+	}
+	return [2]string{string(c.Status), c.Reason}
 }
 
 // statusFields returns the fields of a status in the form of the API.
