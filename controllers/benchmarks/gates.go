@@ -40,7 +40,7 @@ func (j *gateJudge) judge(ctx context.Context, s *kit.Scope, mayWait bool) (wait
 	if len(s.Spec.Gates) == 0 || s.Status.Gates != nil || s.Status.StartTime == nil || !s.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
-	content, err := stored.Content(ctx, j.live, s.Benchmark)
+	content, err := stored.Figures(ctx, j.live, s.Benchmark)
 	if err != nil {
 		return unjudged(s, err, mayWait, j.deadline)
 	}
@@ -186,7 +186,7 @@ func (j *gateJudge) baselineBySelector(ctx context.Context, b *v1alpha1.Benchmar
 }
 
 func (j *gateJudge) addBaseline(ctx context.Context, other *v1alpha1.Benchmark, found *report.Baselines) error {
-	content, err := stored.Content(ctx, j.live, other)
+	content, err := stored.Figures(ctx, j.live, other)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func earlierHints(ctx context.Context, cache, live client.Reader, s *kit.Scope, 
 	}
 	var before []earlierResult
 	for _, b := range similar(s.Benchmark, s.Bed, profile, others.Items, profiles.Items) {
-		result, err := stored.Read(ctx, live, b)
+		result, err := stored.ReadFigures(ctx, live, b)
 		if err != nil {
 			return nil, err
 		}

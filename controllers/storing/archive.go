@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,8 @@ import (
 )
 
 const (
+	// largeRows is the number of rows from which a result is large: a row has at most some 50 KiB.
+	largeRows = 500
 	// archiveWorkers bounds how many results are in memory at once.
 	archiveWorkers = 2
 	// archiveTimeout bounds one attempt to write a result.
@@ -41,6 +44,8 @@ const (
 type ArchiveReconciler struct {
 	kit.Base
 	outage outage
+	// large is held while a large result is in memory: one at a time.
+	large sync.Mutex
 }
 
 // NewArchiveReconciler returns the controller of the archive.
@@ -99,6 +104,10 @@ func (r *ArchiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	}
 	if wait := r.outage.wait(r.Now()); wait > 0 {
 		return kit.Settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
+	}
+	if b.Status.Results != nil && b.Status.Results.Rows >= largeRows {
+		r.large.Lock()
+		defer r.large.Unlock()
 	}
 	document, err := r.document(ctx, b)
 	if err != nil {

@@ -50,7 +50,13 @@ const pageSize = 50
 
 // Parts reads the parts of a benchmark's result in their order.
 func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]v1alpha1.BenchmarkResult, error) {
-	var parts []v1alpha1.BenchmarkResult
+	return parts(ctx, reader, b, func(*v1alpha1.ResultRow) {})
+}
+
+// parts reads the parts of a result, and passes each row to a function that may remove a part of
+// it before the next page is read.
+func parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark, reduce func(*v1alpha1.ResultRow)) ([]v1alpha1.BenchmarkResult, error) {
+	var all []v1alpha1.BenchmarkResult
 	for next := ""; ; {
 		var page v1alpha1.BenchmarkResultList
 		err := reader.List(ctx, &page, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)), client.Limit(pageSize), client.Continue(next))
@@ -60,15 +66,18 @@ func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]
 		for _, p := range page.Items {
 			// Labels can be changed; the field that names the owner cannot.
 			if p.Spec.BenchmarkUID == string(b.UID) {
-				parts = append(parts, p)
+				for i := range p.Spec.Rows {
+					reduce(&p.Spec.Rows[i])
+				}
+				all = append(all, p)
 			}
 		}
 		if next = page.Continue; next == "" {
 			break
 		}
 	}
-	slices.SortFunc(parts, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
-	return parts, nil
+	slices.SortFunc(all, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
+	return all, nil
 }
 
 // Read reads a benchmark's result.
@@ -78,6 +87,16 @@ func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Res
 		return Result{}, err
 	}
 	return Join(b, parts), nil
+}
+
+// ReadFigures reads a benchmark's result without the logs of its trials, the series of rates and
+// the captured frames, which are most of a large result and have no figure.
+func ReadFigures(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Result, error) {
+	all, err := parts(ctx, reader, b, func(row *v1alpha1.ResultRow) { row.TrialRecords, row.Series, row.Capture = nil, nil, nil })
+	if err != nil {
+		return Result{}, err
+	}
+	return Join(b, all), nil
 }
 
 // Counts reports whether the rows of a part count. Rows do not count if a preempted benchmark
@@ -130,6 +149,21 @@ func Content(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (
 	if err != nil {
 		return report.Content{}, err
 	}
+	return contentOf(ctx, reader, b, result)
+}
+
+// Figures reads the same as Content with the rows of ReadFigures, for gates and baselines. Metrics
+// need whole rows: their points have the digest of the row.
+func Figures(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (report.Content, error) {
+	result, err := ReadFigures(ctx, reader, b)
+	if err != nil {
+		return report.Content{}, err
+	}
+	return contentOf(ctx, reader, b, result)
+}
+
+// contentOf adds the inputs to a result.
+func contentOf(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark, result Result) (report.Content, error) {
 	in, err := ReadInputs(ctx, reader, b)
 	if err != nil {
 		return report.Content{}, err
