@@ -67,5 +67,6 @@ func Settle(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // An error would be logged; RequeueAfter has no growing pauses.
+	// An error would be logged, and RequeueAfter has no growing pauses.
+	return ctrl.Result{Requeue: true}, nil
 }
