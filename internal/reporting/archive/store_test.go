@@ -259,7 +259,7 @@ func TestInterrupted(t *testing.T) {
 	if ref.Bytes < 8<<10 {
 		t.Fatalf("the document has %d bytes, too few to break its transfer", ref.Bytes)
 	}
-	if got := server.Versions(); len(got) != 2 || got["lab/"+key] != 1 {
+	if got := server.Versions(); len(got) != 3 || got["lab/"+key] != 1 {
 		t.Errorf("versions: %v", got)
 	}
 }
