@@ -113,7 +113,8 @@ var routePairs = map[v1alpha1.Method]func(*rand.Rand) routePair{
 					return nil
 				}
 				missing := w.missing()
-				each := float64(time.Second) / float64(row.Frames.OfferedFramesPerSecond)
+				// Two ports send, and the row has the frames of both.
+				each := 2 * float64(time.Second) / float64(row.Frames.OfferedFramesPerSecond)
 				return []truth.Claim{
 					exactlyCounted("lost", s.AvgLost, missing),
 					about("outage, ns", s.Outage.AvgNs, lateBy, lateBy, time.Duration(float64(missing)*each)),
