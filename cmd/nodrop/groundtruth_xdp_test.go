@@ -8,9 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +20,8 @@ import (
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/lab/standalone"
-	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/measure/truth"
+	"nodrop.dev/nodrop/internal/measure/truth/truthtest"
 	"nodrop.dev/nodrop/internal/routing"
 )
 
@@ -49,7 +47,7 @@ func about(figure string, ns int64, early, late time.Duration, truly time.Durati
 }
 
 func exactlyCounted(figure string, n, truly int64) truth.Claim {
-	return truth.Claim{Figure: figure, Low: float64(n), High: float64(n), TrueLow: float64(truly), TrueHigh: float64(truly)}
+	return truthtest.Number(figure, n, float64(truly), 0)
 }
 
 // eventClaims compare the shortest and the longest time of an event with captured ones.
@@ -277,29 +275,18 @@ func inRouter(t *testing.T, pid int, name string, args ...string) {
 func disturb(t *testing.T, every, lasts time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	for range 2 * runtime.NumCPU() {
-		all.Go(func() {
-			for tick := time.NewTicker(every); ; {
-				select {
-				case <-ctx.Done():
-					tick.Stop()
-					return
-				case <-tick.C:
-					_ = exec.Command("timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
-				}
-			}
-		})
-	}
+	all.Go(func() { truthtest.Disturb(ctx, every, lasts) })
 	return func() { cancel(); all.Wait() }
 }
 
 // Rows about routers are right within their intervals, or marked: a capture, or the rules of the
 // router's kernel, have the truth.
 func TestRealRoutesAreRightOrMarked(t *testing.T) {
-	pairs := 1
-	if n, err := strconv.Atoi(os.Getenv("NODROP_TRUTH_PAIRS")); err == nil {
-		pairs = n
-	} else if testing.Short() {
+	pairs, given := truthtest.Pairs()
+	if !given {
+		pairs = 1
+	}
+	if !given && testing.Short() {
 		t.Skip("make ground-truth has 20 pairs of each method")
 	}
 	var lines []truth.Line
@@ -327,17 +314,8 @@ func TestRealRoutesAreRightOrMarked(t *testing.T) {
 					}
 					w := captureOn(t, pid, pair.capture...)
 					document := endPeers(t, p)
-					judged := truth.Pair{Method: method, Seed: uint64(seed + 1), Claims: func(row *v1alpha1.ResultRow) []truth.Claim { return pair.claims(t, w, row) }}
-					out := judged.Judge(runner.State{Rows: document.Rows})
-					line.Add(&judged, out)
-					text := fmt.Sprintf("%s: %s, %s, fault: %s %v", out.Verdict, pair.kind, pair.test, fault, pair.nft)
-					for _, row := range document.Rows {
-						text += fmt.Sprintf("\n  %s %s %v %s", row.Name(), row.Validity, row.ValidityReasons, row.Message)
-					}
-					t.Log(text, document.Message)
-					for _, reason := range out.Reasons {
-						t.Error(reason)
-					}
+					claims := func(row *v1alpha1.ResultRow) []truth.Claim { return pair.claims(t, w, row) }
+					truthtest.Judge(t, &line, seed+1, document.Rows, document.Message, fmt.Sprintf("%s, %s, fault: %s %v", pair.kind, pair.test, fault, pair.nft), claims)
 				})
 			}
 		})

@@ -61,7 +61,6 @@ func (c *calendar) keep(now time.Time) {
 	}
 	if c.due.IsZero() || !now.Before(c.due) {
 		c.agenda.stale = c.agenda.stale || !c.due.IsZero()
-		c.due = time.Time{}
 		c.due = c.boundaryAfter(now)
 	}
 }

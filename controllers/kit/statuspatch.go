@@ -162,7 +162,7 @@ func valueOrNil(field json.RawMessage) any {
 
 // decidingTests returns the tests of the UID and of the fields on which decisions depend.
 func decidingTests(b *v1alpha1.Benchmark, status map[string]json.RawMessage) []operation {
-	tests := []operation{{"test", "/metadata/uid", string(b.UID)}}
+	tests := uidTest(b)
 	if len(status) == 0 {
 		return append(tests, operation{"test", "/status", nil})
 	}

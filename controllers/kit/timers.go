@@ -120,14 +120,19 @@ func (t *Timers) Active(b *v1alpha1.Benchmark, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := &t.countersOf(b).active
-	before := Seconds(b.Status.ActiveSeconds)
 	if b.Status.TestBedName == "" {
 		*c = counter{}
-		return before
+		return Seconds(b.Status.ActiveSeconds)
 	}
+	return c.store(now, &b.Status.ActiveSeconds)
+}
+
+// store counts up to now, keeps the seconds that are stored up to date, and returns the time.
+func (c *counter) store(now time.Time, stored *int64) time.Duration {
+	before := Seconds(*stored)
 	c.check(now, 0, before)
 	if c.total-before >= storeActive {
-		b.Status.ActiveSeconds = int64(c.total / time.Second)
+		*stored = int64(c.total / time.Second)
 	}
 	return c.total
 }
@@ -141,12 +146,7 @@ func (t *Timers) Leased(bed *v1alpha1.TestBed, now time.Time) time.Duration {
 	if run := RunOf(lease); c.lease != run {
 		c.lease, c.active = run, counter{}
 	}
-	before := Seconds(lease.ActiveSeconds)
-	c.active.check(now, 0, before)
-	if c.active.total-before >= storeActive {
-		lease.ActiveSeconds = int64(c.active.total / time.Second)
-	}
-	return c.active.total
+	return c.active.store(now, &lease.ActiveSeconds)
 }
 
 // enter notes that an object is in another phase from now on, and returns since when it was

@@ -25,11 +25,10 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/archive"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 const (
-	// largeRows is the number of rows from which a result is large: a row has at most some 50 KiB.
-	largeRows = 500
 	// archiveWorkers bounds how many results are in memory at once.
 	archiveWorkers = 2
 	// archiveTimeout bounds one attempt to write a result.
@@ -105,7 +104,7 @@ func (r *ArchiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if wait := r.outage.wait(r.Now()); wait > 0 {
 		return kit.Settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
 	}
-	if b.Status.Results != nil && b.Status.Results.Rows >= largeRows {
+	if stored.IsLarge(b) {
 		r.large.Lock()
 		defer r.large.Unlock()
 	}

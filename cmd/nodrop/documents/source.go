@@ -5,7 +5,6 @@ package documents
 import (
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
@@ -63,11 +62,7 @@ func NewSource(cmd *cobra.Command) *Source { return &Source{kube: cluster.NewCli
 // an archive or in a file.
 func (s *Source) Read(ctx context.Context, name string) (*report.Document, error) {
 	if IsURL(name) || IsFile(name) {
-		var d *report.Document
-		err := archive.Use(ctx, name, func(text io.Reader) (err error) {
-			d, err = report.ReadFrom(text)
-			return err
-		})
+		d, err := archive.Result(ctx, name)
 		return explained(name, d, err)
 	}
 	if s.client == nil {

@@ -5,7 +5,6 @@ package documents
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -45,13 +44,7 @@ func (*Source) History(_ context.Context, name string) ([]string, error) { retur
 
 // Read returns the result in a file.
 func (*Source) Read(ctx context.Context, name string) (*report.Document, error) {
-	return inFile(name, func() (d *report.Document, err error) {
-		err = document.Use(ctx, name, document.File, func(text io.Reader) error {
-			d, err = report.ReadFrom(text)
-			return err
-		})
-		return d, err
-	})
+	return inFile(name, func() (*report.Document, error) { return document.Result(ctx, name, document.File) })
 }
 
 // Figures returns the result in a file as far as its figures go, which is quick for large ones.

@@ -84,11 +84,10 @@ func (s *sorter) object() error {
 // order puts the members of an object in order, which begin at a position of the output. Of
 // members with one name the last one counts.
 func (s *sorter) order(begin int, members []span) {
-	byName := func(a, b span) int { return strings.Compare(a.name, b.name) }
-	if slices.IsSortedFunc(members, byName) && !hasTwins(members) {
+	if areInOrder(members) {
 		return
 	}
-	slices.SortStableFunc(members, byName)
+	slices.SortStableFunc(members, func(a, b span) int { return strings.Compare(a.name, b.name) })
 	written := slices.Clone(s.out[begin:])
 	s.out = s.out[:begin]
 	for i, m := range members {
@@ -102,14 +101,14 @@ func (s *sorter) order(begin int, members []span) {
 	}
 }
 
-// hasTwins reports whether two members in order have one name.
-func hasTwins(members []span) bool {
-	for i := range members {
-		if i > 0 && members[i].name == members[i-1].name {
-			return true
+// areInOrder reports whether the names of members rise, and no two are the same.
+func areInOrder(members []span) bool {
+	for i := 1; i < len(members); i++ {
+		if members[i].name <= members[i-1].name {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // str rewrites a string in the one form that it has, and returns what it contains.

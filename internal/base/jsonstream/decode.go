@@ -28,7 +28,7 @@ type Decoder struct {
 // past. It fails if a member is there twice, or if text follows the object.
 func (d Decoder) Decode(r io.Reader, into any) error {
 	text := json.NewDecoder(r)
-	if err := expect(text, '{'); err != nil {
+	if err := beginObject(text); err != nil {
 		return err
 	}
 	target := reflect.ValueOf(into).Elem()
@@ -88,7 +88,7 @@ func (d Decoder) member(text *json.Decoder, name string, field reflect.Value) er
 func DigestText(r io.Reader, without string) (value json.RawMessage, digest string, err error) {
 	text := json.NewDecoder(r)
 	text.UseNumber()
-	if err := expect(text, '{'); err != nil {
+	if err := beginObject(text); err != nil {
 		return nil, "", err
 	}
 	object, err := canonicalMembers(text)
@@ -232,13 +232,13 @@ func skip(text *json.Decoder) error {
 	return err
 }
 
-// expect reads the delimiter that begins an object or a list.
-func expect(text *json.Decoder, delimiter json.Delim) error {
+// beginObject reads the first character of an object.
+func beginObject(text *json.Decoder) error {
 	token, err := text.Token()
 	if err != nil {
 		return unexpectedEnd(err)
 	}
-	if token != delimiter {
+	if token != json.Delim('{') {
 		return fmt.Errorf("the text begins with %v, and an object is needed", token)
 	}
 	return nil

@@ -25,8 +25,7 @@ var speed = truth.Speed{Name: "100M", BitsPerSecond: 1e8}
 
 // pair is a device of the kernel and a tester, with a test.
 type pair struct {
-	method v1alpha1.Method
-	test   v1alpha1.Test
+	test v1alpha1.Test
 	// before are tests whose results the test needs.
 	before []v1alpha1.Test
 	device truth.Device

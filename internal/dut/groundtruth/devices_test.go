@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/truth"
+	"nodrop.dev/nodrop/internal/measure/truth/truthtest"
 )
 
 const (
@@ -175,7 +176,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 			broken := truth.Claim{Figure: "out of sequence, ppm", Low: float64(s.OutOfSequencePPM), High: float64(s.OutOfSequencePPM)}
 			share := 1e6 * float64(d.LossPPM) / (1e6 - float64(d.LossPPM))
 			broken.TrueLow, broken.TrueHigh = share-1-2e6/received, share+1+2e6/received
-			return []truth.Claim{number("reordered, ppm", s.ReorderedPPM, 0, 0), broken, number("load at which reordering begins, ppm", s.OnsetPPM, 0, 0)}
+			return []truth.Claim{truthtest.Number("reordered, ppm", s.ReorderedPPM, 0, 0), broken, truthtest.Number("load at which reordering begins, ppm", s.OnsetPPM, 0, 0)}
 		}}
 	},
 	v1alpha1.MethodBroadcast: func(r draw) pair {
@@ -200,7 +201,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 			if row.AddressLearning == nil {
 				return nil
 			}
-			return []truth.Claim{number("rate that was exceeded", row.AddressLearning.ExceededAt, 0, 0)}
+			return []truth.Claim{truthtest.Number("rate that was exceeded", row.AddressLearning.ExceededAt, 0, 0)}
 		}}
 	},
 	v1alpha1.MethodAddressCaching: func(r draw) pair {
@@ -224,7 +225,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 				if s == nil {
 					return nil
 				}
-				return []truth.Claim{number("groups", int64(s.Groups), float64(min(capacity, int64(groups))), 0)}
+				return []truth.Claim{truthtest.Number("groups", int64(s.Groups), float64(min(capacity, int64(groups))), 0)}
 			},
 		}
 	},
@@ -260,7 +261,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 				}
 				share := float64(row.Frames.LineRatePPM) / 1e6
 				frame := 2e9 / (share * d.LineRate())
-				c := number("reset time, ns", s.AvgNs, 0, frame)
+				c := truthtest.Number("reset time, ns", s.AvgNs, 0, frame)
 				c.TrueLow, c.TrueHigh = float64(least), float64(most)
 				return []truth.Claim{c}
 			},
@@ -308,7 +309,7 @@ func (r draw) queue() queue {
 // to begin to send, and for a frame before them.
 func (q queue) full(figure string, ns int64) truth.Claim {
 	frame := 1e9 / (float64(q.CapacityPPM) / 1e6 * q.LineRate())
-	c := number(figure, ns, 0, 0)
+	c := truthtest.Number(figure, ns, 0, 0)
 	c.TrueLow, c.TrueHigh = float64(q.holds)-2*frame, float64(q.holds)+2*frame+float64(wake)
 	return c
 }
@@ -322,15 +323,10 @@ func (r draw) delayed(test v1alpha1.Test, delay time.Duration, commands []string
 			if s == nil || s.Unseen > 0 {
 				return nil
 			}
-			c := number("average delay, ns", s.AvgNs, float64(delay), float64(s.ResolutionNs))
+			c := truthtest.Number("average delay, ns", s.AvgNs, float64(delay), float64(s.ResolutionNs))
 			// Timers of the kernel are late by up to an eighth of their time (its timer wheel).
 			c.TrueHigh += float64(wake) + float64(delay)/8
 			return []truth.Claim{c}
 		},
 	}
-}
-
-// number is the claim that a figure is the truth, to an amount.
-func number(figure string, value int64, truly, amount float64) truth.Claim {
-	return truth.Claim{Figure: figure, Low: float64(value) - amount, High: float64(value) + amount, TrueLow: truly, TrueHigh: truly}
 }

@@ -3,9 +3,6 @@ package groundtruth
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -14,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/truth/truthtest"
 )
 
 // event passes on what the run asks for.
@@ -89,40 +87,16 @@ func (r draw) faulty(p *pair) {
 	switch r.IntN(4) {
 	case 0:
 		p.fault = fmt.Sprintf("others use all processors for %v every %v", lasts, every)
-		p.during = func(ctx context.Context, m *measurement) {
-			again(ctx, every, func() {
-				var all sync.WaitGroup
-				for range 2 * runtime.NumCPU() {
-					all.Go(func() {
-						_ = exec.Command("timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
-					})
-				}
-				all.Wait()
-			})
-		}
+		p.during = func(ctx context.Context, _ *measurement) { truthtest.Disturb(ctx, every, lasts) }
 	case 1:
 		port := fmt.Sprintf("p%d", 1+r.IntN(int(p.device.Ports)))
 		p.fault = fmt.Sprintf("the link of %s is down for %v every %v", port, lasts, every)
 		p.during = func(ctx context.Context, m *measurement) {
-			again(ctx, every, func() {
+			truthtest.Again(ctx, every, func() {
 				_ = m.command(context.WithoutCancel(ctx), m.tester, "ip link set "+port+" down")
 				time.Sleep(lasts) // the fault
 				_ = m.command(context.WithoutCancel(ctx), m.tester, "ip link set "+port+" up")
 			})
-		}
-	}
-}
-
-// again calls f every so often until ctx ends.
-func again(ctx context.Context, every time.Duration, f func()) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f()
 		}
 	}
 }

@@ -2,24 +2,23 @@ package groundtruth
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"testing"
-
-	"maps"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/truth"
+	"nodrop.dev/nodrop/internal/measure/truth/truthtest"
 )
 
 // pairsEach returns the number of pairs of each method, and the methods: one of each, or in a short
 // run of two methods. NODROP_TRUTH_PAIRS changes the number.
 func pairsEach() (int, []v1alpha1.Method) {
 	all := slices.Sorted(maps.Keys(methods))
-	if n, err := strconv.Atoi(os.Getenv("NODROP_TRUTH_PAIRS")); err == nil {
+	if n, given := truthtest.Pairs(); given {
 		return n, all
 	}
 	if testing.Short() {
@@ -47,7 +46,6 @@ func TestRealRowsAreRightOrMarked(t *testing.T) {
 				t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 					r := draw{rand.New(rand.NewPCG(uint64(seed+1), uint64(len(method))))}
 					p := methods[method](r)
-					p.method = method
 					r.faulty(&p)
 					if p.claims == nil {
 						claimed := p.device
@@ -57,17 +55,7 @@ func TestRealRowsAreRightOrMarked(t *testing.T) {
 						p.claims = claimed.Claims(p.test)
 					}
 					state := p.measure(t)
-					judged := truth.Pair{Method: method, Seed: uint64(seed + 1), Device: p.device, Claims: p.claims}
-					out := judged.Judge(state)
-					line.Add(&judged, out)
-					text := fmt.Sprintf("%s: %s, fault: %s, %q", out.Verdict, p.device, p.fault, p.commands)
-					for _, row := range state.Rows {
-						text += fmt.Sprintf("\n  %s %s %v %s", row.Name(), row.Validity, row.ValidityReasons, row.Message)
-					}
-					t.Log(text, state.Message)
-					for _, reason := range out.Reasons {
-						t.Error(reason)
-					}
+					truthtest.Judge(t, &line, seed+1, state.Rows, state.Message, fmt.Sprintf("%s, fault: %s, %q", p.device, p.fault, p.commands), p.claims)
 				})
 			}
 		})

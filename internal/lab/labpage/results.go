@@ -222,16 +222,11 @@ func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.
 	return d, nil
 }
 
-// largeRows is the number of rows from which a result is large: a row has at most some 50 KiB.
-const largeRows = 500
-
 // slowly waits for one of the places of requests that read the results of benchmarks, and write
 // them in a format.
 func (r *results) slowly(ctx context.Context, of ...*v1alpha1.Benchmark) (release func(), _ error) {
-	for _, b := range of {
-		if b.Status.Results != nil && b.Status.Results.Rows >= largeRows {
-			return place(ctx, r.large)
-		}
+	if slices.ContainsFunc(of, stored.IsLarge) {
+		return place(ctx, r.large)
 	}
 	return place(ctx, r.slow)
 }

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/base/selection"
 	"nodrop.dev/nodrop/internal/manifests/reservation"
 	"nodrop.dev/nodrop/internal/manifests/team"
 	"nodrop.dev/nodrop/internal/manifests/team/labpolicy"
@@ -94,10 +93,7 @@ func (v *Reservations) judge(ctx context.Context, before, r *v1alpha1.Reservatio
 	calendar := v.calendar(lab, in)
 	claim := calendar.Claims[reservation.KeyOf(r)]
 	if claim.Problem != "" {
-		path, value := field.NewPath("spec", "testBedNames"), any(r.Spec.TestBedNames)
-		if r.Spec.TestBedSelector != nil {
-			path, value = field.NewPath("spec", "testBedSelector"), selection.Format(r.Spec.TestBedSelector)
-		}
+		path, value := reservation.BedsField(r)
 		return nil, invalidReservation(r, field.ErrorList{field.Invalid(path, value, claim.Problem)})
 	}
 	if before != nil {

@@ -193,5 +193,5 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 // Selects reports whether a selector selects these labels. It is false for a selector that is absent or malformed; the form is
 // checked where the selector is admitted.
 func Selects(selector *metav1.LabelSelector, set map[string]string) bool {
-	return selector != nil && selection.Compile(selector).Matches(labels.Set(set))
+	return selection.Compile(selector).Matches(labels.Set(set))
 }

@@ -82,16 +82,15 @@ func (b *Book) Calendar(l CalendarInput, in Span) Calendar {
 	of := make(map[string]*column, len(takers))
 	for bed, all := range takers {
 		name := nameOf(all)
-		if columns[name] = b.columns[name]; columns[name] == nil {
+		if columns[name] == nil {
+			columns[name] = b.columns[name]
+		}
+		if columns[name] == nil {
 			columns[name] = newColumn(all)
 			b.placed += columns[name].placed
-			if b.columns == nil {
-				b.columns = map[string]*column{}
-			}
-			b.columns[name] = columns[name]
 		}
 		of[bed] = columns[name]
-		if booked := columns[name].within(in); len(booked) > 0 {
+		if booked := Overlapping(columns[name].slices, in); len(booked) > 0 {
 			c.Of[bed] = booked
 		}
 	}

@@ -154,6 +154,3 @@ func (c *column) lost(e *entry, bed string, o Span, after time.Time, most int) [
 	}
 	return all
 }
-
-// within returns the slices that overlap a span.
-func (c *column) within(in Span) []Slice { return Overlapping(c.slices, in) }

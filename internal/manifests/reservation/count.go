@@ -58,7 +58,7 @@ func TooMany(t team.Team, policy *v1alpha1.LabPolicy, r *v1alpha1.Reservation, l
 	}
 	for _, bed := range c.Claims[KeyOf(r)].Beds {
 		if ofBed[bed] >= limit {
-			path, value := bedsOf(r)
+			path, value := BedsField(r)
 			return field.Invalid(path, value, fmt.Sprintf(
 				"bed %s has %d reservations that have not ended, and may have %d: choose another bed, or ask the lab for a higher maxReservationsPerBed (1 to 1000) in LabPolicy %s",
 				bed, ofBed[bed], limit, v1alpha1.LabPolicyName))
@@ -73,8 +73,8 @@ func over(r *v1alpha1.Reservation, now time.Time) bool {
 		r.Spec.Recurrence == nil && !r.Spec.Until.After(now)
 }
 
-// bedsOf returns the field that names the beds of a reservation, with its value.
-func bedsOf(r *v1alpha1.Reservation) (path *field.Path, value any) {
+// BedsField returns the field that names the beds of a reservation, with its value.
+func BedsField(r *v1alpha1.Reservation) (path *field.Path, value any) {
 	if r.Spec.TestBedSelector != nil {
 		return field.NewPath("spec", "testBedSelector"), selection.Format(r.Spec.TestBedSelector)
 	}

@@ -95,7 +95,7 @@ func (s *Share) Exceeded(r *v1alpha1.Reservation, c Calendar) *field.Error {
 		if kept <= limit {
 			continue
 		}
-		path, value := bedsOf(r)
+		path, value := BedsField(r)
 		return field.Invalid(path, value, fmt.Sprintf(
 			"at %s the reservations of team %s would keep %d of the %d beds %s that other teams may use (%s), and may keep %d: reserve fewer beds, choose another time, release another reservation, or ask the lab for a higher maxReservedPoolPercent (1 to 100) in LabPolicy %s",
 			at.UTC().Format(time.RFC3339), s.team.Name, kept, len(beds), inPool(pool), s.affected(beds), limit, v1alpha1.LabPolicyName))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -108,7 +106,7 @@ func backToBack(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 	default:
 		out.Message = "the buffer time is not corrected by what was forwarded meanwhile: no throughput test stands before"
 	}
-	out.Coarse = strings.Join(slices.DeleteFunc([]string{slowBurst(found), hurried(summary.CaughtUpFrames, t.ResolutionFrames)}, func(s string) bool { return s == "" }), "; ")
+	out.Coarse = human.Join("; ", slowBurst(found), hurried(summary.CaughtUpFrames, t.ResolutionFrames))
 	out.Fill = func(row *v1alpha1.ResultRow) { row.BackToBack = &summary }
 	return out, nil
 }

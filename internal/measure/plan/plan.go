@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -81,6 +82,15 @@ type Stream struct {
 	own *Size
 	// of is the ID in the plan, of a stream at a size.
 	of uint16
+}
+
+// Arrivals returns the indexes of the ports at which frames of the stream may arrive: the receivers, and
+// the ports with further paths.
+func (s Stream) Arrivals() []int {
+	if len(s.Further) == 0 {
+		return s.Rx
+	}
+	return slices.Concat(s.Rx, s.Further)
 }
 
 // The classes of streams.

@@ -64,7 +64,7 @@ func (d routed) changes(test v1alpha1.ConvergenceTest, s *v1alpha1.ConvergenceSu
 		early := e.truth.early(d.Routes, resolution, turn)
 		if e.times.Unseen > 0 {
 			claims = append(claims, Claim{Figure: e.name + ", not seen within ns", Low: float64(e.wait) - 2*resolution - turn, High: 1e18, TrueLow: e.truth.last * (1 + timeAccuracy), TrueHigh: e.truth.last * (1 + timeAccuracy)})
-			return claims // The routes of the next event come after those of this one.
+			return claims // The router begins the next event after this one.
 		}
 		claims = append(claims, times(e.name, e.times, e.truth.last, early, resolution+turn)...)
 		claims = append(claims, d.byFrames(e.name, e.times.LossDerivedAvgNs, e.truth, turn))

@@ -61,7 +61,7 @@ func TestPairsThatFoundDefects(t *testing.T) {
 		{v1alpha1.MethodConvergence, 100733, "the tester paused for longer than samplingInterval"},
 		{v1alpha1.MethodRouteFlap, 150, "the tester dropped frames at the port of a further path"},
 		{v1alpha1.MethodRouteFlap, 191, "frames that the tester dropped prolonged the announcement"},
-		{v1alpha1.MethodRouteFlap, 261, "frames in flight hid missing ones, as those of further paths were not timed"},
+		{v1alpha1.MethodRouteFlap, 261, "frames in flight hid missing frames, since frames on further paths were not timed"},
 		{v1alpha1.MethodRouteFlap, 100248, "the engine sim counted wrongly while the tester paused and routes changed"},
 	} {
 		pair, out, err := measure(context.Background(), tc.method, tc.seed, manifest.Default)

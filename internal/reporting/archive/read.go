@@ -21,17 +21,21 @@ import (
 // Get returns a document as text (JSON, or YAML where a file has it). The argument
 // is the URL of a document in an archive, or the path of a file. See document.Use.
 func Get(ctx context.Context, where string) (text []byte, err error) {
-	err = Use(ctx, where, func(r io.Reader) error {
-		text, err = io.ReadAll(r)
+	err = at(where, func(name string, open document.Open) (err error) {
+		text, err = document.Read(ctx, name, open)
 		return err
 	})
 	return text, err
 }
 
-// Use passes the text of a document to a function, as document.Use does. The argument is the URL
-// of a document in an archive, or the path of a file.
-func Use(ctx context.Context, where string, use func(text io.Reader) error) error {
-	return at(where, func(name string, open document.Open) error { return document.Use(ctx, name, open, use) })
+// Result returns the result in a document with all of its rows. The argument is the URL of a document
+// in an archive, or the path of a file.
+func Result(ctx context.Context, where string) (d *report.Document, err error) {
+	err = at(where, func(name string, open document.Open) (err error) {
+		d, err = document.Result(ctx, name, open)
+		return err
+	})
+	return d, err
 }
 
 // Figures returns the result in a document as far as its figures go, as figures.Read does. The
@@ -85,11 +89,7 @@ func (s *Store) Result(ctx context.Context, namespace, history, uid string) (*re
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
-	var d *report.Document
-	err = document.Use(ctx, key, s.stored, func(text io.Reader) error {
-		d, err = report.ReadFrom(text)
-		return err
-	})
+	d, err := document.Result(ctx, key, s.stored)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.location.join(key), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -145,24 +146,31 @@ func (s *Store) write(ctx context.Context, bucket *blob.Bucket, key string, d *r
 	if taken {
 		return s.adopt(ctx, bucket, key, d)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := bucket.NewWriter(ctx, key, &blob.WriterOptions{
-		ContentType: "application/zstd", IfNotExist: true, MaxConcurrency: 1,
-	})
+	sum, err := s.putCompressed(ctx, bucket, key, true, func(w io.Writer) (digest, error) { return encode(w, d) })
 	if err != nil {
-		return v1alpha1.ArchiveReference{}, fmt.Errorf("writing %s: %w", s.location.join(key), err)
-	}
-	sum, err := encode(w, d)
-	if err != nil {
-		// A writer that is closed after its context has ended writes nothing.
-		cancel()
-		return v1alpha1.ArchiveReference{}, errors.Join(fmt.Errorf("writing %s: %w", s.location.join(key), err), ignoreCanceled(w.Close()))
-	}
-	if err := w.Close(); err != nil {
-		return v1alpha1.ArchiveReference{}, fmt.Errorf("writing %s: %w", s.location.join(key), err)
+		return v1alpha1.ArchiveReference{}, err
 	}
 	return s.reference(key, sum, time.Now()), nil
+}
+
+// putCompressed writes what a function writes under a key, or nothing if that fails. With once it fails
+// if the key is taken.
+func (s *Store) putCompressed(ctx context.Context, bucket *blob.Bucket, key string, once bool, write func(io.Writer) (digest, error)) (digest, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/zstd", IfNotExist: once, MaxConcurrency: 1})
+	if err != nil {
+		return digest{}, fmt.Errorf("writing %s: %w", s.location.join(key), err)
+	}
+	sum, err := write(w)
+	if err != nil {
+		cancel() // A writer that is closed after its context has ended writes nothing.
+		return digest{}, errors.Join(fmt.Errorf("writing %s: %w", s.location.join(key), err), ignoreCanceled(w.Close()))
+	}
+	if err := w.Close(); err != nil {
+		return digest{}, fmt.Errorf("writing %s: %w", s.location.join(key), err)
+	}
+	return sum, nil
 }
 
 // adopt returns the reference of the document that is there, if it is the same.
@@ -208,24 +216,12 @@ func (s *Store) putDigest(ctx context.Context, bucket *blob.Bucket, key, hex str
 }
 
 // putFigures writes the figures of a document unless they are there.
-func (s *Store) putFigures(ctx context.Context, bucket *blob.Bucket, key string, d *report.Document, digest string) error {
-	if have, err := figures.ReadFile(ctx, key, s.stored); err == nil && have.Document == digest {
+func (s *Store) putFigures(ctx context.Context, bucket *blob.Bucket, key string, d *report.Document, hex string) error {
+	if have, err := figures.ReadFile(ctx, key, s.stored); err == nil && have.Document == hex {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := bucket.NewWriter(ctx, key+figures.Suffix, &blob.WriterOptions{ContentType: "application/zstd", MaxConcurrency: 1})
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err)
-	}
-	if _, err := compress(w, figures.Of(d, digest).Write); err != nil {
-		cancel() // A writer that is closed after its context has ended writes nothing.
-		return errors.Join(fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err), ignoreCanceled(w.Close()))
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("writing %s: %w", s.location.join(key+figures.Suffix), err)
-	}
-	return nil
+	_, err := s.putCompressed(ctx, bucket, key+figures.Suffix, false, func(w io.Writer) (digest, error) { return compress(w, figures.Of(d, hex).Write) })
+	return err
 }
 
 func (s *Store) reference(key string, sum digest, at time.Time) v1alpha1.ArchiveReference {

@@ -77,8 +77,8 @@ type csvColumn struct {
 	field reflect.StructField
 }
 
-// csvColumns are the fields of a row, with those of structures in it under the structure's name.
-// The counters of frames, which most rows have, stand without one. The trials of a row, and lists
+// csvColumns returns the fields of a row. The fields of a structure in it have the structure's name before
+// their own. The counters of frames, which most rows have, stand without one. The trials of a row, and lists
 // of structures and of numbers, have no column, but the flows, which flowHeader adds.
 func csvColumns(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn

@@ -228,6 +228,10 @@ func ReadReduced(r io.Reader, without []string, reduce func(row *v1alpha1.Result
 	return &d, nil
 }
 
+// RemoveLogs removes the log of its trials, the series of rates and the captured frames from a row.
+// They are most of a large row, and no figure is in them.
+func RemoveLogs(row *v1alpha1.ResultRow) { row.TrialRecords, row.Series, row.Capture = nil, nil, nil }
+
 // FormatError means that a text is no Document.
 type FormatError struct{ err error }
 

@@ -109,16 +109,14 @@ const maxUnreadable = 3
 
 // unreadableText names results that could not be read, and why.
 func unreadableText(all []history.Unreadable) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s could not be read in two attempts", howMany(len(all), "result"))
-	for i, u := range all[:min(len(all), maxUnreadable)] {
-		b.WriteString([]string{" (", "; "}[min(i, 1)] + u.String())
+	var named []string
+	for _, u := range all[:min(len(all), maxUnreadable)] {
+		named = append(named, u.String())
 	}
 	if more := len(all) - maxUnreadable; more > 0 {
-		fmt.Fprintf(&b, "; and %d more", more)
+		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	b.WriteString(")")
-	return b.String()
+	return fmt.Sprintf("%s could not be read in two attempts (%s)", howMany(len(all), "result"), strings.Join(named, "; "))
 }
 
 // Verdict summarizes the history in one sentence: the largest regression with its size, bounds

@@ -48,6 +48,15 @@ func NewPart(b *v1alpha1.Benchmark, part int32, test string, variant v1alpha1.Va
 // pageSize is the number of objects that are read at once: some MiB.
 const pageSize = 50
 
+// largeRows is the number of rows from which a result is large: a row has at most some 50 KiB.
+const largeRows = 500
+
+// IsLarge reports whether the result of a benchmark is so large that only one of its kind should be
+// in memory.
+func IsLarge(b *v1alpha1.Benchmark) bool {
+	return b.Status.Results != nil && b.Status.Results.Rows >= largeRows
+}
+
 // Parts reads the parts of a benchmark's result in their order.
 func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]v1alpha1.BenchmarkResult, error) {
 	return parts(ctx, reader, b, func(*v1alpha1.ResultRow) {})
@@ -92,7 +101,7 @@ func Read(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Res
 // ReadFigures reads a benchmark's result without the logs of its trials, the series of rates and
 // the captured frames, which are most of a large result and have no figure.
 func ReadFigures(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) (Result, error) {
-	all, err := parts(ctx, reader, b, func(row *v1alpha1.ResultRow) { row.TrialRecords, row.Series, row.Capture = nil, nil, nil })
+	all, err := parts(ctx, reader, b, report.RemoveLogs)
 	if err != nil {
 		return Result{}, err
 	}

@@ -241,7 +241,7 @@ func (c *check) bufferSize() {
 	c.caughtUp(in)
 }
 
-// caughtUp bounds the frames that a port sent in a row by those of the longest burst.
+// caughtUp checks that a port sent no more frames in a row than the longest burst has.
 func (c *check) caughtUp(in string) {
 	most := int64(0)
 	for _, r := range c.trials {

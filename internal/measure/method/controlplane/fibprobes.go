@@ -63,7 +63,7 @@ func (t target) tracked(tester *trials.Tester) target {
 }
 
 // right are the indexes of the ports at which frames of the target may arrive.
-func (t target) right() []int { return slices.Concat(t.Rx, t.Further) }
+func (t target) right() []int { return t.Arrivals() }
 
 // count is the number of routes.
 func (p *probes) count() (n int64) {

@@ -198,7 +198,8 @@ func (p *programming) turn() time.Duration {
 	return longest
 }
 
-// unknown explains why there are no delays; empty if it is not due to single routes.
+// unknown explains why there are no delays; empty if there are delays, or if the sessions and the receiving
+// ports are on different hosts.
 func (p *programming) unknown() string {
 	switch {
 	case p.trial.Untimed():

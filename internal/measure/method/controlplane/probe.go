@@ -21,9 +21,10 @@ const (
 	probeAgain = 200 * time.Millisecond
 )
 
-// probed counts the routes that a frame should be sent to, and those of which it did not arrive. Such
-// as names some of these in the last try, if the engine knows them. Doubt explains why the tester may
-// have lost the frames of the last try; empty if it did not.
+// probed contains the number of routes to which a frame should be sent (sent), and the number of routes
+// whose frame did not arrive (missing). SuchAs names some routes whose frame did not arrive in the last
+// try, if the engine knows them. Doubt explains why the tester may have lost the frames of the last try;
+// empty if it did not.
 type probed struct {
 	sent, missing uint64
 	suchAs        string

@@ -133,8 +133,8 @@ type flapping struct {
 	// primary are the ports that announce the set, and total the routes of it.
 	primary map[string]bool
 	total   int64
-	// further are the ports with further paths: of each stream first the next one, then the one
-	// after that.
+	// further are the ports with further paths that do not announce the set: of each stream first
+	// the next one, then the one after that.
 	further [][]string
 }
 
@@ -173,7 +173,7 @@ func flappingOf(p plan.Plan, which []int, count uint32) flapping {
 			if path == len(f.further) {
 				f.further = append(f.further, nil)
 			}
-			if name := p.Ports[port].Name; !slices.Contains(f.further[path], name) {
+			if name := p.Ports[port].Name; !f.primary[name] && !slices.Contains(f.further[path], name) {
 				f.further[path] = append(f.further[path], name)
 			}
 		}
@@ -235,13 +235,15 @@ func (f flapping) readings(samples []traffic.Sample, class string, primary, gaps
 		}
 		one.passed = max(one.passed, one.received)
 		// A stream comes on one path at a time, and the port of each counts what others got as lost.
-		for _, path := range f.further {
+		further := f.further
+		if primary {
+			further = nil
+		}
+		for _, path := range further {
 			elsewhere := uint64(0)
 			for _, port := range path {
-				if !primary && !f.primary[port] {
-					rx := s.Ports.Rx[traffic.ClassAt{Port: port, Class: class}]
-					elsewhere += rx.Received + rx.Lost
-				}
+				rx := s.Ports.Rx[traffic.ClassAt{Port: port, Class: class}]
+				elsewhere += rx.Received + rx.Lost
 			}
 			one.passed = max(one.passed, elsewhere)
 		}

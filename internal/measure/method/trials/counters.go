@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/big"
 	"net/netip"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -46,7 +45,7 @@ func (c *Counters) perSecond(frames int64) int64 { return PerSecond(frames, c.to
 func (c *Counters) received() iter.Seq[traffic.RxCount] {
 	return func(yield func(traffic.RxCount) bool) {
 		for _, s := range c.Streams {
-			for _, port := range slices.Concat(s.Rx, s.Further) {
+			for _, port := range s.Arrivals() {
 				if !yield(c.At(s, port)) {
 					return
 				}

@@ -46,7 +46,7 @@ func reducedGate(g *gate.JudgedGate) gate.JudgedGate {
 // is. The figures of repetitions remain.
 func reducedRow(row *v1alpha1.ResultRow) v1alpha1.ResultRow {
 	out := withoutLists(reflect.ValueOf(row).Elem()).Interface().(v1alpha1.ResultRow)
-	out.TrialRecords, out.Series, out.Capture = nil, nil, nil
+	report.RemoveLogs(&out)
 	out.Repeated = row.Repeated
 	return out
 }

@@ -1,0 +1,75 @@
+// Package truthtest helps tests that measure devices with real frames, of which the true answers are
+// known.
+package truthtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/measure/truth"
+)
+
+// Pairs returns the number of pairs of each method that NODROP_TRUTH_PAIRS has, and whether it has one.
+func Pairs() (int, bool) {
+	n, err := strconv.Atoi(os.Getenv("NODROP_TRUTH_PAIRS"))
+	return n, err == nil
+}
+
+// Number is the claim that a figure is the truth, to an amount.
+func Number(figure string, value int64, truly, amount float64) truth.Claim {
+	return truth.Claim{Figure: figure, Low: float64(value) - amount, High: float64(value) + amount, TrueLow: truly, TrueHigh: truly}
+}
+
+// Judge judges the rows of a pair, adds it to the line of its method, and logs it with its description.
+// The test fails if a row is wrong and not marked.
+func Judge(t *testing.T, line *truth.Line, seed int, rows []v1alpha1.ResultRow, message, description string, claims func(*v1alpha1.ResultRow) []truth.Claim) {
+	t.Helper()
+	pair := truth.Pair{Method: line.Method, Seed: uint64(seed), Claims: claims}
+	out := pair.Judge(runner.State{Rows: rows})
+	line.Add(&pair, out)
+	text := fmt.Sprintf("%s: %s", out.Verdict, description)
+	for i := range rows {
+		row := &rows[i]
+		text += fmt.Sprintf("\n  %s %s %v %s", row.Name(), row.Validity, row.ValidityReasons, row.Message)
+	}
+	t.Log(text, message)
+	for _, reason := range out.Reasons {
+		t.Error(reason)
+	}
+}
+
+// Disturb lets other processes use all processors for a time, again and again, until ctx ends.
+func Disturb(ctx context.Context, every, lasts time.Duration) {
+	Again(ctx, every, func() {
+		var all sync.WaitGroup
+		for range 2 * runtime.NumCPU() {
+			all.Go(func() {
+				_ = exec.Command("timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
+			})
+		}
+		all.Wait()
+	})
+}
+
+// Again calls f every so often until ctx ends.
+func Again(ctx context.Context, every time.Duration, f func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			f()
+		}
+	}
+}
