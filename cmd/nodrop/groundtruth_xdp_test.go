@@ -314,8 +314,11 @@ func TestRealRoutesAreRightOrMarked(t *testing.T) {
 					}
 					w := captureOn(t, pid, pair.capture...)
 					document := endPeers(t, p)
-					claims := func(row *v1alpha1.ResultRow) []truth.Claim { return pair.claims(t, w, row) }
-					truthtest.Judge(t, &line, seed+1, document.Rows, document.Message, fmt.Sprintf("%s, %s, fault: %s %v", pair.kind, pair.test, fault, pair.nft), claims)
+					truthtest.Run{
+						Seed: seed + 1, Device: fmt.Sprintf("%s, %s %v", pair.kind, pair.test, pair.nft), Fault: fault,
+						Rows: document.Rows, Message: document.Message,
+						Claims: func(row *v1alpha1.ResultRow) []truth.Claim { return pair.claims(t, w, row) },
+					}.Judge(t, &line)
 				})
 			}
 		})

@@ -19,7 +19,7 @@ const (
 	// settle and rest are the pauses after and before a trial. A queue of the device is empty
 	// after them.
 	settle = 200 * time.Millisecond
-	rest   = 200 * time.Millisecond
+	rest   = 50 * time.Millisecond
 	// longestQueue is the time in which a port sends the longest queue of a device.
 	longestQueue = 100 * time.Millisecond
 	// wake is the longest time by which the kernel may begin to send a frame too late. A token
@@ -111,7 +111,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 	},
 	v1alpha1.MethodFrameLoss: func(r draw) pair {
 		d, commands := r.lossy()
-		test := v1alpha1.FrameLossTest{Step: "20%", TrialDuration: lasting(time.Second)}
+		test := v1alpha1.FrameLossTest{Step: "10%", TrialDuration: lasting(500 * time.Millisecond)}
 		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", FrameLoss: &test}}
 	},
 	v1alpha1.MethodSoak: func(r draw) pair {
@@ -157,9 +157,8 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 			if row.RFC2544Latency == nil {
 				return nil
 			}
-			// The first frames do not wait, and those until the queue is full wait less.
 			c := q.full("average latency, ns", row.RFC2544Latency.AvgNs)
-			c.TrueLow *= 1 - float64(q.BufferFrames)/(float64(q.CapacityPPM)/1e6*q.LineRate()*test.TrialDuration.Seconds())
+			c.TrueLow -= q.filling(float64(row.Frames.LineRatePPM)/1e6, test.TrialDuration.Duration)
 			return []truth.Claim{c}
 		}}
 	},
@@ -303,6 +302,17 @@ func (r draw) queue() queue {
 	holds := time.Duration(r.between(5e6, int64(longestQueue)))
 	d, commands := limited(r.plain(2), r.between(100_000, 500_000), holds)
 	return queue{d, commands, v1alpha1.Load(percent(d.CapacityPPM + r.between(100_000, 400_000))), holds}
+}
+
+// filling returns by how many nanoseconds the average latency of a trial is below that of a full queue,
+// as a share of line rate fills it: the frames that the first tokens let through do not wait, and those
+// after them, until the queue is full, wait for half of its time.
+func (q queue) filling(load float64, lasts time.Duration) float64 {
+	capacity := float64(q.CapacityPPM) / 1e6
+	held := capacity * q.LineRate() * q.holds.Seconds()
+	tokens := float64(q.BufferFrames) - held
+	early := (tokens + held/2) * load / (load - capacity)
+	return float64(q.holds) * early / (capacity*q.LineRate()*lasts.Seconds() + float64(q.BufferFrames))
 }
 
 // full is the claim of a latency behind a full queue: frames wait there, and for the kernel

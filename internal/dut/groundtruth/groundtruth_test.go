@@ -55,7 +55,10 @@ func TestRealRowsAreRightOrMarked(t *testing.T) {
 						p.claims = claimed.Claims(p.test)
 					}
 					state := p.measure(t)
-					truthtest.Judge(t, &line, seed+1, state.Rows, state.Message, fmt.Sprintf("%s, fault: %s, %q", p.device, p.fault, p.commands), p.claims)
+					truthtest.Run{
+						Seed: seed + 1, Device: fmt.Sprintf("%s, %q", p.device, p.commands), Fault: p.fault,
+						Rows: state.Rows, Message: state.Message, Claims: p.claims,
+					}.Judge(t, &line)
 				})
 			}
 		})

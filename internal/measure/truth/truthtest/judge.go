@@ -29,19 +29,34 @@ func Number(figure string, value int64, truly, amount float64) truth.Claim {
 	return truth.Claim{Figure: figure, Low: float64(value) - amount, High: float64(value) + amount, TrueLow: truly, TrueHigh: truly}
 }
 
-// Judge judges the rows of a pair, adds it to the line of its method, and logs it with its description.
-// The test fails if a row is wrong and not marked.
-func Judge(t *testing.T, line *truth.Line, seed int, rows []v1alpha1.ResultRow, message, description string, claims func(*v1alpha1.ResultRow) []truth.Claim) {
+// Run is the measurement of a pair.
+type Run struct {
+	Seed int
+	// Device and Fault describe the device and the fault of the tester; no fault is empty.
+	Device, Fault string
+	Rows          []v1alpha1.ResultRow
+	// Message of the run.
+	Message string
+	// Claims of a row, nil for none.
+	Claims func(row *v1alpha1.ResultRow) []truth.Claim
+}
+
+// Judge judges the rows of a pair, adds it to the line of its method, and logs it. The test fails if a
+// row is wrong and not marked, or if a tester without a fault has no row.
+func (r Run) Judge(t *testing.T, line *truth.Line) {
 	t.Helper()
-	pair := truth.Pair{Method: line.Method, Seed: uint64(seed), Claims: claims}
-	out := pair.Judge(runner.State{Rows: rows})
+	pair := truth.Pair{Method: line.Method, Seed: uint64(r.Seed), Claims: r.Claims}
+	out := pair.Judge(runner.State{Rows: r.Rows})
 	line.Add(&pair, out)
-	text := fmt.Sprintf("%s: %s", out.Verdict, description)
-	for i := range rows {
-		row := &rows[i]
+	text := fmt.Sprintf("%s: %s, fault: %s", out.Verdict, r.Device, r.Fault)
+	for i := range r.Rows {
+		row := &r.Rows[i]
 		text += fmt.Sprintf("\n  %s %s %v %s", row.Name(), row.Validity, row.ValidityReasons, row.Message)
 	}
-	t.Log(text, message)
+	t.Log(text, r.Message)
+	if out.Rows == [3]int{} && r.Fault == "" {
+		t.Errorf("the run has no row of %s: %s", line.Method, r.Message)
+	}
 	for _, reason := range out.Reasons {
 		t.Error(reason)
 	}
