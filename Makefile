@@ -105,7 +105,7 @@ frames: test-tools ## engines, devices and commands on real interfaces
 	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/nodrop/...
 
 .PHONY: ground-truth
-ground-truth: test-tools ## 20 pairs of device and tester by each method, on real frames, whose true answers are known (2 h)
+ground-truth: test-tools ## 20 pairs of device and tester by each method, on real frames, whose true answers are known (95 min)
 	NODROP_TRUTH_PAIRS=20 go test $(GOTEST_BUILD) -count=1 -timeout 120m -v ./internal/dut/groundtruth -run '^TestRealRowsAreRightOrMarked$$'
 	NODROP_TRUTH_PAIRS=20 go test $(GOTEST_BUILD) -count=1 -timeout 120m -v ./cmd/nodrop -run '^TestRealRoutesAreRightOrMarked$$'
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,8 @@ type pair struct {
 type measurement struct {
 	*testing.T
 	tester, device netns.NsHandle
+	// processors that the device does not work on.
+	processors []int
 	// asked gets what the run asks for, such as to reset the device.
 	asked chan string
 }
@@ -137,6 +140,11 @@ func (p *pair) measure(t *testing.T) runner.State {
 	}
 	placed := device.Place()
 	options.DeviceProcessors, options.Together = placed.Device, placed.Together
+	for n := range runtime.NumCPU() {
+		if !slices.Contains(placed.Device, n) {
+			m.processors = append(m.processors, n)
+		}
+	}
 	engine, err := xdp.New(options)
 	if err != nil {
 		t.Fatal(err)

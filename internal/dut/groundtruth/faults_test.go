@@ -86,8 +86,8 @@ func (r draw) faulty(p *pair) {
 	every, lasts := time.Duration(r.between(3e8, 3e9)), time.Duration(r.between(5e6, 3e8))
 	switch r.IntN(4) {
 	case 0:
-		p.fault = fmt.Sprintf("others use all processors for %v every %v", lasts, every)
-		p.during = func(ctx context.Context, _ *measurement) { truthtest.Disturb(ctx, every, lasts) }
+		p.fault = fmt.Sprintf("others use the tester's processors for %v every %v", lasts, every)
+		p.during = func(ctx context.Context, m *measurement) { truthtest.Disturb(ctx, every, lasts, m.processors...) }
 	case 1:
 		port := fmt.Sprintf("p%d", 1+r.IntN(int(p.device.Ports)))
 		p.fault = fmt.Sprintf("the link of %s is down for %v every %v", port, lasts, every)

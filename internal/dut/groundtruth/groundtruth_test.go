@@ -32,7 +32,7 @@ func TestRealRowsAreRightOrMarked(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("making network namespaces needs root")
 	}
-	for _, tool := range []string{"tc", "nft", "ip", "bridge", "timeout", "nice"} {
+	for _, tool := range []string{"tc", "nft", "ip", "bridge", "timeout", "nice", "taskset"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)
 		}

@@ -55,6 +55,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	var means []int64
 	var all trials.Spread
 	var lossy int
+	var doubt string
 	lowest := v1alpha1.PPM
 	for range step.Trials {
 		one, err := tester.AtLoad(ctx, step)
@@ -71,6 +72,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 			return one, nil // Nothing came back: the message says so.
 		}
 		mean := l.Average()
+		doubt = cmp.Or(doubt, t.Hurried(time.Duration(mean), time.Duration(l.MaxNs)))
 		limit := out.Limit
 		if len(means) == 0 || mean > all.Max {
 			out = one
@@ -83,6 +85,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	if lossy > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("frames were lost in %s of %s trials: latency is of those that came back", traffic.Grouped(lossy), traffic.Grouped(len(means)))
 	}
+	out.Doubt = cmp.Or(out.Doubt, doubt)
 	definition := step.Test.RFC2544Latency.Definition
 	sum := v1alpha1.RFC2544LatencySummary{
 		Definition: definition, Repetitions: int32(len(means)), AvgNs: all.Average(), MinNs: all.Min, MaxNs: all.Max,

@@ -200,6 +200,18 @@ func TestALateTesterMeasuresLatencyAtALowerLoad(t *testing.T) {
 	}
 }
 
+// Frames that a tester sends in a row after a pause wait for another time than those of a constant load.
+func TestATesterThatPausesMeasuresNoAverageLatency(t *testing.T) {
+	test := v1alpha1.Test{Name: "latency", RFC2544Latency: &v1alpha1.RFC2544LatencyTest{Load: "50%", Repetitions: 10}}
+	for span, doubtful := range map[time.Duration]bool{20 * time.Millisecond: true, 10 * time.Microsecond: false} {
+		row := rowsBy(t, header+"\n64,65,1,2,3\n", []fault.Fault{{Kind: fault.Stall, ChancePPM: 500_000, Span: span}}, test)[0]
+		said := strings.Contains(strings.Join(row.ValidityReasons, " "), "which may change the average latency of 2µs by")
+		if said != doubtful || doubtful && row.Validity != v1alpha1.ValidityGeneratorBound {
+			t.Errorf("a pause of %s: %s %q", span, row.Validity, row.ValidityReasons)
+		}
+	}
+}
+
 // bridgedRow runs a test about a bridge with four ports and a tester that has faults, and returns
 // the row.
 func bridgedRow(t *testing.T, model string, b v1alpha1.SimulatedBehaviour, one fault.Fault, test v1alpha1.Test) v1alpha1.ResultRow {

@@ -127,6 +127,28 @@ func (t *Trial) Paused(measured, resolution time.Duration) string {
 	return fmt.Sprintf("the tester paused for up to %s on %s, which may be a part of the measured time of %s", Readable(lag), port, Readable(measured))
 }
 
+// Hurried explains, for a person, that frames which a port of the tester sent in a row to make up for
+// pauses may change an average latency by more than a hundredth. After a pause each of them waits longer or
+// shorter by at most the pause. Where frames were lost, a pause empties a full queue or delays that it
+// becomes full, so that they may not wait at all. It is empty otherwise, and if no port sent more than a
+// harmless burst.
+func (t *Trial) Hurried(average, longest time.Duration) string {
+	caughtUp, took := t.faults.caughtUp(), t.took()
+	if caughtUp == 0 || took <= 0 {
+		return ""
+	}
+	lag, port := t.Lag()
+	change := float64(lag) * float64(lag) / float64(took)
+	if t.Lost > 0 {
+		change = max(change, float64(longest)*float64(caughtUp)/float64(max(1, t.Expected)))
+	}
+	if change <= float64(average)/100 {
+		return ""
+	}
+	return fmt.Sprintf("the tester paused for up to %s on %s and sent up to %s frames in a row to catch up, which may change the average latency of %s by %s",
+		Readable(lag), port, traffic.Grouped(t.LongestCatchUp()), Readable(average), Readable(time.Duration(change)))
+}
+
 // LongestCatchUp returns the most frames that a port of the tester sent in a row, without the gaps of
 // its schedule, to make up for a delay.
 func (t *Trial) LongestCatchUp() (most uint64) {

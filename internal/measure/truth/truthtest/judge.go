@@ -62,13 +62,19 @@ func (r Run) Judge(t *testing.T, line *truth.Line) {
 	}
 }
 
-// Disturb lets other processes use all processors for a time, again and again, until ctx ends.
-func Disturb(ctx context.Context, every, lasts time.Duration) {
+// Disturb lets other processes use processors for a time, again and again, until ctx ends: all
+// processors, if none is named.
+func Disturb(ctx context.Context, every, lasts time.Duration, on ...int) {
+	if len(on) == 0 {
+		for n := range runtime.NumCPU() {
+			on = append(on, n)
+		}
+	}
 	Again(ctx, every, func() {
 		var all sync.WaitGroup
-		for range 2 * runtime.NumCPU() {
+		for _, processor := range append(on, on...) {
 			all.Go(func() {
-				_ = exec.Command("timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
+				_ = exec.Command("taskset", "-c", fmt.Sprint(processor), "timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
 			})
 		}
 		all.Wait()
