@@ -34,24 +34,55 @@ const maxRecord = 16 << 20
 // sets have the name. Next hops are left out, and so are attributes other than AS_PATH,
 // MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like a
 // sequence.
-func Read(r io.Reader, name string, peer netip.Addr) ([]routing.Routes, error) {
-	plain, err := decompressed(r)
-	if err != nil {
+//
+// Read reads the dump twice: it counts the routes of each peer, and then keeps those of the chosen
+// peers only.
+func Read(r io.ReadSeeker, name string, peer netip.Addr) ([]routing.Routes, error) {
+	var counted dump
+	if err := counted.read(r); err != nil {
 		return nil, err
 	}
-	d := dump{interned: map[string]string{}}
+	kept := dump{keeps: true, interned: map[string]string{}}
+	found := 0
+	for version, count := range counted.count {
+		kept.keep[version] = counted.chosen(count, peer)
+		n := count[kept.keep[version]]
+		if n > MaxRoutes {
+			return nil, fmt.Errorf("the dump has %d routes of one peer, more than %d", n, MaxRoutes)
+		}
+		found += n
+	}
+	if found == 0 {
+		return nil, counted.nothing(peer)
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("reading the dump again: %w", err)
+	}
+	if err := kept.read(r); err != nil {
+		return nil, err
+	}
+	return kept.sets(name), nil
+}
+
+// read takes all records of a dump in.
+func (d *dump) read(r io.Reader) error {
+	plain, err := decompressed(r)
+	if err != nil {
+		return err
+	}
 	scanner := bufio.NewScanner(plain)
 	scanner.Buffer(nil, maxRecord)
 	scanner.Split(record)
-	for n := 1; scanner.Scan(); n++ {
+	for scanner.Scan() {
+		d.records++
 		if err := d.take(scanner.Bytes()); err != nil {
-			return nil, fmt.Errorf("record %d of the dump: %w", n, err)
+			return fmt.Errorf("record %d of the dump: %w", d.records, err)
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return nil, fmt.Errorf("reading the dump: %w", err)
+		return fmt.Errorf("reading the dump: %w", err)
 	}
-	return d.sets(name, peer)
+	return nil
 }
 
 // decompressed is the content of a dump that may be compressed.
@@ -99,12 +130,18 @@ type route struct {
 	attributes string
 }
 
-// dump contains what was read so far.
+// dump contains what was read so far. Arrays have IPv4 and IPv6.
 type dump struct {
-	peers []netip.Addr
-	// routes of IPv4 and IPv6 by the index of the peer.
-	routes [2]map[uint16][]route
-	count  int
+	records int
+	peers   []netip.Addr
+	// seen has by the index of a peer the last record with a path of it.
+	seen []int
+	// count has the number of routes by the index of the peer.
+	count [2]map[uint16]int
+	// keeps reports whether routes of the peers in keep are kept.
+	keeps  bool
+	keep   [2]uint16
+	routes [2][]route
 	// interned are the attributes, each once.
 	interned map[string]string
 }
@@ -132,6 +169,7 @@ func (d *dump) take(b []byte) error {
 		for _, p := range body.Peers {
 			d.peers = append(d.peers, p.IpAddress)
 		}
+		d.seen = make([]int, len(d.peers))
 	case *mrt.Rib:
 		return d.rib(body)
 	}
@@ -148,20 +186,21 @@ func (d *dump) rib(r *mrt.Rib) error {
 	if n.Prefix.Addr().Is6() {
 		version = 1
 	}
-	if d.routes[version] == nil {
-		d.routes[version] = map[uint16][]route{}
+	if d.count[version] == nil {
+		d.count[version] = map[uint16]int{}
 	}
-	for i, e := range r.Entries {
-		if slices.ContainsFunc(r.Entries[:i], func(o *mrt.RibEntry) bool { return o.PeerIndex == e.PeerIndex }) {
-			continue
-		}
+	for _, e := range r.Entries {
 		if int(e.PeerIndex) >= len(d.peers) {
 			return fmt.Errorf("the path to %v is of peer number %d, and the dump has %d", n.Prefix, e.PeerIndex, len(d.peers))
 		}
-		if d.count++; d.count > MaxRoutes*64 {
-			return fmt.Errorf("the dump has more than %d paths", MaxRoutes*64)
+		if d.seen[e.PeerIndex] == d.records {
+			continue
 		}
-		d.routes[version][e.PeerIndex] = append(d.routes[version][e.PeerIndex], route{n.Prefix.Masked(), d.intern(e.PathAttributes)})
+		d.seen[e.PeerIndex] = d.records
+		d.count[version][e.PeerIndex]++
+		if d.keeps && e.PeerIndex == d.keep[version] {
+			d.routes[version] = append(d.routes[version], route{n.Prefix.Masked(), d.intern(e.PathAttributes)})
+		}
 	}
 	return nil
 }
@@ -217,15 +256,11 @@ func attributes(text string) (a routing.Attributes) {
 	return a
 }
 
-// sets are the routes of the chosen peers, those of IPv4 first.
-func (d *dump) sets(name string, peer netip.Addr) ([]routing.Routes, error) {
+// sets returns the routes that were kept, those of IPv4 first.
+func (d *dump) sets(name string) []routing.Routes {
 	var all []routing.Routes
 	shared := map[string]routing.Attributes{}
-	for _, by := range d.routes {
-		routes := by[d.chosen(by, peer)]
-		if len(routes) > MaxRoutes {
-			return nil, fmt.Errorf("the dump has %d routes of one peer, more than %d", len(routes), MaxRoutes)
-		}
+	for _, routes := range d.routes {
 		slices.SortFunc(routes, func(x, y route) int {
 			return cmp.Or(cmp.Compare(x.prefix.Bits(), y.prefix.Bits()), x.prefix.Addr().Compare(y.prefix.Addr()))
 		})
@@ -247,17 +282,14 @@ func (d *dump) sets(name string, peer netip.Addr) ([]routing.Routes, error) {
 			all = append(all, routing.Routes{Name: name, First: r.prefix, Count: 1, Stride: 1, Attributes: a})
 		}
 	}
-	if len(all) == 0 {
-		return nil, d.nothing(peer)
-	}
-	return all, nil
+	return all
 }
 
-// chosen is the index of the peer with an address, or without one of that with the most routes.
-func (d *dump) chosen(by map[uint16][]route, peer netip.Addr) uint16 {
+// chosen returns the index of the peer with an address, or without one of that with the most routes.
+func (d *dump) chosen(count map[uint16]int, peer netip.Addr) uint16 {
 	most, found := uint16(0), -1
 	for i := range d.peers {
-		n := len(by[uint16(i)])
+		n := count[uint16(i)]
 		if (!peer.IsValid() || d.peers[i] == peer) && n > found {
 			most, found = uint16(i), n
 		}

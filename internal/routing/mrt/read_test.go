@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -169,6 +171,29 @@ func TestDumpsThatAreNone(t *testing.T) {
 		if got, err := Read(bytes.NewReader(c.content), "internet", peer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v; want %s", got, err, want)
 		}
+	}
+}
+
+// A dump has the tables of up to 65,535 peers, of which one is needed: the others are counted and not
+// kept, and several paths of a peer to a prefix count once.
+func TestDumpKeepsOnePeer(t *testing.T) {
+	t.Parallel()
+	w := newDump(t)
+	for i := range 100 {
+		prefix := fmt.Sprintf("198.18.%d.0/24", i)
+		w.route(prefix, entry{peer: 0, path: []uint32{64511}}, entry{peer: 1, path: []uint32{64512}}, entry{peer: 1, path: []uint32{64513}}, entry{peer: 2, path: []uint32{64514}})
+	}
+	counted, kept := dump{}, dump{keeps: true, keep: [2]uint16{1, 1}, interned: map[string]string{}}
+	for _, d := range []*dump{&counted, &kept} {
+		if err := d.read(bytes.NewReader(w.Bytes())); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[uint16]int{0: 100, 1: 100, 2: 100}; !maps.Equal(d.count[0], want) {
+			t.Errorf("counted %v, want %v", d.count[0], want)
+		}
+	}
+	if len(counted.routes[0]) != 0 || len(kept.routes[0]) != 100 || len(kept.interned) != 1 {
+		t.Errorf("kept %d and %d routes, and %d attributes; want 0, 100 and 1", len(counted.routes[0]), len(kept.routes[0]), len(kept.interned))
 	}
 }
 
