@@ -13,6 +13,9 @@ const (
 	// maxEntry is the maximum size of the lines of an entry in bytes. A single longer line is
 	// an entry of its own.
 	maxEntry = 256 << 10
+	// maxLine is the maximum size of the lines of an entry that is read: a damaged one may pretend
+	// to be of any size.
+	maxLine = 64 << 20
 	// perEntry is about what the file needs for an entry besides its content.
 	perEntry = 32
 )
@@ -20,7 +23,7 @@ const (
 // Encoder and decoder may be used concurrently, and fail to be made for bad options only.
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxLine))
 )
 
 // chunks packs lines into entries.
@@ -39,7 +42,7 @@ func chunks(lines [][]byte) [][]byte {
 	return entries
 }
 
-// unpack are the lines of an entry.
+// unpack returns the lines of an entry, at least one.
 func unpack(entry []byte) ([][]byte, error) {
 	_, n := binary.Uvarint(entry)
 	if n <= 0 {
@@ -50,12 +53,18 @@ func unpack(entry []byte) ([][]byte, error) {
 		return nil, fmt.Errorf("an entry is damaged: %w", err)
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
+	if len(lines) < 2 || len(lines[len(lines)-1]) > 0 {
+		return nil, fmt.Errorf("an entry is damaged: it has no whole line")
+	}
 	return lines[:len(lines)-1], nil
 }
 
-// points returns the number of lines in an entry.
+// points returns the number of lines in an entry; 1 if it is damaged so that its number cannot be right.
 func points(entry []byte) int64 {
-	n, _ := binary.Uvarint(entry)
+	n, read := binary.Uvarint(entry)
+	if read <= 0 || n == 0 || n > maxEntry {
+		return 1
+	}
 	return int64(n)
 }
 

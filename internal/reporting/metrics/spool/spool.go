@@ -255,18 +255,34 @@ type Batch struct {
 	keys [][]byte
 }
 
-// Next are the oldest lines: rows before series, and about as many bytes as asked for. It
-// is empty when nothing waits.
+// Next returns the oldest lines: rows before series, and about as many bytes as asked for. It
+// is empty when nothing waits. Damaged entries are kept with those that the database refused.
 func (s *Spool) Next(bytes int) (Batch, error) {
-	var batch Batch
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	for {
+		batch, damaged, err := s.next(bytes)
+		if err != nil {
+			return Batch{}, fmt.Errorf("reading the spool of metrics: %w", err)
+		}
+		if len(damaged) == 0 {
+			return batch, nil
+		}
+		if err := s.setAside(batch.Kind, damaged); err != nil {
+			return Batch{}, fmt.Errorf("setting damaged entries of the spool of metrics aside: %w", err)
+		}
+	}
+}
+
+// next returns the oldest lines, or the keys of entries before them that are damaged.
+func (s *Spool) next(bytes int) (batch Batch, damaged [][]byte, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
 		for _, batch.Kind = range []Kind{Rows, Series} {
 			total := 0
 			c := tx.Bucket([]byte(batch.Kind)).Cursor()
 			for k, v := c.First(); k != nil && (total == 0 || total < bytes); k, v = c.Next() {
 				lines, err := unpack(v)
 				if err != nil {
-					return err
+					damaged = append(damaged, slices.Clone(k))
+					continue
 				}
 				batch.keys = append(batch.keys, slices.Clone(k))
 				for _, line := range lines {
@@ -274,16 +290,37 @@ func (s *Spool) Next(bytes int) (Batch, error) {
 				}
 				batch.Lines = append(batch.Lines, lines...)
 			}
-			if total > 0 {
+			if total > 0 || len(damaged) > 0 {
 				return nil
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return Batch{}, fmt.Errorf("reading the spool of metrics: %w", err)
-	}
-	return batch, nil
+	return batch, damaged, err
+}
+
+// setAside keeps entries as those that the database refused: they are tried again when the spool is
+// opened the next time.
+func (s *Spool) setAside(kind Kind, keys [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.update(func(tx *bbolt.Tx, kept map[Kind]Kept, _ *uint64) error {
+		bucket := tx.Bucket([]byte(kind))
+		for _, key := range keys {
+			v := slices.Clone(bucket.Get(key))
+			if v == nil {
+				continue // It was dropped meanwhile.
+			}
+			kept[kind] = Kept{kept[kind].Points - points(v), kept[kind].Bytes - size(v)}
+			if err := bucket.Delete(key); err != nil {
+				return err
+			}
+			if err := put(tx, kept, refused[kind], [][]byte{v}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Done removes a batch, which the database has; but keeps those lines that it does
@@ -314,27 +351,22 @@ func (s *Spool) Done(b Batch, not [][]byte) error {
 	return nil
 }
 
-// Oldest is the time of the first point that waits for the database, by the order in which
-// they came; the zero time when none waits.
+// Oldest returns the time of the first point that waits for the database, by the order in which
+// they came; the zero time when none waits. Damaged entries have no time.
 func (s *Spool) Oldest() (time.Time, error) {
 	var oldest time.Time
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		for _, kind := range []Kind{Rows, Series} {
-			k, v := tx.Bucket([]byte(kind)).Cursor().First()
-			if k == nil {
-				continue
-			}
-			lines, err := unpack(v)
-			if err != nil {
-				return err
-			}
-			stamp := bytes.TrimSpace(lines[0][bytes.LastIndexByte(lines[0], ' ')+1:])
-			ns, err := strconv.ParseInt(string(stamp), 10, 64)
-			if err != nil {
-				return fmt.Errorf("reading the time of a point: %w", err)
-			}
-			if at := time.Unix(0, ns).UTC(); oldest.IsZero() || at.Before(oldest) {
-				oldest = at
+			c := tx.Bucket([]byte(kind)).Cursor()
+			for k, v := c.First(); k != nil; k, v = c.Next() {
+				at, known := timeOf(v)
+				if !known {
+					continue
+				}
+				if oldest.IsZero() || at.Before(oldest) {
+					oldest = at
+				}
+				break
 			}
 		}
 		return nil
@@ -343,6 +375,17 @@ func (s *Spool) Oldest() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("reading the spool of metrics: %w", err)
 	}
 	return oldest, nil
+}
+
+// timeOf returns the time of the first point of an entry.
+func timeOf(entry []byte) (time.Time, bool) {
+	lines, err := unpack(entry)
+	if err != nil {
+		return time.Time{}, false
+	}
+	stamp := bytes.TrimSpace(lines[0][bytes.LastIndexByte(lines[0], ' ')+1:])
+	ns, err := strconv.ParseInt(string(stamp), 10, 64)
+	return time.Unix(0, ns).UTC(), err == nil
 }
 
 // Changed is closed when something was taken or removed after this call.

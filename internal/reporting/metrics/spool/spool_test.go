@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 func open(t *testing.T, path string, bound int64) *Spool {
@@ -213,5 +215,51 @@ func TestOneProcessHasASpool(t *testing.T) {
 	open(t, path, 1<<20)
 	if _, err := Open(path, 1<<20); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second process opens the spool: %v", err)
+	}
+}
+
+// A damaged entry does not stop those behind it. It stays in the file, with what the database refused.
+func TestSpoolSetsDamagedEntriesAside(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "spool.db")
+	s := open(t, path, 1<<20)
+	rows, series := lines("row", 2), lines("series", 3)
+	take(t, s, lines("damaged", 2), lines("damaged", 1))
+	take(t, s, rows, series)
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		for _, kind := range []Kind{Rows, Series} {
+			b := tx.Bucket([]byte(kind))
+			key, v := b.Cursor().First()
+			damaged := slices.Clone(v)
+			for i := range damaged[1:] {
+				damaged[1+i] ^= 0x55
+			}
+			if err := b.Put(slices.Clone(key), damaged); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Oldest(); err != nil {
+		t.Error(err)
+	}
+	if got, want := drain(t, s), texts(rows, series); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := s.Stats(); got.Refused.Points != 3 || got.Points() != 0 {
+		t.Errorf("%+v, want the three damaged points with the refused ones", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, 1<<20)
+	if got := drain(t, s); len(got) != 0 {
+		t.Errorf("%q, want nothing", got)
+	}
+	if got := s.Stats(); got.Refused.Points != 3 {
+		t.Errorf("%+v, want the three damaged points", got)
 	}
 }
