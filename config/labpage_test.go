@@ -54,6 +54,13 @@ func TestLabPage(t *testing.T) {
 		t.Error("the proxy does not reach the page, or others do")
 	}
 
+	objects, err = chart(t, "--set", "labPage.enabled=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := policiesOf(t, objects); !all.allow(peer{namespace: deployment.Namespace}, to, 8444) || all.allow(peer{namespace: "team-routing"}, to, 8444) {
+		t.Error("by default, the page is open to other namespaces than the operator's, or not to that")
+	}
 	objects, err = chart(t, append(enabled, "--set", "labPage.certificateSecret=page-tls")...)
 	if err != nil {
 		t.Fatal(err)
