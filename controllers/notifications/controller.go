@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,12 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -34,8 +35,6 @@ const (
 	notifyWorkers = 8
 	// notReadyPause is the time for which an event waits if its sink cannot receive events.
 	notReadyPause = 15 * time.Second
-	// busyPause is the time for which an event waits while another one is sent to its sink.
-	busyPause = 250 * time.Millisecond
 )
 
 // NotifyReconciler sends the events of finished benchmarks. What is to be sent is stored in
@@ -51,6 +50,10 @@ func (r *NotifyReconciler) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("notify").
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(notifyMoved())).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+			r.Lines.wakeBy(func(who types.NamespacedName) { queue.Add(ctrl.Request{NamespacedName: who}) })
+			return nil
+		})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: notifyWorkers, RateLimiter: kit.Patiently()}).
 		Complete(r)
 }
@@ -69,6 +72,8 @@ func notifyMoved() predicate.Predicate {
 
 // Reconcile decides what is sent about a finished benchmark, and sends it.
 func (r *NotifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	waits := map[types.UID]bool{}
+	defer func() { r.Lines.leave(req.NamespacedName, waits) }()
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || !b.Status.Phase.Finished() {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -97,7 +102,7 @@ func (r *NotifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		if n.State != v1alpha1.NotificationPending || behind[n.Sink] {
 			continue
 		}
-		again, err := r.advance(ctx, b, n, sinks)
+		again, err := r.advance(ctx, b, n, sinks, waits)
 		if err != nil {
 			return kit.Settle(ctrl.Result{}, err)
 		}
@@ -113,8 +118,8 @@ func (r *NotifyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 }
 
 // advance sends an event, if it is time, and stores the result. It returns when to look at it
-// again, 0 when it is settled.
-func (r *NotifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n v1alpha1.Notification, sinks []v1alpha1.NotificationSink) (time.Duration, error) {
+// again, 0 when it is settled. It notes the sinks that the benchmark waits for.
+func (r *NotifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n v1alpha1.Notification, sinks []v1alpha1.NotificationSink, waits map[types.UID]bool) (time.Duration, error) {
 	i := slices.IndexFunc(sinks, func(s v1alpha1.NotificationSink) bool { return s.Name == n.Sink })
 	if i < 0 {
 		n.State, n.NextAttempt, n.Message = v1alpha1.NotificationFailed, nil, "the sink is gone"
@@ -131,9 +136,10 @@ func (r *NotifyReconciler) advance(ctx context.Context, b *v1alpha1.Benchmark, n
 	if n.NextAttempt != nil && n.NextAttempt.After(now) {
 		return n.NextAttempt.Sub(now), nil
 	}
-	release, wait := r.Lines.enter(s.UID, now)
+	release, wait := r.Lines.enter(s.UID, client.ObjectKeyFromObject(b), now)
 	if release == nil {
-		return wait, nil
+		waits[s.UID] = true
+		return cmp.Or(wait, r.Sweep), nil // It is woken before.
 	}
 	began := n.Message
 	tried, pause, err := r.send(ctx, s, b, n, now)
@@ -290,39 +296,6 @@ func keys(ctx context.Context, b *kit.Base, s *v1alpha1.NotificationSink) (_ []n
 		return nil, fmt.Sprintf("key %s of Secret %s: %v", ref.Key, ref.Name, err), nil
 	}
 	return keys, "", nil
-}
-
-// Lines let one event at a time go to each sink, and none while its receiver is given time.
-type Lines struct {
-	mu   sync.Mutex
-	busy map[types.UID]bool
-	rest map[types.UID]time.Time
-}
-
-// NewLines returns lines in which no benchmark stands.
-func NewLines() *Lines { return &Lines{busy: map[types.UID]bool{}, rest: map[types.UID]time.Time{}} }
-
-// enter returns what ends the attempt, with the time before which there is no other one; nil
-// with how long to wait where there may be none now.
-func (l *Lines) enter(sink types.UID, now time.Time) (release func(until time.Time), wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy[sink] {
-		return nil, busyPause
-	}
-	if until := l.rest[sink]; until.After(now) {
-		return nil, until.Sub(now)
-	}
-	l.busy[sink] = true
-	return func(until time.Time) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.busy, sink)
-		delete(l.rest, sink)
-		if !until.IsZero() {
-			l.rest[sink] = until
-		}
-	}, 0
 }
 
 // SinkReconciler reports in a condition whether events can be sent to a sink.
