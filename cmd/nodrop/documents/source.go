@@ -25,6 +25,8 @@ type Source struct {
 	// client is made when the first benchmark of the cluster is asked for.
 	client    client.WithWatch
 	namespace string
+	// archive is the URL of the archive that a benchmark of the cluster is in; empty before one is known.
+	archive string
 }
 
 // Argument describes the argument that names a result.
@@ -62,6 +64,9 @@ func NewSource(cmd *cobra.Command) *Source { return &Source{kube: cluster.NewCli
 // an archive or in a file.
 func (s *Source) Read(ctx context.Context, name string) (*report.Document, error) {
 	if IsURL(name) || IsFile(name) {
+		if err := archive.CheckEndpoint(name, s.archive); err != nil {
+			return nil, err
+		}
 		d, err := archive.Result(ctx, name)
 		return explained(name, d, err)
 	}
@@ -83,6 +88,9 @@ func (s *Source) Read(ctx context.Context, name string) (*report.Document, error
 func (s *Source) Figures(ctx context.Context, name string) (*report.Document, error) {
 	if !IsURL(name) && !IsFile(name) {
 		return s.Read(ctx, name)
+	}
+	if err := archive.CheckEndpoint(name, s.archive); err != nil {
+		return nil, err
 	}
 	d, err := archive.Figures(ctx, name)
 	return explained(name, d, err)
@@ -124,11 +132,16 @@ func (s *Source) History(ctx context.Context, name string) ([]string, error) {
 		return []string{name}, nil
 	}
 	folder := name
-	if !IsURL(name) {
+	if IsURL(name) {
+		if err := archive.CheckEndpoint(name, s.archive); err != nil {
+			return nil, err
+		}
+	} else {
 		var err error
 		if folder, err = s.archived(ctx, name); err != nil {
 			return nil, err
 		}
+		s.archive = folder
 	}
 	urls, err := archive.List(ctx, folder)
 	if err == nil && len(urls) == 0 {
