@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -74,7 +75,7 @@ func Truncated(note string) string {
 	if note == "" {
 		return "see the conditions of the benchmark"
 	}
-	return note[:min(len(note), maxNote)]
+	return strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
 }
 
 // maxNote is the maximum length of the note of an event that the API server accepts.

@@ -35,6 +35,9 @@ func Parse(expression string, zone *time.Location) (*Times, error) {
 	}
 	parsed, err := cron.ParseStandard(expression)
 	if err != nil {
+		if wrong := wrongPart(expression); wrong != "" {
+			return nil, errors.New(wrong)
+		}
 		return nil, fmt.Errorf("it is not a cron expression: %w: %s", err, example)
 	}
 	t := &Times{parsed, zone}
@@ -42,6 +45,28 @@ func Parse(expression string, zone *time.Location) (*Times, error) {
 		return nil, errors.New("no day has this date: " + example)
 	}
 	return t, nil
+}
+
+// parts are the fields of a cron expression, with the values that they allow.
+var parts = []struct{ name, allowed string }{
+	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of the month", "1 to 31"}, {"month", "1 to 12, or JAN to DEC"}, {"day of the week", "0 (Sunday) to 6, or SUN to SAT"},
+}
+
+// wrongPart describes the first field of a cron expression that cannot be read; empty if the expression
+// has not five fields.
+func wrongPart(expression string) string {
+	fields := strings.Fields(expression)
+	if len(fields) != len(parts) {
+		return ""
+	}
+	for i, part := range parts {
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = fields[i]
+		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
+			return fmt.Sprintf("its %s %q cannot be read: give %s, a range such as 1-5, a list such as 1,3, or a step such as */2", part.name, fields[i], part.allowed)
+		}
+	}
+	return ""
 }
 
 // Zone finds a time zone by its name in the IANA database. It refuses Local, which is that of

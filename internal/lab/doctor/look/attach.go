@@ -158,7 +158,7 @@ func cause(message string) string {
 	}
 	const limit = 400
 	if len(message) > limit {
-		message = message[:limit] + " ..."
+		message = strings.ToValidUTF8(message[:limit], "") + " ..."
 	}
 	return strings.TrimSpace(message)
 }
