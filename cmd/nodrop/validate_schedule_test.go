@@ -46,7 +46,7 @@ func TestValidateSchedule(t *testing.T) {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	for name, tc := range map[string]struct{ replace, want []string }{
-		"times":   {[]string{"30 2 *", "30 25 *"}, []string{`:5`, `BenchmarkSchedule "nightly": spec.schedule`, "above maximum (23)"}},
+		"times":   {[]string{"30 2 *", "30 25 *"}, []string{`:5`, `BenchmarkSchedule "nightly": spec.schedule`, `its hour "25" cannot be read`}},
 		"profile": {[]string{"[pairs]", "[pears]"}, []string{":7", `BenchmarkSchedule "nightly": spec.matrix.trafficProfileNames[0]: TrafficProfile "pears" not found`}},
 		"bed":     {[]string{"chassis", "chasis"}, []string{":10", "spec.benchmarkTemplate.spec.testBedName", `TestBed "chasis" not found`}},
 		"test":    {[]string{"throughput: {maxLoad: 99.994%}", "groupJoinDelay: {}"}, []string{`BenchmarkSchedule "nightly": spec.benchmarkTemplate.spec.tests[0]`}},
