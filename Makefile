@@ -132,6 +132,11 @@ test-kernels: cluster-build ## NoDrop on the kernels and emulated cards of docs/
 histories: cluster-build ## 10,000 random histories of the operator in simulated time, 200 on a real API server
 	HISTORIES_SIMULATED=10000 HISTORIES_REAL=200 GOGC=400 go test -v -count=1 -timeout 6h ./controllers/histories
 
+FUZZTIME ?= 1h
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (1h); make test runs their seeds
+	@hack/fuzz $(FUZZTIME)
+
 .PHONY: lab-sim
 lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds without pods, with and without a LabPolicy: admissions per second, memory, requests
 	NODROP_LAB_SIM=1500,15000 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
