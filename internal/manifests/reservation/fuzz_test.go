@@ -19,7 +19,7 @@ func FuzzRule(f *testing.F) {
 	from := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, rule, zone string) {
 		r := &v1alpha1.Reservation{Spec: v1alpha1.ReservationSpec{
-			Start: metav1.NewTime(from), End: metav1.NewTime(from.Add(time.Hour)), Recurrence: &v1alpha1.Recurrence{Rule: rule, TimeZone: zone},
+			From: metav1.NewTime(from), Until: metav1.NewTime(from.Add(time.Hour)), Recurrence: &v1alpha1.Recurrence{Rule: rule, TimeZone: zone},
 		}}
 		if len(Validate(r)) > 0 {
 			return
