@@ -18,9 +18,9 @@ const (
 	mostKnown = 4096
 )
 
-// door finds out who sends requests. Everybody who reaches the page can send tokens that nobody has, so
-// that it bounds what these cost the API server. Requests with a token that was known a moment ago do not
-// wait behind them.
+// door finds out who sends requests. Every peer that reaches the page can send unknown tokens: door bounds
+// what these cost the API server. Requests with a token that was known a moment ago do not wait behind
+// them.
 type door struct {
 	access Access
 	now    func() time.Time

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Unknown tokens cost the API server a few reviews at a time, and keep out nobody who was known before.
+// Unknown tokens cost the API server a few reviews at a time, and do not keep out users who were known before.
 func TestUnknownTokensAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
