@@ -1,7 +1,6 @@
 package notifications
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -80,7 +79,7 @@ func (l *Lines) leave(who types.NamespacedName, waits map[types.UID]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left := false
-	for sink, line := range maps.Clone(l.waiting) {
+	for sink, line := range l.waiting {
 		if line[0].Namespace == who.Namespace && !waits[sink] && slices.Contains(line, who) {
 			l.remove(sink, who)
 			left = true

@@ -151,30 +151,35 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 	v1alpha1.MethodFrameLoss: func(r draw) pair {
 		d, commands := r.lossy()
 		test := v1alpha1.FrameLossTest{Step: "10%", TrialDuration: lasting(500 * time.Millisecond)}
-		claims := pausing(d, test.TrialDuration.Duration, sending(d).Claims(v1alpha1.Test{FrameLoss: &test}))
-		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", FrameLoss: &test}, claims: claims}
+		whole := v1alpha1.Test{Name: "t", FrameLoss: &test}
+		claims := pausing(d, test.TrialDuration.Duration, sending(d).Claims(whole))
+		return pair{device: d, commands: commands, test: whole, claims: claims}
 	},
 	v1alpha1.MethodSoak: func(r draw) pair {
 		d, commands := r.lossy()
 		test := v1alpha1.SoakTest{Load: v1alpha1.Load(percent(r.between(100_000, 1_000_000))), Duration: lasting(5 * time.Second)}
-		claims := pausing(d, test.Duration.Duration, sending(d).Claims(v1alpha1.Test{Soak: &test}))
-		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", Soak: &test}, claims: claims}
+		whole := v1alpha1.Test{Name: "t", Soak: &test}
+		claims := pausing(d, test.Duration.Duration, sending(d).Claims(whole))
+		return pair{device: d, commands: commands, test: whole, claims: claims}
 	},
 	v1alpha1.MethodForwardingRate: func(r draw) pair {
 		d, commands := r.lossy()
 		test := v1alpha1.ForwardingRateTest{Step: "10%", TrialDuration: lasting(time.Second)}
-		claims := pausing(d, test.TrialDuration.Duration, atOnce(d, 1, sending(d).Claims(v1alpha1.Test{ForwardingRate: &test})))
-		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", ForwardingRate: &test}, claims: claims}
+		whole := v1alpha1.Test{Name: "t", ForwardingRate: &test}
+		claims := pausing(d, test.TrialDuration.Duration, atOnce(d, 1, sending(d).Claims(whole)))
+		return pair{device: d, commands: commands, test: whole, claims: claims}
 	},
 	v1alpha1.MethodBackToBack: func(r draw) pair {
 		d, commands := r.limiter(2, 100_000, 800_000)
 		test := v1alpha1.BackToBackTest{Repetitions: 1, MaxBurstDuration: lasting(time.Second), ResolutionFrames: 1}
-		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", BackToBack: &test}, claims: timed(sending(d), v1alpha1.Test{BackToBack: &test})}
+		whole := v1alpha1.Test{Name: "t", BackToBack: &test}
+		return pair{device: d, commands: commands, test: whole, claims: timed(sending(d), whole)}
 	},
 	v1alpha1.MethodBufferSize: func(r draw) pair {
 		d, commands := limited(r.plain(4), 1_000_000, time.Duration(r.between(1, int64(longestQueue))))
 		test := v1alpha1.BufferSizeTest{Oversubscription: v1alpha1.Percentage(one(r, "50%", "100%")), MaxDuration: lasting(time.Second), Repetitions: 1, ResolutionFrames: 1}
-		return pair{device: d, commands: commands, test: v1alpha1.Test{Name: "t", BufferSize: &test}, claims: timed(d, v1alpha1.Test{BufferSize: &test})}
+		whole := v1alpha1.Test{Name: "t", BufferSize: &test}
+		return pair{device: d, commands: commands, test: whole, claims: timed(d, whole)}
 	},
 	v1alpha1.MethodRecovery: func(r draw) pair {
 		d, commands := r.limiter(2, 100_000, 600_000)

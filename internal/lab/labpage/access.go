@@ -46,7 +46,7 @@ type Access struct {
 // Delegated is the access that the API server decides on, by TokenReviews and
 // SubjectAccessReviews. Answers are remembered for up to a minute.
 func Delegated(rc *rest.Config, c *http.Client) (Access, error) {
-	authn, err := authenticationv1.NewForConfigAndClient(rc, c)
+	authn, err := authenticationv1.NewForConfigAndClient(rc, newReviewer(c))
 	if err != nil {
 		return Access{}, fmt.Errorf("building a client of TokenReviews: %w", err)
 	}

@@ -56,7 +56,6 @@ type Archive interface {
 type Page struct {
 	Options
 	handler http.Handler
-	door    *door
 	// busy bounds the requests that are served at once.
 	busy chan struct{}
 	// lab is shown by every page, and results by some.
@@ -80,7 +79,7 @@ func New(o Options) *Page {
 		o.Base = "/"
 	}
 	p := &Page{
-		Options: o, door: newDoor(o.Access, o.Now), busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, order: o.Order, now: o.Now},
+		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, order: o.Order, now: o.Now},
 		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1)},
 	}
 	mux := http.NewServeMux()
@@ -169,7 +168,7 @@ func (p *Page) serve(show show) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		who, err := p.door.identify(ctx, r)
+		who, err := p.Access.identify(r)
 		if err != nil {
 			p.fail(w, nil, err)
 			return

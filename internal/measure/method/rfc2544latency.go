@@ -85,7 +85,7 @@ func rfc2544Latency(ctx context.Context, tester *trials.Tester, step plan.Step) 
 	if lossy > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("frames were lost in %s of %s trials: latency is of those that came back", traffic.Grouped(lossy), traffic.Grouped(len(means)))
 	}
-	out.Doubt = cmp.Or(out.Doubt, doubt)
+	out.Doubt = doubt
 	definition := step.Test.RFC2544Latency.Definition
 	sum := v1alpha1.RFC2544LatencySummary{
 		Definition: definition, Repetitions: int32(len(means)), AvgNs: all.Average(), MinNs: all.Min, MaxNs: all.Max,

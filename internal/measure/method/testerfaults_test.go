@@ -200,7 +200,7 @@ func TestALateTesterMeasuresLatencyAtALowerLoad(t *testing.T) {
 	}
 }
 
-// Frames that a tester sends in a row after a pause wait for another time than those of a constant load.
+// Frames that a tester sends in a row after a pause have another latency than frames at a constant load.
 func TestATesterThatPausesMeasuresNoAverageLatency(t *testing.T) {
 	test := v1alpha1.Test{Name: "latency", RFC2544Latency: &v1alpha1.RFC2544LatencyTest{Load: "50%", Repetitions: 10}}
 	for span, doubtful := range map[time.Duration]bool{20 * time.Millisecond: true, 10 * time.Microsecond: false} {

@@ -14,7 +14,7 @@ func TestCheckEndpoint(t *testing.T) {
 		"a file":                        {where: "/tmp/result.json"},
 		"a volume":                      {where: "file:///var/lib/nodrop/archive/team/run/1.json.zst"},
 		"Amazon":                        {where: "s3://lab/team/run/1.json.zst?region=eu-central-1"},
-		"a server that nobody named":    {where: lab, refused: true},
+		"an unknown server":             {where: lab, refused: true},
 		"a known server":                {where: lab, variable: EndpointsVariable, value: "s3.example.com, minio.example.com:9000"},
 		"another port":                  {where: lab, variable: EndpointsVariable, value: "minio.example.com", refused: true},
 		"the server of Amazon's tools":  {where: lab, variable: "AWS_ENDPOINT_URL_S3", value: "https://minio.example.com:9000"},

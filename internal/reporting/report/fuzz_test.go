@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzRead holds a document that is read to being written and read again, in each form for people.
+// FuzzRead holds the reader of results, and the writers of what it has read, to reasons for what they refuse.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"", "{}", "null", `{"rows":[]}`, `{"rows":[{}]}`, `{"apiVersion":"nodrop.dev/v1alpha1","kind":"BenchmarkReport","rows":[{"test":"t","method":"Throughput","frames":{"sent":1}}]}`, "a: [", `{"rows":[{"latency":{"avgNs":-1}}]}`} {
 		f.Add([]byte(seed))

@@ -35,8 +35,8 @@ const maxRecord = 16 << 20
 // MULTI_EXIT_DISC and COMMUNITIES; the members of an AS_SET follow in the path like a
 // sequence.
 //
-// Read reads the dump twice: it counts the routes of each peer, and then keeps those of the chosen
-// peers only.
+// The dump is read twice: first to count the routes of each peer, and then to keep the routes of the
+// chosen peers.
 func Read(r io.ReadSeeker, name string, peer netip.Addr) ([]routing.Routes, error) {
 	var counted dump
 	if err := counted.read(r); err != nil {
@@ -256,7 +256,7 @@ func attributes(text string) (a routing.Attributes) {
 	return a
 }
 
-// sets returns the routes that were kept, those of IPv4 first.
+// sets returns the kept routes, IPv4 first.
 func (d *dump) sets(name string) []routing.Routes {
 	var all []routing.Routes
 	shared := map[string]routing.Attributes{}

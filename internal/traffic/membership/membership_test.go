@@ -162,7 +162,14 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestParseQuery(t *testing.T) {
+// queryCase is a frame, and the query in it.
+type queryCase struct {
+	b    []byte
+	want Query
+	ok   bool
+}
+
+func queryCases() map[string]queryCase {
 	ipv4 := append(make([]byte, 12), 0x08, 0, 0x45, 0, 0, 36, 0, 0, 0, 0, 1, 2, 0, 0, 198, 18, 0, 1, 239, 1, 2, 3)
 	v3 := append(slices.Clone(ipv4), 0x11, 10, 0, 0, 239, 1, 2, 3, 2, 125, 0, 1, 198, 18, 0, 1)
 	v2 := append(slices.Clone(ipv4), 0x11, 10, 0, 0, 0, 0, 0, 0)
@@ -177,11 +184,7 @@ func TestParseQuery(t *testing.T) {
 	copy(ipv6[70:], group6.AsSlice())
 	all6 := slices.Clone(ipv6)
 	clear(all6[70:86])
-	for name, test := range map[string]struct {
-		b    []byte
-		want Query
-		ok   bool
-	}{
+	return map[string]queryCase{
 		"IGMPv3 of a source": {v3, Query{Group: group4, Sources: []netip.Addr{source4}}, true},
 		"IGMPv2 of all":      {v2, Query{}, true},
 		"a report":           {report, Query{}, false},
@@ -191,7 +194,11 @@ func TestParseQuery(t *testing.T) {
 		"MLDv2 of all":       {all6, Query{IPv6: true}, true},
 		"MLDv1 cut off":      {ipv6[:80], Query{}, false},
 		"nothing":            {nil, Query{}, false},
-	} {
+	}
+}
+
+func TestParseQuery(t *testing.T) {
+	for name, test := range queryCases() {
 		got, ok := ParseQuery(test.b)
 		if ok != test.ok || got.IPv6 != test.want.IPv6 || got.Group != test.want.Group || !slices.Equal(got.Sources, test.want.Sources) {
 			t.Errorf("%s: %+v %v, want %+v %v", name, got, ok, test.want, test.ok)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -72,7 +73,7 @@ func Disturb(ctx context.Context, every, lasts time.Duration, on ...int) {
 	}
 	Again(ctx, every, func() {
 		var all sync.WaitGroup
-		for _, processor := range append(on, on...) {
+		for _, processor := range slices.Repeat(on, 2) {
 			all.Go(func() {
 				_ = exec.Command("taskset", "-c", fmt.Sprint(processor), "timeout", fmt.Sprint(lasts.Seconds()), "nice", "-n", "-20", "sh", "-c", "while :; do :; done").Run()
 			})

@@ -13,9 +13,9 @@ const (
 	// maxEntry is the maximum size of the lines of an entry in bytes. A single longer line is
 	// an entry of its own.
 	maxEntry = 256 << 10
-	// maxLine is the maximum size of the lines of an entry that is read: a damaged one may pretend
+	// maxDecoded is the maximum size of the lines of an entry that is read: a damaged one may pretend
 	// to be of any size.
-	maxLine = 64 << 20
+	maxDecoded = 64 << 20
 	// perEntry is about what the file needs for an entry besides its content.
 	perEntry = 32
 )
@@ -23,7 +23,7 @@ const (
 // Encoder and decoder may be used concurrently, and fail to be made for bad options only.
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxLine))
+	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecoded))
 )
 
 // chunks packs lines into entries.
