@@ -34,7 +34,7 @@ import (
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // fakeAccess lets the person who is named by the token see some namespaces, and beds.
-// TestAccess asks a real API server.
+// TestLabPage of the end-to-end tests asks a real API server.
 func fakeAccess(namespaces ...string) Access {
 	return Access{
 		authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {

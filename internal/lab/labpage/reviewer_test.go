@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeReviews answers TokenReviews as an API server does that knows the token alice. TestAccess of the
-// controllers asks a real one.
+// fakeReviews answers TokenReviews as an API server does that knows the token alice. TestLabPage of the
+// end-to-end tests asks a real one.
 type fakeReviews func(ctx context.Context)
 
 func (unknown fakeReviews) RoundTrip(r *http.Request) (*http.Response, error) {
