@@ -30,6 +30,9 @@ type Measurement struct {
 	// section 10), by the name of the port; ports without any are absent. They are
 	// not received ones, and so count as lost.
 	Damaged map[string]Damage
+	// Began contains when sending began, for each port of the engine; nil where the engine does not
+	// know it. Samples count from then.
+	Began Moments
 	// Stale counts test frames of an earlier trial that arrived in this one, by port name;
 	// ports without any are absent. The measurement of the earlier trial counted them as
 	// lost.

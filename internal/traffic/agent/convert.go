@@ -264,7 +264,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		}
 	}
 	part.TxTimeNanos, part.Misdelivered, part.Dropped, part.Stale = int64(m.TxTime), m.Misdelivered, m.Dropped, m.Stale
-	part.Unsent, part.WireErrors = m.Unsent, m.WireErrors
+	part.Unsent, part.WireErrors, part.Began = m.Unsent, m.WireErrors, m.Began
 	for port, d := range m.Damaged {
 		traffic.Put(&part.Damaged, port, &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented})
 	}
@@ -316,6 +316,9 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	}
 	if len(w.GetWireErrors()) > 0 {
 		m.WireErrors = w.GetWireErrors()
+	}
+	if len(w.GetBegan()) > 0 {
+		m.Began = w.GetBegan()
 	}
 	for port, p := range w.GetPacing() {
 		traffic.Put(&m.Pacing, port, traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())})

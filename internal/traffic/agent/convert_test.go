@@ -23,7 +23,7 @@ func TestCountsComeOverTheWire(t *testing.T) {
 		Tx: map[uint16]traffic.TxCount{7: {Intended: 9, Sent: 8, Duration: 5}}, Rx: map[traffic.RxKey]traffic.RxCount{key: count},
 		TxTime: 6, Notes: []traffic.Note{{Kind: traffic.NoteUnsent, Text: "one less"}}, Misdelivered: map[string]uint64{"p3": 5},
 		Dropped: map[string]uint64{"p2": 7}, Pacing: map[string]traffic.Pacing{"p1": {MaxLag: 3, MaxBurst: 4, CaughtUp: 5, MaxClump: 6, SpacingError: 7}},
-		Damaged: map[string]traffic.Damage{"p2": {Truncated: 1, Corrupted: 2, Fragmented: 3}}, Stale: map[string]uint64{"p1": 4},
+		Damaged: map[string]traffic.Damage{"p2": {Truncated: 1, Corrupted: 2, Fragmented: 3}}, Stale: map[string]uint64{"p1": 4}, Began: traffic.Moments{"p1": 5},
 		Unsent: map[string]uint64{"p1": 8}, WireErrors: map[string]uint64{"p2": 9},
 	}
 	got := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}

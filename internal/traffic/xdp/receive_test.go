@@ -328,17 +328,25 @@ func TestLongestSilence(t *testing.T) {
 	if f := b.flow(); f.SilentFrom != 0 || f.SilentTo != 0 {
 		t.Errorf("one frame: silent from %d to %d", f.SilentFrom, f.SilentTo)
 	}
-	b.sequence(2, 3)
-	before := b.flow()
-	// As long as all frames before took, so that no time between two of them is longer.
-	for end := 2*uint64(monotonic()) - before.FirstNs; uint64(monotonic()) < end; {
-		b.sequence(3) // a copy
+	first := b.flow().FirstNs
+	arrived := []uint64{first}
+	for _, number := range []uint64{2, 3, 4, 5, 6} {
+		if number == 4 {
+			// As long as all frames before took, so that no time between two of them is longer.
+			for end := 2*uint64(monotonic()) - first; uint64(monotonic()) < end; {
+				b.sequence(3) // a copy
+			}
+		}
+		b.sequence(number)
+		arrived = append(arrived, b.flow().LastNs)
 	}
-	b.sequence(4)
-	after := b.flow()
-	b.sequence(5, 6)
-	f := b.flow()
-	if f.SilentFrom != before.LastNs || f.SilentTo != after.LastNs || f.SilentTo <= f.SilentFrom {
-		t.Errorf("silent from %d to %d, want %d to %d", f.SilentFrom, f.SilentTo, before.LastNs, after.LastNs)
+	var from, to uint64
+	for i, at := range arrived[1:] { // A processor in other use may make any of them the longest.
+		if before := arrived[i]; at-before > to-from {
+			from, to = before, at
+		}
+	}
+	if f := b.flow(); f.SilentFrom != from || f.SilentTo != to {
+		t.Errorf("silent from %d to %d, want %d to %d; frames arrived at %v", f.SilentFrom, f.SilentTo, from, to, arrived)
 	}
 }

@@ -268,7 +268,9 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 	if err != nil {
 		return err
 	}
+	m.Began = traffic.Moments{}
 	for i, p := range e.ports {
+		m.Began[p.Name] = uint64(e.trial.begin)
 		if err := p.receive.read(m); err != nil {
 			return err
 		}

@@ -254,7 +254,7 @@ func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) er
 	var seen intervals
 	t, err := tester.At(ctx, m.step, m.load, whole, noBracket, sampling,
 		trials.Finished(func(t *trials.Trial) {
-			announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
+			announced, withdrawn := momentOf(t, trials.EventAnnounce, 0), momentOf(t, trials.EventWithdraw, 0)
 			seen = rated(readings(s.Samples, m.gaps), flightOf(t))
 			t.Explained, t.ByEvent = seen.unreachable(0, announced, withdrawn)+seen.unreachable(withdrawn, math.MaxInt64, math.MaxInt64), true
 		}),
@@ -292,7 +292,7 @@ func (m *convergenceTrials) cycle(ctx context.Context, tester *trials.Tester) er
 // add adds the times of a trial, whose counters were seen so.
 func (m *convergenceTrials) add(t *trials.Trial, seen intervals) {
 	whole := convergenceTime(m.test)
-	announced, withdrawn := stampOf(t, trials.EventAnnounce, 0).Began, stampOf(t, trials.EventWithdraw, 0).Began
+	announced, withdrawn := momentOf(t, trials.EventAnnounce, 0), momentOf(t, trials.EventWithdraw, 0)
 	one := event{turn: m.turn, networks: m.sum.Routes, gradual: true}
 	one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced, withdrawn, whollyForwarded), seen.stillMissing(announced, withdrawn)
 	m.announce.add(t, one)
@@ -329,9 +329,9 @@ func (m *convergenceTrials) outcome() trials.Outcome {
 func changes(tester *trials.Tester, which []int, announce bool) func(context.Context) (traffic.Moments, error) {
 	return func(ctx context.Context) (traffic.Moments, error) {
 		if announce {
-			return nil, tester.Routes.Announce(ctx, which)
+			return tester.Routes.Announce(ctx, which)
 		}
-		return nil, tester.Routes.Withdraw(ctx, which)
+		return tester.Routes.Withdraw(ctx, which)
 	}
 }
 

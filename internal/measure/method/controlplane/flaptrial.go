@@ -126,9 +126,9 @@ func (m *flapTrial) judge(out *trials.Outcome) {
 // of the flapping networks at any port.
 func (m *flapTrial) times(t *trials.Trial, flapped intervals) (withdraw, announce eventTimes) {
 	for i := range int(m.test.Flaps) {
-		gone, back, end := stampOf(t, trials.EventWithdraw, i).Began, stampOf(t, trials.EventAnnounce, i).Began, flapTime(m.test)
+		gone, back, end := momentOf(t, trials.EventWithdraw, i), momentOf(t, trials.EventAnnounce, i), flapTime(m.test)
 		if i+1 < int(m.test.Flaps) {
-			end = stampOf(t, trials.EventWithdraw, i+1).Began
+			end = momentOf(t, trials.EventWithdraw, i+1)
 		}
 		one := event{turn: m.turn, networks: int64(m.test.Flapped)}
 		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)

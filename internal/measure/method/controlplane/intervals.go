@@ -198,14 +198,15 @@ type ending struct {
 }
 
 // until returns the time from the beginning of a part of the trial after which the event is
-// over in all further intervals. It is not seen if it is not over in the last one. Frames in
-// flight at the end of the part are allowed for once, and not in every interval.
+// over in all further intervals. It is not seen if it is not over in the last one, and not sampled
+// if there are no samples at the end. Frames in flight at the end of the part are allowed for once,
+// and not in every interval.
 func (all intervals) until(from, to time.Duration, over judgment) ending {
 	part := slices.Clone(all.between(from, to))
-	if len(part) == 0 {
+	last := len(part) - 1
+	if last < 0 || max(to-part[last].to, part[last].to-max(from, part[last].from)) > unsampledLengths*all.usual() {
 		return ending{}
 	}
-	last := len(part) - 1
 	// A frame that is in flight at a sample arrives before a later one. The counters of the
 	// last sample may have been read at two moments.
 	for i := last; i > 0; i-- {
@@ -237,6 +238,23 @@ func (all intervals) until(from, to time.Duration, over judgment) ending {
 		break
 	}
 	return e
+}
+
+// unsampledLengths is the number of usual intervals without a sample at the end of a part after which
+// it is not known whether an event had ended then.
+const unsampledLengths = 3
+
+// usual returns the median length of the intervals.
+func (all intervals) usual() time.Duration {
+	var lengths []time.Duration
+	for _, i := range all {
+		lengths = append(lengths, i.to-i.from)
+	}
+	if len(lengths) == 0 {
+		return 0
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)/2]
 }
 
 // longest returns the longest time in a row for which all intervals have a property.
@@ -426,17 +444,4 @@ func (e *eventTimes) summary() v1alpha1.EventTimes {
 		s.AvgNs, s.MinNs, s.MaxNs, s.LossDerivedAvgNs = e.times.Average(), e.times.Min, e.times.Max, e.derived.Average()
 	}
 	return s
-}
-
-// stampsOf returns the events of a kind.
-func stampsOf(t *trials.Trial, kind trials.EventKind) []trials.Stamp {
-	return slices.DeleteFunc(slices.Clone(t.Stamps), func(s trials.Stamp) bool { return s.Kind != kind })
-}
-
-// stampOf returns the n-th event of a kind, counting from 0; empty if it did not happen.
-func stampOf(t *trials.Trial, kind trials.EventKind, n int) trials.Stamp {
-	if all := stampsOf(t, kind); n < len(all) {
-		return all[n]
-	}
-	return trials.Stamp{}
 }

@@ -299,7 +299,7 @@ func TestALossAfterTheEndIsNoLateRoute(t *testing.T) {
 		for n, missing := range tc.missing {
 			all = append(all, tally{from: time.Duration(n) * time.Second, to: time.Duration(n+1) * time.Second, sent: 100, received: 100 - missing, overtaken: missing, gaps: true})
 		}
-		if e := all.until(0, time.Minute, whollyForwarded); e.over != tc.over || !e.seen {
+		if e := all.until(0, all[len(all)-1].to, whollyForwarded); e.over != tc.over || !e.seen {
 			t.Errorf("%s: over for %v (%v), want %v", name, e.over, e.seen, tc.over)
 		}
 	}
@@ -327,5 +327,75 @@ func TestMissingSamplesLowerTheResolution(t *testing.T) {
 	}
 	if want, got := "1 of the events have no time", unsampledEvents(times); !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %s", got, want)
+	}
+}
+
+// An event whose end lies in a time without samples has no time: it is not one that did not end. A
+// sample every 100 ms, of 100 frames each, routes withdrawn at 1 s that are forwarded for 50 ms.
+func TestAnEndWithoutSamplesIsNotSeen(t *testing.T) {
+	t.Parallel()
+	const interval = 100 * time.Millisecond
+	for name, tc := range map[string]struct {
+		// samples that were not read, by their numbers from 1.
+		from, to          int
+		unseen, unsampled int32
+		times             int64
+	}{
+		"all samples":             {0, 0, 0, 0, 1},
+		"one missing":             {12, 12, 0, 0, 1},
+		"none after the event":    {11, 20, 0, 1, 0},
+		"only the one at the end": {11, 19, 0, 1, 0},
+		"none at the end":         {14, 20, 0, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var samples []reading
+			for n := 1; n <= 20; n++ {
+				if n >= tc.from && n <= tc.to {
+					continue
+				}
+				r := reading{at: time.Duration(n) * interval, sent: 100 * uint64(n), gaps: true}
+				r.received = min(r.sent, 1050)
+				r.passed = r.received
+				samples = append(samples, r)
+			}
+			var times eventTimes
+			whole := 2 * time.Second
+			times.add(&trials.Trial{}, event{kind: trials.EventWithdraw, turn: time.Millisecond, networks: 4, gradual: true,
+				ending: rated(samples, noLonger(time.Millisecond)).until(time.Second, whole, notForwarded)})
+			if times.unseen != tc.unseen || times.unsampled != tc.unsampled || int64(times.times.Count) != tc.times {
+				t.Errorf("%d unseen, %d unsampled, %d times", times.unseen, times.unsampled, times.times.Count)
+			}
+		})
+	}
+}
+
+// An event begins when its first message left, by the clock of the port that samples go by.
+func TestMomentsOfEvents(t *testing.T) {
+	t.Parallel()
+	stamp := func(ports traffic.Moments) trials.Stamp {
+		return trials.Stamp{Kind: trials.EventAnnounce, Began: 300 * time.Millisecond, Ports: ports}
+	}
+	for name, tc := range map[string]struct {
+		began, sent traffic.Moments
+		want        time.Duration
+	}{
+		"a message 90 ms late":               {traffic.Moments{"p1": 1e9}, traffic.Moments{"p1": 1.39e9}, 390 * time.Millisecond},
+		"the first of two":                   {traffic.Moments{"p1": 1e9, "p2": 7e9}, traffic.Moments{"p1": 1.39e9, "p2": 7.35e9}, 350 * time.Millisecond},
+		"an engine that does not know":       {nil, traffic.Moments{"p1": 1.39e9}, 300 * time.Millisecond},
+		"a speaker that does not know":       {traffic.Moments{"p1": 1e9}, nil, 300 * time.Millisecond},
+		"another clock than that of samples": {traffic.Moments{"p1": 5e9}, traffic.Moments{"p1": 1.39e9}, 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := &trials.Trial{Stamps: []trials.Stamp{stamp(tc.sent)}}
+			one.Counters.Measurement.Began = tc.began
+			if got := momentOf(one, trials.EventAnnounce, 0); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+			if got := momentsOf(one, trials.EventWithdraw); got != nil {
+				t.Errorf("withdrawn at %v", got)
+			}
+		})
 	}
 }

@@ -200,12 +200,15 @@ func (f flapping) change(tester *trials.Tester, announce bool) func(context.Cont
 		if announce {
 			do = tester.Routes.Speaker.Announce
 		}
+		first := traffic.Moments{}
 		for _, p := range f.parts {
-			if _, err := do(ctx, p.session.Name, []routing.Routes{p.routes}); err != nil {
+			sent, err := do(ctx, p.session.Name, []routing.Routes{p.routes})
+			if err != nil {
 				return nil, fmt.Errorf("changing routes: %w", err)
 			}
+			trials.SentOn(first, p.session.Port, sent)
 		}
-		return nil, nil
+		return first, nil
 	}
 }
 
@@ -267,12 +270,13 @@ func (f flapping) unreachable(t *trials.Trial, home intervals) (n uint64) {
 	if slices.ContainsFunc(f.streams, func(s plan.Stream) bool { return s.InClass == classFlapped && len(s.Further) > 0 }) {
 		return 0
 	}
-	for i, withdrawn := range stampsOf(t, trials.EventWithdraw) {
+	withdrawn := momentsOf(t, trials.EventWithdraw)
+	for i, from := range withdrawn {
 		end := time.Duration(math.MaxInt64)
-		if next := stampOf(t, trials.EventWithdraw, i+1); next.Kind != "" {
-			end = next.Began
+		if i+1 < len(withdrawn) {
+			end = withdrawn[i+1]
 		}
-		n += home.unreachable(withdrawn.Began, stampOf(t, trials.EventAnnounce, i).Began, end)
+		n += home.unreachable(from, momentOf(t, trials.EventAnnounce, i), end)
 	}
 	return n
 }

@@ -195,7 +195,8 @@ func survive(ctx context.Context, tester *trials.Tester, n int, test *v1alpha1.S
 			continue
 		}
 		which := flapping[int(sum.Flaps)%len(flapping):][:1]
-		if err := errors.Join(tester.Routes.Withdraw(ctx, which), tester.Routes.AnnounceNow(ctx, which)); tolerant(err) != nil {
+		_, err := tester.Routes.Withdraw(ctx, which)
+		if err = errors.Join(err, tester.Routes.AnnounceNow(ctx, which)); tolerant(err) != nil {
 			return "", err
 		}
 		sum.Flaps++

@@ -49,7 +49,7 @@ func (r *Routes) announceAll(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := r.Announce(ctx, missing); err != nil {
+	if _, err := r.Announce(ctx, missing); err != nil {
 		return err
 	}
 	return r.Installed(ctx)
@@ -87,42 +87,43 @@ func (r *Routes) OpenFirst(ctx context.Context, n int, within time.Duration) err
 	return nil
 }
 
-// Announce announces some of the plan's announcements, in their order. A session that is
-// down is awaited as long as its opening: a router that begins BFD anew once BGP is up ends
-// it again.
-func (r *Routes) Announce(ctx context.Context, which []int) error {
-	return r.announceBy(which, func(session string, sets []routing.Routes) error {
+// Announce announces some of the plan's announcements, in their order, and returns when the first
+// message on each port was sent. A session that is down is awaited as long as its opening: a router
+// that begins BFD anew once BGP is up ends it again.
+func (r *Routes) Announce(ctx context.Context, which []int) (traffic.Moments, error) {
+	return r.announceBy(which, func(session string, sets []routing.Routes) (routing.Sent, error) {
 		return r.awaitAnnounce(ctx, session, sets)
 	})
 }
 
 // AnnounceNow announces without waiting for a session that is down.
 func (r *Routes) AnnounceNow(ctx context.Context, which []int) error {
-	return r.announceBy(which, func(session string, sets []routing.Routes) error {
-		_, err := r.Speaker.Announce(ctx, session, sets)
-		return err
+	_, err := r.announceBy(which, func(session string, sets []routing.Routes) (routing.Sent, error) {
+		return r.Speaker.Announce(ctx, session, sets)
 	})
+	return err
 }
 
-func (r *Routes) announceBy(which []int, do func(session string, sets []routing.Routes) error) error {
-	return r.bySession(which, func(session string, sets []routing.Routes) error {
-		if err := do(session, sets); err != nil {
-			return fmt.Errorf("announcing routes: %w", err)
+func (r *Routes) announceBy(which []int, do func(session string, sets []routing.Routes) (routing.Sent, error)) (traffic.Moments, error) {
+	return r.bySession(which, func(session string, sets []routing.Routes) (routing.Sent, error) {
+		sent, err := do(session, sets)
+		if err != nil {
+			return sent, fmt.Errorf("announcing routes: %w", err)
 		}
-		return nil
+		return sent, nil
 	}, true)
 }
 
-func (r *Routes) awaitAnnounce(ctx context.Context, session string, sets []routing.Routes) error {
+func (r *Routes) awaitAnnounce(ctx context.Context, session string, sets []routing.Routes) (routing.Sent, error) {
 	clock := r.generator.Clock()
 	for begin := clock.Now(); ; {
-		_, err := r.Speaker.Announce(ctx, session, sets)
+		sent, err := r.Speaker.Announce(ctx, session, sets)
 		var down *routing.DownError
 		if !errors.As(err, &down) || down.Final || clock.Now().Sub(begin) >= openTime {
-			return err
+			return sent, err
 		}
 		if clock.Sleep(ctx, LookForRoutes) != nil {
-			return err
+			return sent, err
 		}
 	}
 }
@@ -140,27 +141,31 @@ func (r *Routes) announcements(announced bool) (which []int) {
 
 // WithdrawAll takes back what is announced.
 func (r *Routes) WithdrawAll(ctx context.Context) error {
-	if err := r.Withdraw(ctx, r.announcements(true)); err != nil {
+	if _, err := r.Withdraw(ctx, r.announcements(true)); err != nil {
 		return err
 	}
 	return r.Installed(ctx)
 }
 
-// Withdraw takes some of the plan's announcements back.
-func (r *Routes) Withdraw(ctx context.Context, which []int) error {
-	return r.bySession(which, func(session string, sets []routing.Routes) error {
-		if _, err := r.Speaker.Withdraw(ctx, session, sets); err != nil {
-			return fmt.Errorf("withdrawing routes: %w", err)
+// Withdraw takes some of the plan's announcements back, and returns when the first message on each
+// port was sent.
+func (r *Routes) Withdraw(ctx context.Context, which []int) (traffic.Moments, error) {
+	return r.bySession(which, func(session string, sets []routing.Routes) (routing.Sent, error) {
+		sent, err := r.Speaker.Withdraw(ctx, session, sets)
+		if err != nil {
+			return sent, fmt.Errorf("withdrawing routes: %w", err)
 		}
-		return nil
+		return sent, nil
 	}, false)
 }
 
-// bySession calls do with the sets of announcements that follow each other on one session.
-func (r *Routes) bySession(which []int, do func(session string, sets []routing.Routes) error, announced bool) error {
+// bySession calls do with the sets of announcements that follow each other on one session. It
+// returns when the first message on each port was sent.
+func (r *Routes) bySession(which []int, do func(session string, sets []routing.Routes) (routing.Sent, error), announced bool) (traffic.Moments, error) {
+	sent := traffic.Moments{}
 	for len(which) > 0 {
-		first := r.plan.Announcements[which[0]]
-		n := slices.IndexFunc(which, func(i int) bool { return r.plan.Announcements[i].Session != first.Session })
+		session := r.plan.Announcements[which[0]].Session
+		n := slices.IndexFunc(which, func(i int) bool { return r.plan.Announcements[i].Session != session })
 		if n < 0 {
 			n = len(which)
 		}
@@ -168,15 +173,24 @@ func (r *Routes) bySession(which []int, do func(session string, sets []routing.R
 		for _, i := range which[:n] {
 			sets = append(sets, r.plan.Announcements[i].Routes)
 		}
-		if err := do(r.plan.Sessions[first.Session].Name, sets); err != nil {
-			return err
+		one, err := do(r.plan.Sessions[session].Name, sets)
+		if err != nil {
+			return nil, err
 		}
+		SentOn(sent, r.plan.Sessions[session].Port, one)
 		for _, i := range which[:n] {
 			r.Announced[i] = announced
 		}
 		which = which[n:]
 	}
-	return nil
+	return sent, nil
+}
+
+// SentOn adds messages that were sent on a port to the times of the first message on each.
+func SentOn(first traffic.Moments, port string, sent routing.Sent) {
+	if before, known := first[port]; sent.First > 0 && (!known || sent.First < before) {
+		first[port] = sent.First
+	}
 }
 
 // Installed waits until the device advertises on every session what it should of the
@@ -238,7 +252,7 @@ func (r *Routes) restore(ctx context.Context, who string) (map[string]routing.St
 	if err := r.openAll(ctx, who); err != nil {
 		return nil, err
 	}
-	if err := r.Announce(ctx, which); err != nil {
+	if _, err := r.Announce(ctx, which); err != nil {
 		return nil, err
 	}
 	if err := r.Installed(ctx); err != nil {

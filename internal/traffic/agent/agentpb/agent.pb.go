@@ -1706,8 +1706,11 @@ type ReadResponse struct {
 	Dropped map[string]uint64  `protobuf:"bytes,12,rep,name=dropped,proto3" json:"dropped,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Pacing  map[string]*Pacing `protobuf:"bytes,13,rep,name=pacing,proto3" json:"pacing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// unsent frames and wire errors by the name of the port, in the last part.
-	Unsent        map[string]uint64 `protobuf:"bytes,14,rep,name=unsent,proto3" json:"unsent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	WireErrors    map[string]uint64 `protobuf:"bytes,15,rep,name=wire_errors,json=wireErrors,proto3" json:"wire_errors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Unsent     map[string]uint64 `protobuf:"bytes,14,rep,name=unsent,proto3" json:"unsent,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	WireErrors map[string]uint64 `protobuf:"bytes,15,rep,name=wire_errors,json=wireErrors,proto3" json:"wire_errors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// began is when sending began, by the name of the port, in nanoseconds of the clock of its
+	// host, in the last part.
+	Began         map[string]uint64 `protobuf:"bytes,16,rep,name=began,proto3" json:"began,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1815,6 +1818,13 @@ func (x *ReadResponse) GetUnsent() map[string]uint64 {
 func (x *ReadResponse) GetWireErrors() map[string]uint64 {
 	if x != nil {
 		return x.WireErrors
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetBegan() map[string]uint64 {
+	if x != nil {
+		return x.Began
 	}
 	return nil
 }
@@ -4100,7 +4110,7 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\x84\t\n" +
+	"\vReadRequest\"\xfe\t\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
@@ -4114,7 +4124,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06pacing\x18\r \x03(\v2).nodrop.agent.v1.ReadResponse.PacingEntryR\x06pacing\x12A\n" +
 	"\x06unsent\x18\x0e \x03(\v2).nodrop.agent.v1.ReadResponse.UnsentEntryR\x06unsent\x12N\n" +
 	"\vwire_errors\x18\x0f \x03(\v2-.nodrop.agent.v1.ReadResponse.WireErrorsEntryR\n" +
-	"wireErrors\x1a?\n" +
+	"wireErrors\x12>\n" +
+	"\x05began\x18\x10 \x03(\v2(.nodrop.agent.v1.ReadResponse.BeganEntryR\x05began\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aS\n" +
@@ -4135,6 +4146,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
 	"\x0fWireErrorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"BeganEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xb3\x01\n" +
 	"\x06Pacing\x12\"\n" +
@@ -4359,7 +4374,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),           // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),                  // 1: nodrop.agent.v1.Beat
@@ -4424,11 +4439,12 @@ var file_agent_proto_goTypes = []any{
 	nil,                           // 60: nodrop.agent.v1.ReadResponse.PacingEntry
 	nil,                           // 61: nodrop.agent.v1.ReadResponse.UnsentEntry
 	nil,                           // 62: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                           // 63: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                           // 64: nodrop.agent.v1.Order.DegreesEntry
-	nil,                           // 65: nodrop.agent.v1.PortSamples.CaughtUpEntry
-	nil,                           // 66: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                           // 67: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	nil,                           // 63: nodrop.agent.v1.ReadResponse.BeganEntry
+	nil,                           // 64: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                           // 65: nodrop.agent.v1.Order.DegreesEntry
+	nil,                           // 66: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                           // 67: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                           // 68: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -4450,63 +4466,64 @@ var file_agent_proto_depIdxs = []int32{
 	60, // 16: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
 	61, // 17: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
 	62, // 18: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	31, // 19: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	30, // 20: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	63, // 21: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	64, // 22: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	28, // 23: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
-	36, // 24: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
-	37, // 25: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
-	46, // 26: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	43, // 27: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	44, // 28: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	45, // 29: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	47, // 30: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	48, // 31: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	65, // 32: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
-	31, // 33: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	49, // 34: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	66, // 35: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	49, // 36: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	67, // 37: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	55, // 38: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	27, // 39: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	26, // 40: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 41: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 42: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	9,  // 43: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	14, // 44: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	18, // 45: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	18, // 46: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	20, // 47: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	22, // 48: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	24, // 49: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	41, // 50: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	39, // 51: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	50, // 52: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	52, // 53: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	32, // 54: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
-	34, // 55: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
-	1,  // 56: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 57: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	10, // 58: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	15, // 59: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	16, // 60: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	19, // 61: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	21, // 62: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	23, // 63: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	25, // 64: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	42, // 65: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	40, // 66: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	51, // 67: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	53, // 68: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	33, // 69: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
-	35, // 70: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
-	56, // [56:71] is the sub-list for method output_type
-	41, // [41:56] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	63, // 19: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
+	31, // 20: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	30, // 21: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	64, // 22: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	65, // 23: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	28, // 24: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
+	36, // 25: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
+	37, // 26: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
+	46, // 27: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	43, // 28: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	44, // 29: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	45, // 30: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	47, // 31: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	48, // 32: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	66, // 33: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	31, // 34: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	49, // 35: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	67, // 36: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	49, // 37: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	68, // 38: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	55, // 39: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	27, // 40: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	26, // 41: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 42: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 43: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	9,  // 44: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	14, // 45: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	18, // 46: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	18, // 47: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	20, // 48: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	22, // 49: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	24, // 50: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	41, // 51: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	39, // 52: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	50, // 53: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	52, // 54: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	32, // 55: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
+	34, // 56: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
+	1,  // 57: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 58: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	10, // 59: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	15, // 60: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	16, // 61: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	19, // 62: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	21, // 63: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	23, // 64: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	25, // 65: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	42, // 66: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	40, // 67: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	51, // 68: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	53, // 69: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	33, // 70: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
+	35, // 71: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
+	57, // [57:72] is the sub-list for method output_type
+	42, // [42:57] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -4526,7 +4543,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   68,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
