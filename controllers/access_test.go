@@ -47,8 +47,7 @@ func asManyAtOnce(w *world) {
 	create(w.t, w.c, benchmark("a", "one"))
 	first := w.reaches("a", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("b", "two"), benchmark("c", "three"))
-	c := w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonLimitReached)
-	w.Expect(c.Message).To(ContainSubstring("of which its namespace may have 1 at once"))
+	w.waitsBecause(named("b"), v1alpha1.ReasonLimitReached, "of which its namespace may have 1 at once")
 	w.reaches("c", v1alpha1.PhaseRunning) // Its bed does not bound how many run.
 	w.Expect(w.bed("two").Status.Lease).To(BeNil())
 

@@ -66,8 +66,7 @@ func calibrates(w *world) {
 	// Both beds have the same interfaces: one waits for the other.
 	create(w.t, w.c, benchmark("calibrate", "loops"))
 	w.reaches("calibrate", v1alpha1.PhaseQueued)
-	w.Expect(w.benchmark("calibrate").Status.Message).To(Equal(
-		"waits for bed loops, whose interface node1/nd-p1 bed switch has too, which team-routing/before has; comes next"))
+	w.waitsBecause(named("calibrate"), v1alpha1.ReasonQueued, "waits for bed loops, whose interface node1/nd-p1 bed switch has too, which team-routing/before has; comes next")
 	w.runners.report(b, measured(row(64)))
 	w.reaches("before", v1alpha1.PhaseMeasured)
 	b = w.reaches("calibrate", v1alpha1.PhaseRunning)

@@ -47,9 +47,7 @@ func gangWaitsForAll(w *world) {
 		return w.says("left", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued).Message
 	}).Should(ContainSubstring("gang ring gets its 2 beds at once; this member waits for bed one"))
 	create(w.t, w.c, benchmark("then", "one"))
-	w.Eventually(func() string {
-		return w.says("then", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued).Message
-	}).Should(ContainSubstring("1 benchmark comes first"))
+	w.waitsBecause(named("then"), v1alpha1.ReasonQueued, "1 benchmark comes first")
 	w.Expect(w.holderOf("one")()).To(BeEmpty(), "the bed is kept for the gang")
 
 	w.runners.report(w.benchmark("busy"), measured(row(64), row(128)))

@@ -48,7 +48,7 @@ func portGroupsThenAll(w *world) {
 	w.Expect(w.benchmark("on-a").Status.Phase).To(Equal(v1alpha1.PhaseRunning), "both at once")
 	create(w.t, w.c, benchmark("on-all", "leaf-1"))
 	w.reaches("on-all", v1alpha1.PhaseQueued)
-	w.Eventually(func() string { return w.benchmark("on-all").Status.Message }).Should(MatchRegexp(
+	w.Eventually(func() string { return w.place(named("on-all")).Why }).Should(MatchRegexp(
 		"waits for bed leaf-1, whose interface node1/nd-p[13] bed leaf-1-[ab] has too, which team-routing/on-[ab] has; comes next"))
 	w.Eventually(func() []string { return w.benchmark("on-a").Status.SharedWith }).Should(ConsistOf(team + "/on-b"))
 	w.Eventually(func() []string { return w.benchmark("on-b").Status.SharedWith }).Should(ConsistOf(team + "/on-a"))
@@ -75,7 +75,7 @@ func portGroupsReserved(w *world) {
 	r.Spec.TestBedNames = []string{"leaf-1"}
 	create(w.t, w.c, r, benchmark("on-b", "leaf-1-b", limitedTo(time.Hour)))
 	w.reservationBecomes("all", v1alpha1.ReservationActive)
-	w.Expect(w.says("on-b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).To(HavePrefix("reservation team-routing/all has bed leaf-1, which shares an interface with leaf-1-b"))
+	w.waitsBecause(named("on-b"), v1alpha1.ReasonReserved, "reservation team-routing/all has bed leaf-1, which shares an interface with leaf-1-b")
 	w.runners.report(a, measured(row(64)))
 	w.reaches("on-a", v1alpha1.PhaseMeasured)
 	w.Expect(w.c.Delete(w.t.Context(), w.reservation("all"))).To(Succeed())

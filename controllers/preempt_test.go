@@ -141,7 +141,7 @@ func preemptedWithRows(w *world) {
 	w.Expect(b.Status.TestBedName).To(BeEmpty())
 	w.Expect(b.Status.Preemption).To(BeNil())
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(Equal(
-		"the benchmark was preempted in favor of team-routing/urgent; 1 finished row is kept, and it resumes on bed frr; waits for bed frr, which team-routing/urgent has; comes next"))
+		"the benchmark was preempted in favor of team-routing/urgent; 1 finished row is kept, and it resumes on bed frr; waits for bed frr; kubectl nodrop queue shows its place, and when it is expected to start"))
 	w.Expect(w.pod("b", "runner")).To(BeNil())
 	w.urgentEnds()
 	began := b.Status.StartTime

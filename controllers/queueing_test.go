@@ -39,11 +39,12 @@ func priorityOrder(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), benchmark("first", "sim"))
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("ordinary", "sim"))
+	w.waitsBecause(named("ordinary"), v1alpha1.ReasonQueued, "waits for bed sim, which team-routing/first has; comes next")
 	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
-		Should(Equal("waits for bed sim, which team-routing/first has; comes next"))
+		Should(Equal("waits for bed sim; kubectl nodrop queue shows its place, and when it is expected to start"))
+	written := w.benchmark("ordinary").ResourceVersion
 	create(w.t, w.c, benchmark("urgent", "sim", objects.Priority(100)))
-	w.Eventually(func() string { return w.benchmark("ordinary").Status.Message }).
-		Should(Equal("waits for bed sim, which team-routing/first has; 1 benchmark comes first"))
+	w.waitsBecause(named("ordinary"), v1alpha1.ReasonQueued, "waits for bed sim, which team-routing/first has; 1 benchmark comes first")
 	w.says("urgent", v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued)
 	w.Eventually(func() int32 { return w.bed("sim").Status.Queued }).Should(Equal(int32(2)))
 
@@ -51,6 +52,7 @@ func priorityOrder(w *world) {
 	w.reaches("first", v1alpha1.PhaseMeasured)
 	urgent := w.reaches("urgent", v1alpha1.PhaseRunning)
 	w.Expect(w.benchmark("ordinary").Status.Phase).To(Equal(v1alpha1.PhaseQueued))
+	w.Expect(w.benchmark("ordinary").ResourceVersion).To(Equal(written), "others that come and go cause no write")
 	w.Expect(w.bed("sim").Status.Lease.Holder).To(Equal("team-routing/urgent"))
 
 	w.runners.report(urgent, measured(row(64)))

@@ -93,15 +93,15 @@ func aroundAReservation(w *world) {
 		Should(ConsistOf(HaveField("Reservation", "team-routing/nightly")))
 
 	create(w.t, w.c, benchmark("long", "sim", limitedTo(2*time.Hour)))
-	message := w.says("long", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message
+	w.waitsBecause(named("long"), v1alpha1.ReasonReserved, "reservation")
+	message := w.place(named("long")).Why
 	w.Expect(message).To(HavePrefix("reservation team-routing/nightly has bed sim " + times + ", and the benchmark would not end before: it may have the bed for 2h3m"))
 	w.Expect(message).NotTo(ContainSubstring("secret"))
 	create(w.t, w.c, benchmark("short", "sim", limitedTo(10*time.Minute)))
 	w.runners.report(w.reaches("short", v1alpha1.PhaseRunning), measured(row(64)))
 	w.reaches("short", v1alpha1.PhaseMeasured)
 	create(w.t, w.c, benchmark("inside", "sim", limitedTo(time.Hour), within("nightly")))
-	w.Expect(w.says("inside", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).
-		To(Equal("waits for reservation team-routing/nightly, which has bed sim " + times))
+	w.waitsBecause(named("inside"), v1alpha1.ReasonReserved, "waits for reservation team-routing/nightly, which has bed sim "+times)
 
 	w.passAndWake(50 * time.Minute)
 	w.remindedOf("nightly", v1alpha1.ReasonBeginsSoon)
@@ -111,7 +111,7 @@ func aroundAReservation(w *world) {
 	active := w.reservationBecomes("nightly", v1alpha1.ReservationActive)
 	w.Expect(active.Status.Beds[0].Current).NotTo(BeNil())
 	w.remindedOf("nightly", v1alpha1.ReasonBegun)
-	w.Expect(w.says("long", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved)).NotTo(BeNil())
+	w.waitsBecause(named("long"), v1alpha1.ReasonReserved, "")
 	w.Expect(w.bed("sim").Status.Lease).To(BeNil(), "the bed during the reservation")
 	w.passAndWake(110 * time.Minute)
 	w.remindedOf("nightly", v1alpha1.ReasonEndsSoon)
@@ -148,7 +148,7 @@ func overARun(w *world) {
 	r := w.reservationBecomes("now", v1alpha1.ReservationActive)
 	w.Expect(r.Status.Beds[0].OccupiedBy).To(Equal("team-routing/running"))
 	w.Expect(w.messageOf("now", v1alpha1.ConditionActive)).To(And(HavePrefix("True BedOccupied: benchmark team-routing/running has had bed sim since before"), ContainSubstring("and is not stopped")))
-	w.says("next", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved)
+	w.waitsBecause(named("next"), v1alpha1.ReasonReserved, "")
 	w.Expect(w.benchmark("running").Status.Phase).To(Equal(v1alpha1.PhaseRunning))
 	w.runners.report(running, measured(row(64)))
 	w.reaches("running", v1alpha1.PhaseMeasured)
@@ -175,7 +175,7 @@ func overlappingReservations(w *world) {
 func maintenanceWindow(w *world) {
 	create(w.t, w.c, configMap("model", "model.csv", table), modelled("sim"), profile(), booked(w, labNamespace, "repair", -time.Hour, 100*time.Hour))
 	create(w.t, w.c, benchmark("waits", "sim", limitedTo(time.Minute)))
-	w.Expect(w.says("waits", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved).Message).To(HavePrefix("reservation nodrop-lab/repair has bed sim from"))
+	w.waitsBecause(named("waits"), v1alpha1.ReasonReserved, "reservation nodrop-lab/repair has bed sim from")
 	w.passAndWake(101 * time.Hour)
 	w.runners.report(w.reaches("waits", v1alpha1.PhaseRunning), measured(row(64)))
 	w.reaches("waits", v1alpha1.PhaseMeasured)
@@ -203,7 +203,7 @@ func reservationSurvives(w *world) {
 	w.start()
 	w.runners.report(w.reaches("inside", v1alpha1.PhaseRunning), measured(row(64)))
 	w.reaches("inside", v1alpha1.PhaseMeasured)
-	w.says("waits", v1alpha1.ConditionBedLeased, v1alpha1.ReasonReserved)
+	w.waitsBecause(named("waits"), v1alpha1.ReasonReserved, "")
 	w.Expect(w.benchmark("waits").Status.StartTime).To(BeNil())
 }
 

@@ -68,19 +68,61 @@ func inClass(name string) func(*v1alpha1.Benchmark) {
 	return func(b *v1alpha1.Benchmark) { b.Spec.PriorityClassName = name }
 }
 
-// says waits until a benchmark of any namespace waits for a reason, with words in the message.
-func (w *world) waitsBecause(b *v1alpha1.Benchmark, condition, reason, words string) {
+// notAccepted waits until a benchmark of any namespace is not accepted, with words in the message.
+func (w *world) notAccepted(b *v1alpha1.Benchmark, words string) {
 	w.t.Helper()
 	w.Eventually(func() string {
 		if err := w.c.Get(w.t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
 			return err.Error()
 		}
-		c := meta.FindStatusCondition(b.Status.Conditions, condition)
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAccepted)
 		if c == nil {
 			return ""
 		}
 		return c.Reason + ": " + c.Message
+	}).Should(And(HavePrefix(v1alpha1.ReasonNotAccepted+": "), ContainSubstring(words)))
+}
+
+// lineup returns the places of those that wait, computed as kubectl nodrop queue does.
+func (w *world) lineup() []allocation.Place {
+	w.t.Helper()
+	var beds v1alpha1.TestBedList
+	var benchmarks v1alpha1.BenchmarkList
+	w.Expect(w.c.List(w.t.Context(), &beds)).To(Succeed())
+	w.Expect(w.c.List(w.t.Context(), &benchmarks)).To(Succeed())
+	lab, err := allocation.ReadLineupInput(w.t.Context(), w.c, beds.Items, benchmarks.Items)
+	w.Expect(err).NotTo(HaveOccurred())
+	lab.Now = w.now()
+	return allocation.Lineup(lab)
+}
+
+// now is the time of the operator's clock.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+// place returns the place of a benchmark of any namespace; the zero one if it does not wait.
+func (w *world) place(b client.Object) allocation.Place {
+	w.t.Helper()
+	for _, p := range w.lineup() {
+		if client.ObjectKeyFromObject(p.Benchmark) == client.ObjectKeyFromObject(b) {
+			return p
+		}
+	}
+	return allocation.Place{}
+}
+
+// waitsBecause waits until a benchmark of any namespace waits for a reason, with words in the
+// sentence. Its status has neither, as others that wait must not cause writes.
+func (w *world) waitsBecause(b client.Object, reason, words string) {
+	w.t.Helper()
+	w.Eventually(func() string {
+		p := w.place(b)
+		return p.Reason + ": " + p.Why
 	}).Should(And(HavePrefix(reason+": "), ContainSubstring(words)))
+}
+
+// named is a benchmark of the team, by its name.
+func named(name string) *v1alpha1.Benchmark {
+	return &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}
 }
 
 func behindComesFirst(w *world) {
@@ -92,10 +134,10 @@ func behindComesFirst(w *world) {
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	again, other := benchmark("again", "sim"), benchmark("other", "sim", ofSecond)
 	create(w.t, w.c, again)
-	w.waitsBecause(again, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(again, v1alpha1.ReasonQueued, "comes next")
 	create(w.t, w.c, other)
-	w.waitsBecause(other, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
-	w.waitsBecause(again, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	w.waitsBecause(other, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(again, v1alpha1.ReasonQueued, "1 benchmark comes first")
 	policy := &v1alpha1.LabPolicy{}
 	w.Eventually(func() []v1alpha1.TeamStanding {
 		if err := w.c.Get(w.t.Context(), client.ObjectKey{Name: v1alpha1.LabPolicyName}, policy); err != nil {
@@ -127,7 +169,7 @@ func teamRunsEnough(w *world) {
 	first := w.reaches("first", v1alpha1.PhaseRunning)
 	other := benchmark("other", "free", ofSecond)
 	create(w.t, w.c, other)
-	w.waitsBecause(other, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLimitReached,
+	w.waitsBecause(other, v1alpha1.ReasonLimitReached,
 		"waits for bed free; its team routing may have 1 beds at once (maxRunning of LabPolicy lab); comes next")
 	w.runners.report(first, measured(row(64)))
 	w.Eventually(func() string { return holderOf(w.bed("free")) }).Should(Equal(second + "/other"))
@@ -142,7 +184,7 @@ func teamSpent(w *world) {
 	w.reaches("long", v1alpha1.PhaseMeasured)
 	next := benchmark("next", "sim")
 	create(w.t, w.c, next)
-	w.waitsBecause(next, v1alpha1.ConditionBedLeased, v1alpha1.ReasonLimitReached, "may have them for 3 hours (maxBedHoursPerWeek of LabPolicy lab)")
+	w.waitsBecause(next, v1alpha1.ReasonLimitReached, "may have them for 3 hours (maxBedHoursPerWeek of LabPolicy lab)")
 	create(w.t, w.c, benchmark("other", "sim", ofSecond))
 	w.Eventually(func() string { return holderOf(w.bed("sim")) }).Should(Equal(second + "/other"))
 	w.Expect(w.c.Delete(w.t.Context(), benchmark("other", "sim", ofSecond))).To(Succeed())
@@ -150,8 +192,7 @@ func teamSpent(w *world) {
 	w.reaches("next", v1alpha1.PhaseRunning)
 }
 
-// ordersAlike compares the order that the operator writes into the status with the orders
-// of the command queue and of the lab page. Priority and age alone give another one.
+// ordersAlike compares the order of the command queue with that of the lab page. Priority and age alone give another one.
 func ordersAlike(w *world) {
 	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "nightly", Value: 10}, {Name: "release", Value: 400}}})
 	create(w.t, w.c, benchmark("first", "sim"))
@@ -159,22 +200,14 @@ func ordersAlike(w *world) {
 	nightly, plain, release := benchmark("nightly", "sim", inClass("nightly")), benchmark("plain", "sim"), benchmark("release", "sim", ofSecond, inClass("release"))
 	plain.Spec.Priority = 200
 	create(w.t, w.c, nightly)
-	w.waitsBecause(nightly, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(nightly, v1alpha1.ReasonQueued, "comes next")
 	create(w.t, w.c, plain, release)
-	w.waitsBecause(release, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
-	w.waitsBecause(plain, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
-	w.waitsBecause(nightly, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "2 benchmarks come first")
+	w.waitsBecause(release, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(plain, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	w.waitsBecause(nightly, v1alpha1.ReasonQueued, "2 benchmarks come first")
 
-	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
-	var beds v1alpha1.TestBedList
-	var benchmarks v1alpha1.BenchmarkList
-	w.Expect(w.c.List(w.t.Context(), &beds)).To(Succeed())
-	w.Expect(w.c.List(w.t.Context(), &benchmarks)).To(Succeed())
-	lab, err := allocation.ReadLineupInput(w.t.Context(), w.c, beds.Items, benchmarks.Items)
-	w.Expect(err).NotTo(HaveOccurred())
-	lab.Now = now()
 	var lineup []string
-	for _, p := range allocation.Lineup(lab) {
+	for _, p := range w.lineup() {
 		lineup = append(lineup, p.Benchmark.Name)
 	}
 	w.Expect(lineup).To(Equal([]string{"release", "plain", "nightly"}))
@@ -185,7 +218,7 @@ func ordersAlike(w *world) {
 		return authorizer.DecisionAllow, "", nil
 	})}
 	page := labpage.New(labpage.Options{
-		Reader: w.c, Results: w.c, Access: everybody, Now: now, Order: allocation.OrderFrom(w.c, allocation.LineupInput{}, now), Log: logr.Discard(),
+		Reader: w.c, Results: w.c, Access: everybody, Now: w.now, Waiting: allocation.WaitingFrom(w.c, allocation.LineupInput{}, w.now), Log: logr.Discard(),
 	})
 	answer := httptest.NewRecorder()
 	page.ServeHTTP(answer, httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, "/benchmarks?view=waiting", nil))
@@ -200,11 +233,11 @@ func unknownClass(w *world) {
 	w.share(v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "release", Value: 400}, {Name: "never", Value: 600}}})
 	b := benchmark("b", "sim", inClass("relaese"))
 	create(w.t, w.c, b)
-	w.waitsBecause(b, v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted,
+	w.notAccepted(b,
 		`spec.priorityClassName: Invalid value: "relaese": there is no priority class of this name (the lab has release (400), never (600))`)
 	high := benchmark("high", "sim", inClass("never"))
 	create(w.t, w.c, high)
-	w.waitsBecause(high, v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted,
+	w.notAccepted(high,
 		`spec.priorityClassName: Invalid value: "never": the grant of namespace team-routing on TestBed sim has a priority up to 500, and the class has 600`)
 	ok := benchmark("ok", "sim", inClass("release"))
 	create(w.t, w.c, ok)
@@ -218,11 +251,11 @@ func preempts(w *world) {
 	gives := benchmark("gives", "sim", func(b *v1alpha1.Benchmark) { b.Spec.Preemptible = true })
 	urgent := benchmark("urgent", "sim", ofSecond, inClass("urgent"))
 	create(w.t, w.c, gives, urgent)
-	w.waitsBecause(urgent, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
-	w.waitsBecause(gives, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "1 benchmark comes first")
+	w.waitsBecause(urgent, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(gives, v1alpha1.ReasonQueued, "1 benchmark comes first")
 	w.Expect(w.bed("sim").Status.Lease.Preemption).To(BeNil(), "the holder does not allow it")
 	w.Expect(w.c.Delete(w.t.Context(), urgent)).To(Succeed())
-	w.waitsBecause(gives, v1alpha1.ConditionBedLeased, v1alpha1.ReasonQueued, "comes next")
+	w.waitsBecause(gives, v1alpha1.ReasonQueued, "comes next")
 	w.runners.report(kept, measured(row(64)))
 	w.reaches("gives", v1alpha1.PhaseRunning)
 	again := benchmark("again", "sim", ofSecond, inClass("urgent"))
@@ -244,13 +277,7 @@ func estimated(w *world) {
 	create(w.t, w.c, benchmark("now", "sim"))
 	w.reaches("now", v1alpha1.PhaseRunning)
 	create(w.t, w.c, benchmark("next", "sim"), benchmark("then", "sim", ofSecond))
-	for _, key := range []client.ObjectKey{{Namespace: team, Name: "next"}, {Namespace: second, Name: "then"}} {
-		b := &v1alpha1.Benchmark{}
-		w.Eventually(func() *metav1.Time {
-			if err := w.c.Get(w.t.Context(), key, b); err != nil {
-				return nil
-			}
-			return b.Status.EstimatedStartTime
-		}).ShouldNot(BeNil(), "%s has an estimate", key)
+	for _, b := range []client.Object{named("next"), benchmark("then", "sim", ofSecond)} {
+		w.Eventually(func() time.Time { return w.place(b).Start }).ShouldNot(BeZero(), "%s has an estimate", b.GetName())
 	}
 }

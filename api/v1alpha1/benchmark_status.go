@@ -81,17 +81,6 @@ type BenchmarkStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// estimatedStartTime is the time at which the benchmark is expected to get a bed. It is
-	// computed from the current queue and from the time for which earlier benchmarks of the
-	// same kind had beds. It is set while the benchmark waits, if it can be computed, and is
-	// refreshed at a bounded rate.
-	// +optional
-	EstimatedStartTime *metav1.Time `json:"estimatedStartTime,omitempty"`
-	// estimateChange is the reason why the last estimate became later by more than the
-	// tolerance, or why no estimate exists.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	EstimateChange string `json:"estimateChange,omitempty"`
 	// testBedName is the bed that was leased.
 	// +optional
 	TestBedName string `json:"testBedName,omitempty"`

@@ -94,21 +94,22 @@ const (
 	ConditionBedLeased = "BedLeased"
 	// ReasonBedLeased means that the bed is leased.
 	ReasonBedLeased = "BedLeased"
-	// ReasonQueued means that others come first; the message says how many.
+	// ReasonQueued means that the benchmark is in the queue of an open bed. Its place is computed
+	// on request: kubectl nodrop queue.
 	ReasonQueued = "Queued"
-	// ReasonBedNotReady means that the bed exists and cannot be leased now.
+	// ReasonBedNotReady means that none of the beds that it fits can be leased now.
 	ReasonBedNotReady = "BedNotReady"
-	// ReasonBedUnschedulable means that the bed takes no new benchmarks.
+	// ReasonBedUnschedulable means that none of the beds that it fits takes new benchmarks.
 	ReasonBedUnschedulable = "BedUnschedulable"
-	// ReasonLimitReached means that the namespace has as many beds as it may have at
-	// once.
+	// ReasonLimitReached means that the team has as many beds as it may have. It is no reason of
+	// a condition, but of kubectl nodrop queue.
 	ReasonLimitReached = "LimitReached"
 	// ReasonGangIncomplete means that other members of the gang are not there, or cannot
 	// start.
 	ReasonGangIncomplete = "GangIncomplete"
-	// ReasonReserved means that the benchmark would not end before a reservation of others
-	// begins, or that it waits for the reservation that it names; the message says which,
-	// from when and until when.
+	// ReasonReserved means that the reservation that the benchmark names does not exist. In
+	// kubectl nodrop queue also that it waits for that reservation, or would not end before one of
+	// others begins.
 	ReasonReserved = "Reserved"
 	// ReasonPreempted means that the bed was taken away in favor of another benchmark, and
 	// that the benchmark waits for its turn again; the message says in whose favor, how

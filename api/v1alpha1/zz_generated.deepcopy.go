@@ -1013,10 +1013,6 @@ func (in *BenchmarkStatus) DeepCopyInto(out *BenchmarkStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.EstimatedStartTime != nil {
-		in, out := &in.EstimatedStartTime, &out.EstimatedStartTime
-		*out = (*in).DeepCopy()
-	}
 	if in.SharedWith != nil {
 		in, out := &in.SharedWith, &out.SharedWith
 		*out = make([]string, len(*in))

@@ -80,7 +80,7 @@ need the archive, and are on the page of the operator only.`,
 		}
 		page := labpage.New(labpage.Options{
 			Reader: caches, Results: c, Access: access, Base: labpage.NewSecretBase(), LabNamespace: labNamespace, Now: time.Now, Log: log,
-			Order: allocation.OrderFrom(c, allocation.LineupInput{}, time.Now),
+			Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, time.Now),
 		})
 		return servePage(ctx, cmd, page, port)
 	}

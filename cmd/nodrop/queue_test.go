@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
@@ -57,6 +58,30 @@ func TestQueue(t *testing.T) {
 			t.Errorf("queue does not say %q:\n%s", want, p.stdout.String())
 		}
 	}
+	p = c.nodrop(t, "queue", "--limit", "1")
+	p.wants(0, "", "")
+	for _, want := range []string{"waiting-1", "1 more wait: --limit 0 shows them all", "BED ", "bed   2", "default     2"} {
+		if !strings.Contains(p.stdout.String(), want) {
+			t.Errorf("queue --limit 1 does not say %q:\n%s", want, p.stdout.String())
+		}
+	}
+	if strings.Contains(p.stdout.String(), "waiting-2") {
+		t.Errorf("queue --limit 1 shows more than one:\n%s", p.stdout.String())
+	}
+	for _, format := range []string{"json", "yaml"} {
+		p = c.nodrop(t, "queue", "--limit", "1", "-o", format)
+		p.wants(0, "", "")
+		var d queueDocument
+		if err := yaml.UnmarshalStrict([]byte(p.stdout.String()), &d); err != nil {
+			t.Fatalf("%v:\n%s", err, p.stdout.String())
+		}
+		if d.Total != 2 || len(d.Waiting) != 1 || d.Waiting[0].Name != "waiting-1" || d.Waiting[0].Place != 1 || d.Waiting[0].Reason != v1alpha1.ReasonQueued ||
+			len(d.Beds) != 1 || d.Beds[0].Waiting != 2 {
+			t.Errorf("queue -o %s: %+v", format, d)
+		}
+	}
+	c.nodrop(t, "queue", "--limit", "-1").wants(1, "", "--limit -1 is negative")
+	c.nodrop(t, "queue", "-o", "csv").wants(1, "", `"csv" is not an output format: give table, json or yaml`)
 	p = c.nodrop(t, "cordon", "bed")
 	p.wants(0, "", "")
 	if want := "TestBed bed is closed; benchmark team/other has it\n"; p.stdout.String() != want {

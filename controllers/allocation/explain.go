@@ -22,16 +22,31 @@ type explainer struct {
 	deadlines kit.Deadlines
 }
 
-// explain describes where and why a benchmark waits.
+// status describes what the status of a benchmark that waits shows. It depends on the benchmark, its
+// gang and its beds, and not on others that wait, so that these cause no write. Lineup has the rest
+// on request: the place, the expected start, and who has the beds.
+func (e *explainer) status(w *waiter) kit.Explanation {
+	if x, other := e.unqueued(w); other {
+		return x
+	}
+	beds := kit.BedsFor(w.b, w.class.beds)
+	x := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued, Message: waitsFor(beds[0], len(beds))}
+	first := e.view.inventory.bed(beds[0])
+	switch own := kit.ReservationOf(w.b); {
+	case own != (queue.Key{}) && !e.view.calendar.knows(own):
+		x.Reason, x.Message = v1alpha1.ReasonReserved, missesReservation(own, beds[0])
+	case slices.ContainsFunc(beds, func(name string) bool { return kit.IsOpen(e.view.inventory.bed(name)) }):
+		x.Message += "; kubectl nodrop queue shows its place, and when it is expected to start"
+	default:
+		x.Reason, x.Message = whileClosed(x.Message, first, len(beds))
+	}
+	return e.gang(w, kit.ExplainResumption(w.b, x))
+}
+
+// explain describes where and why a benchmark waits, at its place among all others.
 func (e *explainer) explain(w *waiter, place queue.Place, s queue.Snapshot) kit.Explanation {
-	if len(w.class.beds) == 0 {
-		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(e.view.judge.problemOf(w.class))}
-	}
-	if len(kit.BedsFor(w.b, w.class.beds)) == 0 {
-		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(kit.CannotResume(w.b))}
-	}
-	if !w.retry.IsZero() {
-		return kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued, Message: "its bed could not be leased; the operator tries again, see its log"}
+	if x, other := e.unqueued(w); other {
+		return x
 	}
 	if place.Spent {
 		t := e.view.teams.teamOf(w.b.Namespace)
@@ -43,6 +58,19 @@ func (e *explainer) explain(w *waiter, place queue.Place, s queue.Snapshot) kit.
 		return e.gang(w, kit.ExplainResumption(w.b, e.obstacle(w.b, place, s.Now)))
 	}
 	return e.gang(w, kit.ExplainResumption(w.b, explainPlace(place, e.view.inventory.bed, s)))
+}
+
+// unqueued describes why a benchmark is not in the queue; other reports whether that is so.
+func (e *explainer) unqueued(w *waiter) (_ kit.Explanation, other bool) {
+	switch {
+	case len(w.class.beds) == 0:
+		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(e.view.judge.problemOf(w.class))}, true
+	case len(kit.BedsFor(w.b, w.class.beds)) == 0:
+		return kit.Explanation{Reason: v1alpha1.ReasonNotAccepted, Message: kit.Bounded(kit.CannotResume(w.b))}, true
+	case !w.retry.IsZero():
+		return kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued, Message: "its bed could not be leased; the operator tries again, see its log"}, true
+	}
+	return kit.Explanation{}, false
 }
 
 // gang describes what a member waits for together with others.
@@ -79,10 +107,7 @@ func (e *explainer) gang(w *waiter, x kit.Explanation) kit.Explanation {
 func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s queue.Snapshot) kit.Explanation {
 	e := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued}
 	bed := bedOf(place.WaitsFor)
-	what := "waits for bed " + place.WaitsFor
-	if place.Beds > 1 {
-		what = fmt.Sprintf("waits for one of %d beds", place.Beds)
-	}
+	what := waitsFor(place.WaitsFor, place.Beds)
 	switch {
 	case bed == nil:
 		what = "waits for a bed"
@@ -90,16 +115,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 		e.Reason = v1alpha1.ReasonLimitReached
 		what += limitReached(place.Limit)
 	case !kit.IsOpen(bed):
-		e.Reason = v1alpha1.ReasonBedNotReady
-		why := "is not ready: " + notReady(bed)
-		if bed.Spec.Unschedulable {
-			e.Reason, why = v1alpha1.ReasonBedUnschedulable, "takes no new benchmarks (spec.unschedulable): kubectl nodrop uncordon "+bed.Name
-		}
-		if place.Beds > 1 {
-			what += ", none of which takes benchmarks now; bed " + bed.Name + " " + why
-		} else {
-			what += ", which " + why
-		}
+		e.Reason, what = whileClosed(what, bed, place.Beds)
 	case place.Beds == 1 && bed.Status.Lease != nil:
 		what += ", which " + bed.Status.Lease.Holder + " has"
 	case place.Beds == 1:
@@ -117,6 +133,30 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 	}
 	e.Message = kit.Bounded(what)
 	return e
+}
+
+func waitsFor(bed string, beds int) string {
+	if beds > 1 {
+		return fmt.Sprintf("waits for one of %d beds", beds)
+	}
+	return "waits for bed " + bed
+}
+
+// whileClosed adds to what is waited for that a bed is closed, and all others are where there are
+// several.
+func whileClosed(what string, bed *v1alpha1.TestBed, beds int) (reason, message string) {
+	reason, why := v1alpha1.ReasonBedNotReady, "is not ready: "+notReady(bed)
+	if bed.Spec.Unschedulable {
+		reason, why = v1alpha1.ReasonBedUnschedulable, "takes no new benchmarks (spec.unschedulable): kubectl nodrop uncordon "+bed.Name
+	}
+	if beds > 1 {
+		return reason, kit.Bounded(what + ", none of which takes benchmarks now; bed " + bed.Name + " " + why)
+	}
+	return reason, kit.Bounded(what + ", which " + why)
+}
+
+func missesReservation(own queue.Key, bed string) string {
+	return fmt.Sprintf("waits for reservation %s, which does not have bed %s: see kubectl get reservations -n %s; apply it, or name another", own, bed, own.Namespace)
 }
 
 // limitReached describes which limit is reached.
@@ -147,7 +187,7 @@ func (e *explainer) obstacle(b *v1alpha1.Benchmark, place queue.Place, now time.
 	case o.Slice == nil && e.view.calendar.knows(own):
 		x.Message = fmt.Sprintf("reservation %s does not have bed %s now or later: see its status, or leave reservationName out", own, o.Bed)
 	case o.Slice == nil:
-		x.Message = fmt.Sprintf("waits for reservation %s, which does not have bed %s: see kubectl get reservations -n %s; apply it, or name another", own, o.Bed, own.Namespace)
+		x.Message = missesReservation(own, o.Bed)
 	case own == (queue.Key{}) && !o.Slice.From.After(now):
 		x.Message = fmt.Sprintf("reservation %s has bed %s %s", o.Slice.Reservation, reservedBed(o), span(o.Slice))
 	case own == (queue.Key{}):

@@ -49,8 +49,6 @@ type waiter struct {
 	// Set by display.
 
 	shown shownAt
-	// promise is the estimated start that is being written; zero if none is.
-	promise time.Time
 }
 
 // bedView is the allocator's view of one bed.

@@ -1,8 +1,6 @@
 package allocation
 
 import (
-	"time"
-
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/lab/queue"
 )
@@ -47,24 +45,4 @@ func (l *line) placeOne(w *waiter) {
 		return
 	}
 	l.queue.Set(e)
-}
-
-// placing is the processor time that the places of one entry take at most, by which they are
-// computed the less often the longer the queue is.
-const placing = 100 * time.Microsecond
-
-// places contains the places at which all entries wait, as computed at a time.
-type places struct {
-	of       map[queue.Key]queue.Place
-	computed time.Time
-}
-
-// placeOf returns the place at which a benchmark waits. It returns false for one that came
-// after the places were computed.
-func (p *places) placeOf(waiting *queue.Queue, key queue.Key, s queue.Snapshot, now time.Time) (queue.Place, bool) {
-	if p.of == nil || (!p.computed.Equal(now) && now.Sub(p.computed) >= time.Duration(waiting.Len())*placing) {
-		p.of, p.computed = waiting.Places(s), now
-	}
-	place, known := p.of[key]
-	return place, known || !waiting.Has(key)
 }

@@ -32,16 +32,15 @@ type LineupInput struct {
 
 // Place is the place at which one benchmark waits.
 type Place struct {
-	// Benchmark that waits.
-	Benchmark *v1alpha1.Benchmark
+	queue.Waiting
 	// Accepted reports whether it can run as things are.
 	Accepted bool
 	// Place is its place in the queue, while it is accepted.
 	Place queue.Place
 	// Beds that it can use.
 	Beds []string
-	// Why it waits, in a sentence.
-	Why string
+	// Reason why it waits, as that of a condition.
+	Reason string
 }
 
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
@@ -57,19 +56,22 @@ func lineUp(in LineupInput) (*view, []Place) {
 	explainer := explainer{view: v, deadlines: deadlines}
 	s := v.snapshot(time.Time{})
 	s.Standings = publishedStandings(in.Policy)
-	all := v.line.queue.Places(s)
+	all, starts := v.line.queue.Places(s), v.forecast(s)
 	var places []Place
 	for _, w := range v.inventory.benchmarks {
 		holds := v.inventory.holds(w.b)
 		if !holds && kit.Waits(w.b) && kit.IsHeld(w.b) {
-			places = append(places, Place{Benchmark: w.b, Why: cmp.Or(w.b.Status.Message, "waits to be let into the queue")})
+			places = append(places, Place{Waiting: queue.Waiting{Benchmark: w.b, Why: cmp.Or(w.b.Status.Message, "waits to be let into the queue")}})
 		}
 		if w.class == nil || holds {
 			continue
 		}
 		place := all[queueKey(w.b)]
 		e := explainer.explain(w, place, s)
-		places = append(places, Place{Benchmark: w.b, Accepted: e.Accepted, Place: place, Beds: w.class.beds, Why: e.Message})
+		places = append(places, Place{
+			Waiting:  queue.Waiting{Benchmark: w.b, Start: starts[queueKey(w.b)].At, Why: e.Message},
+			Accepted: e.Accepted, Reason: e.Reason, Place: place, Beds: w.class.beds,
+		})
 	}
 	slices.SortFunc(places, func(x, y Place) int {
 		switch {
@@ -100,9 +102,17 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 	for i := range in.Beds {
 		ch.bed(&in.Beds[i], false)
 	}
+	unfinished := map[string]bool{}
 	for i := range in.Benchmarks {
 		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() {
 			ch.benchmark(b, false)
+			unfinished[b.Namespace] = true
+		}
+	}
+	for i := range in.Benchmarks {
+		// How long they took is of use for others of their namespace.
+		if b := &in.Benchmarks[i]; b.Status.Phase.Finished() && unfinished[b.Namespace] {
+			ch.ended = append(ch.ended, b)
 		}
 	}
 	if in.Policy != nil {
@@ -113,29 +123,28 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 		// Users without the right to list the reservations of others can read the ones in the status of beds.
 		seen.reserved = publishedSlices(seen.bed)
 	}
-	v.shares.sharing = nil // The status of the policy has the standings.
 	return v, options.Deadlines
 }
 
-// Order returns the benchmarks that wait for a bed, in the order of the queue. Benchmarks of
-// Lineup come first, then benchmarks that are not in the queue yet.
-func Order(in LineupInput) []*v1alpha1.Benchmark {
-	var waiting []*v1alpha1.Benchmark
+// Waiting returns all benchmarks without a bed, in the order of the queue. Those of Lineup come first,
+// then those that are not in the queue yet.
+func Waiting(in LineupInput) []queue.Waiting {
+	var waiting []queue.Waiting
 	queued := map[*v1alpha1.Benchmark]bool{}
 	v, places := lineUp(in)
 	for _, p := range places {
 		if p.Benchmark.Status.TestBedName == "" {
-			waiting = append(waiting, p.Benchmark)
+			waiting = append(waiting, p.Waiting)
 			queued[p.Benchmark] = true
 		}
 	}
 	first := len(waiting)
 	for i := range in.Benchmarks {
 		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() && b.Status.TestBedName == "" && !queued[b] {
-			waiting = append(waiting, b)
+			waiting = append(waiting, queue.Waiting{Benchmark: b, Why: b.Status.Message})
 		}
 	}
-	slices.SortFunc(waiting[first:], v.teams.compare)
+	slices.SortFunc(waiting[first:], func(x, y queue.Waiting) int { return v.teams.compare(x.Benchmark, y.Benchmark) })
 	return waiting
 }
 

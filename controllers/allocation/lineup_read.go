@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // ReadLineupInput returns these beds and benchmarks with the other objects that places in the queue
@@ -90,15 +91,15 @@ func readProfiles(ctx context.Context, c client.Reader, namespaces []string) ([]
 	return profiles, nil
 }
 
-// OrderFrom returns a function that orders waiting benchmarks as Order does. It has the other
-// objects of the lab from the reader, and DefaultPolicy and Deadlines from set.
-func OrderFrom(c client.Reader, set LineupInput, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
-	return func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error) {
+// WaitingFrom returns a function that returns what Waiting does. It has the other objects of the lab
+// from the reader, and DefaultPolicy and Deadlines from set.
+func WaitingFrom(c client.Reader, set LineupInput, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]queue.Waiting, error) {
+	return func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error) {
 		lab, err := ReadLineupInput(ctx, c, beds, benchmarks)
 		if err != nil {
 			return nil, err
 		}
 		lab.DefaultPolicy, lab.Deadlines, lab.Now = set.DefaultPolicy, set.Deadlines, now()
-		return Order(lab), nil
+		return Waiting(lab), nil
 	}
 }

@@ -20,11 +20,11 @@ import (
 
 // Bounds of the writes that only inform people.
 const (
-	// showRate bounds the writes of places and counts over the whole lab, per second.
+	// showRate bounds the writes of explanations and counts over the whole lab, per second.
 	showRate = 20
-	// showAtOnce is the maximum number of places that are computed in one cycle.
+	// showAtOnce is the maximum number of objects that are looked at in one cycle.
 	showAtOnce = 200
-	// showPause is the time between cycles that compute places.
+	// showPause is the time between cycles that look at objects.
 	showPause = 100 * time.Millisecond
 )
 
@@ -40,13 +40,11 @@ type display struct {
 	refresh time.Duration
 	limiter *rate.Limiter
 	next    time.Time
-	places  places
 	// policy is the time of the last write of the LabPolicy's status.
 	policy shownAt
 
 	view      *view
 	explainer *explainer
-	estimates *estimates
 	requests  *requests
 }
 
@@ -55,7 +53,6 @@ func newDisplay(b kit.Base, v *view, r *requests) *display {
 		client: b.Client, status: b.StatusWriter(), timers: b.Timers, now: b.Now, refresh: b.Refresh,
 		limiter: rate.NewLimiter(showRate, 2*showRate), view: v, requests: r,
 		explainer: &explainer{view: v, deadlines: b.Deadlines},
-		estimates: &estimates{refresh: b.Refresh, deadlines: b.Deadlines, view: v, requests: r},
 	}
 }
 
@@ -67,11 +64,9 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		return wait
 	}
 	g.begin(inv, now)
-	s := d.view.snapshot(now)
 	if d.view.teams.policy != nil {
-		d.showPolicy(ctx, s, now)
+		d.showPolicy(ctx, d.view.snapshot(now), now)
 	}
-	d.estimates.update(s, now)
 	for range showAtOnce {
 		if d.limiter.TokensAt(now) < 1 {
 			return d.pause(now, showPause)
@@ -80,7 +75,7 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		case len(g.news) > 0:
 			key := g.news[0]
 			g.news = g.news[1:]
-			d.showBenchmark(ctx, inv.benchmarks[key], s, now, true)
+			d.showBenchmark(ctx, inv.benchmarks[key], now, true)
 		case len(g.beds) > 0:
 			name := g.beds[0]
 			g.beds = g.beds[1:]
@@ -88,7 +83,7 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		case len(g.benchmarks) > 0:
 			key := g.benchmarks[0]
 			g.benchmarks = g.benchmarks[1:]
-			d.showBenchmark(ctx, inv.benchmarks[key], s, now, false)
+			d.showBenchmark(ctx, inv.benchmarks[key], now, false)
 		case g.stale:
 			return d.pause(now, min(d.refresh, time.Second))
 		default:
@@ -99,14 +94,14 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 	return d.pause(now, showPause)
 }
 
-// showAgain returns the time until the next update of the display even if nothing happens:
-// shares, aging and estimates change with time.
+// showAgain returns the time until the next update of the display even if nothing happens: the
+// standings of teams change with time.
 func (d *display) showAgain(now time.Time) time.Duration {
 	wait := time.Hour
 	if stalls := d.view.agenda.stalls; !stalls.IsZero() {
 		wait = min(wait, stalls.Sub(now))
 	}
-	if d.view.line.queue.Len() > 0 || d.view.teams.policy != nil {
+	if d.view.teams.policy != nil {
 		wait = min(wait, max(d.refresh, time.Second))
 	}
 	return wait
@@ -148,21 +143,13 @@ func (d *display) showBed(ctx context.Context, seen *bedView, now time.Time) {
 	})
 }
 
-// showBenchmark writes where a benchmark waits, and why.
-func (d *display) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot, now time.Time, news bool) {
+// showBenchmark writes that a benchmark waits, and for what.
+func (d *display) showBenchmark(ctx context.Context, w *waiter, now time.Time, news bool) {
 	if w == nil || w.class == nil || w.granting || d.view.inventory.holds(w.b) {
 		return
 	}
-	place, known := d.places.placeOf(d.view.line.queue, queueKey(w.b), s, now)
-	if !known {
-		d.view.agenda.stale = true // It came since the places were computed.
-		return
-	}
-	want := d.explainer.explain(w, place, s)
-	if want.Accepted { // What is not accepted starts at no time.
-		want.Estimate, want.Change = d.estimates.startOf(w.b)
-	}
-	if want.IsShownBy(w.b, d.now()) {
+	want := d.explainer.status(w)
+	if want.IsShownBy(w.b) {
 		left, waits := kit.StallsIn(w.b, d.now())
 		if waits && left > 0 {
 			d.view.agenda.stallAt(now.Add(left))
@@ -175,7 +162,7 @@ func (d *display) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot
 		return
 	}
 	d.limiter.AllowN(now, 1)
-	w.shown.writing, w.promise = true, want.Estimate
+	w.shown.writing = true
 	key, b := queueKey(w.b), w.b.DeepCopy()
 	d.requests.begin(func() written {
 		sc := kit.NewScope(b, d.now(), d.timers)
@@ -186,7 +173,7 @@ func (d *display) showBenchmark(ctx context.Context, w *waiter, s queue.Snapshot
 		}
 		return func(now time.Time) {
 			if w := d.view.inventory.benchmarks[key]; w != nil && w.b.UID == b.UID {
-				w.shown, w.promise = shownAt{time: now}, time.Time{}
+				w.shown = shownAt{time: now}
 				if err == nil {
 					d.view.applyBenchmark(key, sc.Benchmark)
 				}

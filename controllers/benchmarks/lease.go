@@ -56,7 +56,6 @@ func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		s.Status.LeaseTime = bed.Status.Lease.AcquireTime.DeepCopy()
 	}
 	s.Status.TestBedName = bed.Name
-	s.Status.EstimatedStartTime, s.Status.EstimateChange = nil, ""
 	s.Status.Phase = v1alpha1.PhasePreparing
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, kit.AcceptedMessage)
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)

@@ -60,11 +60,6 @@ type checker struct {
 	inReserved map[bool]int
 	// askedFor counts the beds that the allocator took for a benchmark.
 	askedFor int
-	// clocksAgree reports whether estimates of all operators mean the same, and promises counts them.
-	clocksAgree bool
-	promises    promises
-	faults      []fault
-	two         bool
 }
 
 func newChecker() *checker {
@@ -142,7 +137,6 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	c.seeAsking(before, after)
 	if is.UID != "" && was.UID == "" {
 		c.seeLease(after)
-		c.seeStart(is.UID)
 		if last := c.last[is.UID]; last == nil || last.Status.Resumption == nil {
 			c.editsAt[is.UID] = c.edits[after.Name]
 		}
@@ -183,7 +177,6 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 		c.violated("benchmark %s: outcome %s became %s: %s", name, before.Status.Outcome, after.Status.Outcome, after.Status.Message)
 	}
 	c.seePreemption(before, after)
-	c.seeEstimate(before, after)
 	c.seeGang(before, after)
 	waits := after.Status.TestBedName == "" && (after.Status.Phase == v1alpha1.PhasePending && (c.behind || !c.started[uid]) ||
 		after.Status.Phase == v1alpha1.PhaseQueued && before.Status.Preemption != nil)

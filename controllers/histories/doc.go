@@ -1,7 +1,7 @@
 // Package histories runs the operator through random histories, and checks what must
 // hold in each of them: no bed has two holders, none is leased that would not be free
-// before a reservation, none is leaked, none is quarantined without a reason, no row is
-// lost or measured twice, and no estimated start is missed without a reason.
+// before a reservation, none is leaked, none is quarantined without a reason, and no row is
+// lost or measured twice.
 //
 // A history is a list of events that a seed decides: people of three teams create, abort,
 // delete, edit and reserve, the LabPolicy changes, pods are lost, operators die at any

@@ -31,7 +31,6 @@ type link struct {
 	after         bool
 	died          func()
 	dead          bool
-	deadSince     time.Time
 }
 
 var errDead = errors.New("the operator is dead")
@@ -94,7 +93,7 @@ func (l *link) slow(latency time.Duration) {
 // die ends the operator. The caller holds the lock.
 func (l *link) die() {
 	if !l.dead {
-		l.dead, l.deadSince = true, time.Now()
+		l.dead = true
 		go l.died()
 	}
 }

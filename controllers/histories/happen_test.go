@@ -56,20 +56,14 @@ func (w *world) happen(ctx context.Context, e event) {
 	case "operator stops":
 		w.replace(10 * much)
 	case "second operator":
-		since := time.Now()
-		w.check.twoLead(true)
 		second := w.newOperator()
 		second.link.slow(w.unit / 20 << (2 * (e.which % 3))) // What it has decided is written late.
 		time.Sleep(much)
 		second.stop()
-		w.check.twoLead(false)
-		w.check.faulty(since)
 	case "API server fails":
-		since := time.Now()
 		w.setErrors(20)
 		time.Sleep(much)
 		w.setErrors(0)
-		w.check.faulty(since)
 	case "runner's pod is deleted":
 		w.losePod(ctx, name, "runner", e, false)
 	case "runner's pod fails":

@@ -37,8 +37,6 @@ type world struct {
 	lab   *fakeLab
 	// hostile are the teams that write without pause.
 	hostile hostile
-	// clocksAgree reports whether the clocks of all operators are right.
-	clocksAgree bool
 	// run starts an operator whose clock differs; it returns when its context ends.
 	run func(ctx context.Context, skew time.Duration, l *link)
 
@@ -55,9 +53,6 @@ func (w *world) newOperator() *incarnation {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
 	skew := time.Duration(w.rng.IntN(7)-3) * time.Hour
-	if w.clocksAgree {
-		skew = 0
-	}
 	l := &link{rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2)), latency: w.unit / 20}
 	w.mu.Unlock()
 	ended := make(chan struct{})
@@ -74,15 +69,8 @@ func (w *world) replace(gone time.Duration) {
 	w.mu.Lock()
 	old := w.current
 	w.mu.Unlock()
-	old.link.mu.Lock()
-	since := old.link.deadSince
-	old.link.mu.Unlock()
-	if since.IsZero() {
-		since = time.Now()
-	}
 	old.stop()
 	time.Sleep(gone)
-	w.check.faulty(since)
 	next := w.newOperator()
 	w.mu.Lock()
 	w.current = next

@@ -74,16 +74,15 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 // TestSimulatedHistories runs histories in simulated time: three teams share the lab by a
 // LabPolicy that changes, with weights, limits, aging and a class that preempts, with
 // reservations and gangs, and with operators that die. In each no bed is held twice, no
-// reservation is overrun, gangs get their beds together, no row of a preempted benchmark is lost, and every estimated start is kept or
-// explained. Estimates are judged in every second history, in which the clocks of operators
-// agree; what two operators that lead at once write over each other is not judged.
+// reservation is overrun, gangs get their beds together, and no row of a preempted benchmark is
+// lost.
 //
 // The operator is the real one: all its controllers, the allocator and the queue. The API
 // server, the cache, the kubelet, the runners and time are simulated, without admission.
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 600)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, kept, explained, inGangs, hostile atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, inGangs, hostile atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -96,8 +95,6 @@ func TestSimulatedHistories(t *testing.T) {
 					preempted.Add(int64(o.preempted))
 					resumed.Add(int64(o.resumed))
 					askedFor.Add(int64(o.askedFor))
-					kept.Add(int64(o.promises.kept))
-					explained.Add(int64(o.promises.explained))
 					inGangs.Add(int64(o.inGangs))
 					hostile.Add(int64(o.hostile))
 					if i%500 == 0 {
@@ -110,14 +107,13 @@ func TestSimulatedHistories(t *testing.T) {
 	})
 	t.Logf("%d histories, %s of simulated time, %d writes, %d leases within a reservation and %d preemptions, %d of them with finished rows, in %s",
 		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), preempted.Load(), resumed.Load(), time.Since(began).Round(time.Second))
-	t.Logf("%d beds were taken for a class that preempts; of the estimated starts %d were kept and %d explained; %d members of gangs began",
-		askedFor.Load(), kept.Load(), explained.Load(), inGangs.Load())
+	t.Logf("%d beds were taken for a class that preempts; %d members of gangs began",
+		askedFor.Load(), inGangs.Load())
 	t.Logf("hostile teams wrote %d times between a read and a write of the operator", hostile.Load())
 	for what, n := range map[string]int64{
 		"a team that writes without pause": hostile.Load(),
 		"a lease within a reservation":     inReserved.Load(), "a preemption with finished rows": resumed.Load(),
-		"a bed taken for a class that preempts": askedFor.Load(), "a promise that was kept": kept.Load(), "a promise that was explained": explained.Load(),
-		"a gang that began": inGangs.Load(),
+		"a bed taken for a class that preempts": askedFor.Load(), "a gang that began": inGangs.Load(),
 	} {
 		if len(all) >= 100 && n == 0 {
 			t.Errorf("the histories do not show %s", what)
@@ -169,8 +165,7 @@ type outcome struct {
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
 	askedFor int
 	// hostile is the number of writes of hostile teams.
-	hostile  int
-	promises promises
+	hostile int
 }
 
 // simulate runs one history.
@@ -183,7 +178,7 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		o.hostile = w.hostile.writes
 		o.inReserved = w.check.inReserved[true]
 		o.preempted, o.resumed = w.check.preempted, w.check.resumed
-		o.deaths, o.askedFor, o.promises, o.inGangs = w.deaths, w.check.askedFor, w.check.promises, w.check.inGangs
+		o.deaths, o.askedFor, o.inGangs = w.deaths, w.check.askedFor, w.check.inGangs
 	})
 	return o
 }
@@ -198,12 +193,11 @@ func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newFakeAPI(scheme)
 		check := newChecker()
-		check.clocksAgree = seed%2 == 0
 		api.seen = check.see
 		admin := &fakeClient{api: api}
 		w := &world{
 			Client: admin, unit: time.Second, rng: rand.New(rand.NewPCG(seed, 3)), check: check,
-			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{}, clocksAgree: check.clocksAgree,
+			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{},
 		}
 		api.meddle = func(obj client.Object) error { return w.hostile.meddle(context.Background(), admin, obj) }
 		w.run = func(ctx context.Context, skew time.Duration, l *link) {

@@ -3,7 +3,6 @@ package kit
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +16,6 @@ type Explanation struct {
 	// Reason of the condition Accepted when it is false, and of BedLeased otherwise.
 	Reason  string
 	Message string
-	// Estimate is the expected start, and change is the reason why it became later.
-	Estimate time.Time
-	Change   string
 }
 
 // BedsFor returns the given beds that a benchmark may get. One that resumes from
@@ -80,31 +76,17 @@ func (e Explanation) phase() v1alpha1.BenchmarkPhase {
 }
 
 // IsShownBy reports whether the status of a benchmark has the explanation already.
-func (e Explanation) IsShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
+func (e Explanation) IsShownBy(b *v1alpha1.Benchmark) bool {
 	kind := v1alpha1.ConditionBedLeased
 	if !e.Accepted {
 		kind = v1alpha1.ConditionAccepted
 	}
 	c := meta.FindStatusCondition(b.Status.Conditions, kind)
-	return c != nil && c.Reason == e.Reason && c.Message == e.Message && b.Status.Phase == e.phase() && b.Status.ObservedGeneration == b.Generation &&
-		e.estimateIsShownBy(b, now)
-}
-
-// estimateIsShownBy reports whether a status has the estimate, or one that is close enough.
-func (e Explanation) estimateIsShownBy(b *v1alpha1.Benchmark, now time.Time) bool {
-	shown := b.Status.EstimatedStartTime
-	if shown == nil || e.Estimate.IsZero() {
-		return shown == nil && e.Estimate.IsZero() && b.Status.EstimateChange == e.Change
-	}
-	return e.Estimate.Sub(shown.Time).Abs() <= Tolerance(e.Estimate, now) && b.Status.EstimateChange == e.Change
+	return c != nil && c.Reason == e.Reason && c.Message == e.Message && b.Status.Phase == e.phase() && b.Status.ObservedGeneration == b.Generation
 }
 
 func (e Explanation) Write(s *Scope) {
 	s.Status.Phase = e.phase()
-	s.Status.EstimatedStartTime, s.Status.EstimateChange = nil, e.Change
-	if !e.Estimate.IsZero() {
-		s.Status.EstimatedStartTime = &metav1.Time{Time: e.Estimate.Truncate(time.Second)}
-	}
 	if !e.Accepted {
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionBedLeased)
 		s.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, e.Reason, e.Message)
@@ -112,10 +94,4 @@ func (e Explanation) Write(s *Scope) {
 	}
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, AcceptedMessage)
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, e.Reason, e.Message)
-}
-
-// Tolerance returns the amount by which an estimate may move without being written again: a
-// tenth of the time to it, and a minute at least.
-func Tolerance(estimate, now time.Time) time.Duration {
-	return max(estimate.Sub(now)/10, time.Minute)
 }

@@ -25,7 +25,7 @@ var deciding = []string{"attempt", "outcome", "phase", "testBedName", "preemptio
 
 // informing are fields of a status that follow from others. They are written over whatever is
 // stored.
-var informing = []string{"message", "progress", "estimatedStartTime", "estimateChange", "observedGeneration"}
+var informing = []string{"message", "progress", "observedGeneration"}
 
 // errOtherWriter means that a benchmark is not as it was when a decision was made.
 var errOtherWriter = errors.New("its status was written since it was read")

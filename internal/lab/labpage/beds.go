@@ -236,7 +236,7 @@ func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 			continue
 		}
 		if page.Running++; len(page.Live) < liveSize {
-			page.Live = append(page.Live, runOf(b, q.lab.at))
+			page.Live = append(page.Live, q.lab.runOf(b))
 		}
 	}
 	page.LiveMore = page.Running - len(page.Live)
@@ -313,13 +313,13 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 			continue
 		}
 		if waiting++; waiting <= lastSize {
-			page.Waiting = append(page.Waiting, runOf(b, q.lab.at))
+			page.Waiting = append(page.Waiting, q.lab.runOf(b))
 		}
 	}
 	page.More, page.Others = waiting-len(page.Waiting), max(int(bed.Status.Queued)-waiting, 0)
 	for _, b := range q.lab.finished {
 		if b.Status.TestBedName == bed.Name && v.benchmarks.has(b.Namespace) {
-			if page.Recent = append(page.Recent, runOf(b, q.lab.at)); len(page.Recent) == lastSize {
+			if page.Recent = append(page.Recent, q.lab.runOf(b)); len(page.Recent) == lastSize {
 				break
 			}
 		}

@@ -58,7 +58,7 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 		refresh = 60
 	}
 	page := benchmarkPage{
-		frame: p.frame(q, "benchmarks", b.Name, refresh), Run: runOf(b, q.lab.at), B: b,
+		frame: p.frame(q, "benchmarks", b.Name, refresh), Run: q.lab.runOf(b), B: b,
 		History: b.Spec.History(b.Name), Schedule: b.Labels[v1alpha1.LabelSchedule],
 	}
 	if s := b.Spec.TestBedSelector; s != nil {
@@ -103,9 +103,9 @@ func others(lab *snapshot, b *v1alpha1.Benchmark) []runView {
 			continue
 		}
 		if o.Spec.History(o.Name) == history {
-			same = append(same, runOf(o, lab.at))
+			same = append(same, lab.runOf(o))
 		} else {
-			rest = append(rest, runOf(o, lab.at))
+			rest = append(rest, lab.runOf(o))
 		}
 		if len(same) == 2*lastSize {
 			break

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifests/team"
@@ -81,8 +80,9 @@ type runView struct {
 	Now   time.Time
 }
 
-// runOf is a benchmark in a list.
-func runOf(b *v1alpha1.Benchmark, now time.Time) runView {
+// runOf is a benchmark of the lab in a list.
+func (s *snapshot) runOf(b *v1alpha1.Benchmark) runView {
+	now := s.at
 	v := runView{
 		Namespace: b.Namespace, Name: b.Name, Phase: b.Status.Phase, Bed: b.Status.TestBedName, Priority: team.PriorityName(b),
 		Created: b.CreationTimestamp.Time, Began: begin(b), Ended: end(b), Progress: b.Status.Progress, Why: b.Status.Message, Now: now,
@@ -98,12 +98,7 @@ func runOf(b *v1alpha1.Benchmark, now time.Time) runView {
 	} else if b.Status.TestBedName != "" {
 		v.Until, v.Latest = ends(b, now)
 	} else {
-		v.Starts = starts(b)
-		for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionBedLeased} {
-			if c := meta.FindStatusCondition(b.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
-				v.Why = c.Message
-			}
-		}
+		v.Starts, v.Why = s.waits[b].Start, s.waits[b].Why
 	}
 	if pr := v.Progress; pr != nil && pr.TrialsEstimated > 0 {
 		v.Percent = min(int(100*int64(pr.TrialsDone)/int64(pr.TrialsEstimated)), 100)
@@ -112,15 +107,6 @@ func runOf(b *v1alpha1.Benchmark, now time.Time) runView {
 		v.Gates = c.Reason
 	}
 	return v
-}
-
-// starts returns the time at which a waiting benchmark is expected to get a bed; zero if not
-// known.
-func starts(b *v1alpha1.Benchmark) time.Time {
-	if b.Status.EstimatedStartTime == nil {
-		return time.Time{}
-	}
-	return b.Status.EstimatedStartTime.Time
 }
 
 // listSize is the number of benchmarks on a page.
@@ -185,7 +171,7 @@ func (p *Page) list(ctx context.Context, q *request) (*answer, error) {
 			var part []*v1alpha1.Benchmark
 			part, page.Pager = paged(shown, q.URL.Query(), listSize, "benchmark")
 			for _, b := range part {
-				row := runOf(b, q.lab.at)
+				row := q.lab.runOf(b)
 				page.Estimates = page.Estimates || !row.Starts.IsZero()
 				page.Rows = append(page.Rows, row)
 			}

@@ -79,8 +79,7 @@ func demoLab() []client.Object {
 		run("team-optics", "rfc2544-long", "edge-frr", 12, 7*3600, "throughput 64 B: 50% for 60s"), run("team-vendor", "acceptance", "core-1", 60, 3600, "soak"))
 	for i := range 5 {
 		add(benchmark("team-routing", fmt.Sprintf("regression-%d", i+1), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
-			starts := at(25 + 70*i)
-			b.Spec.TestBedName, b.Status.EstimatedStartTime = "access-1", &starts
+			b.Spec.TestBedName = "access-1"
 			b.Status.Conditions = []metav1.Condition{{Type: "BedLeased", Status: "False", Reason: "Queued", LastTransitionTime: at(-60), Message: "waits for bed access-1, which team-routing/nightly-0412 has; " + []string{"comes next", "1 benchmark comes first", "2 benchmarks come first", "3 benchmarks come first", "4 benchmarks come first"}[i]}}
 		}))
 	}

@@ -56,8 +56,6 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 	for i := range 15_000 {
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("waits-%d", i), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
 			b.Spec.TestBedName, b.CreationTimestamp, b.Spec.Priority = fmt.Sprintf("bed-%03d", i%1000), at(-i%3000), int32(i%7)
-			starts := at(60 + i/1000*30)
-			b.Status.EstimatedStartTime = &starts
 			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse, Reason: "Queued", Message: fmt.Sprintf("waits for bed bed-%03d; %d benchmarks come first", i%1000, i/1000), LastTransitionTime: at(-60)}}
 		}))
 	}
@@ -83,7 +81,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 	clock := noon
 	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Hour); return clock }, Log: logr.Discard(),
-		Order: allocation.OrderFrom(caches, allocation.LineupInput{}, func() time.Time { return clock })})
+		Waiting: allocation.WaitingFrom(caches, allocation.LineupInput{}, func() time.Time { return clock })})
 	for name, path := range map[string]string{"beds": "/", "timeline": "/timeline", "waiting": "/benchmarks?view=waiting", "last": "/benchmarks?view=waiting&page=75", "bed": "/beds/bed-000", "finished": "/benchmarks?view=finished"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -80,7 +80,7 @@ func TestMeasurePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &Server{
-		Page:    New(Options{Reader: caches, Results: admin, Access: access, Now: time.Now, Order: allocation.OrderFrom(caches, allocation.LineupInput{}, time.Now), Log: logr.Discard()}),
+		Page:    New(Options{Reader: caches, Results: admin, Access: access, Now: time.Now, Waiting: allocation.WaitingFrom(caches, allocation.LineupInput{}, time.Now), Log: logr.Discard()}),
 		Address: address, Caches: caches, Log: logr.Discard(),
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
 	}

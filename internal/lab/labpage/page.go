@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/queue"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
@@ -26,9 +27,9 @@ type Options struct {
 	Reader client.Reader
 	// Results has the rows of results, which are in no cache.
 	Results client.Reader
-	// Order returns the benchmarks that wait for a bed in the order of the queue. It only
+	// Waiting returns the benchmarks that wait for a bed in the order of the queue. It only
 	// reads what it gets.
-	Order func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error)
+	Waiting func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error)
 	// Archive has results of earlier runs; nil where the lab has none.
 	Archive Archive
 	// Access identifies users and checks what they may read.
@@ -79,7 +80,7 @@ func New(o Options) *Page {
 		o.Base = "/"
 	}
 	p := &Page{
-		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, order: o.Order, now: o.Now},
+		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
 		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1)},
 	}
 	mux := http.NewServeMux()

@@ -67,7 +67,7 @@ func newPage(t testing.TB, access Access, objects ...client.Object) *Page {
 	t.Helper()
 	c := caches(t, objects...)
 	return New(Options{Reader: c, Results: c, Access: access, LabNamespace: "nodrop-lab", Now: func() time.Time { return noon }, Log: logr.Discard(),
-		Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+		Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
 }
 
 // get requests a path with a test token. It returns status, body and headers.

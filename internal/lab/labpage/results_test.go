@@ -53,7 +53,7 @@ func TestHistory(t *testing.T) {
 	}
 	done := result("a", 23, 1).Benchmark
 	c := caches(t, done)
-	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
 	_, text, _ := get(t, p, "/benchmarks/a/nightly-23")
 	if !strings.Contains(text, `href="/history/a/nightly"`) {
 		t.Errorf("the benchmark does not lead to its history: %s", text)
@@ -80,7 +80,7 @@ func TestComparison(t *testing.T) {
 	t.Parallel()
 	before, after := result("a", 1, 8_600_000), result("a", 2, 7_700_000)
 	c := caches(t, before.Benchmark, after.Benchmark, partOf(before), partOf(after))
-	p := New(Options{Reader: c, Results: c, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	p := New(Options{Reader: c, Results: c, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
 	_, text, _ := get(t, p, "/benchmarks/a/nightly-02")
 	if !strings.Contains(text, `<option value="nightly-01">`) {
 		t.Errorf("it cannot be compared: %s", text)
@@ -142,7 +142,7 @@ func TestUnreadable(t *testing.T) {
 	put(1)
 	damaged("broken")
 	c := caches(t)
-	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Order: allocation.OrderFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
+	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
 	check := func(wants ...string) {
 		t.Helper()
 		status, text, _ := get(t, p, "/history/a/nightly")

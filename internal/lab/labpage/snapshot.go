@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // fresh is the minimum time for which a snapshot serves requests. A snapshot that took longer
@@ -37,6 +38,8 @@ type snapshot struct {
 	// one by the time at which they got it, finished the newest first.
 	waiting, running, finished []*v1alpha1.Benchmark
 	byKey                      map[types.NamespacedName]*v1alpha1.Benchmark
+	// waits has what is known of those that wait.
+	waits map[*v1alpha1.Benchmark]queue.Waiting
 	// namespaces that have an object, sorted.
 	namespaces []string
 }
@@ -44,7 +47,7 @@ type snapshot struct {
 // snapshots takes snapshots of the lab, and keeps the last one for a moment.
 type snapshots struct {
 	reader client.Reader
-	order  func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]*v1alpha1.Benchmark, error)
+	wait   func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error)
 	now    func() time.Time
 
 	// mu guards last, the snapshot that is served.
@@ -97,9 +100,14 @@ func (l *snapshots) read(ctx context.Context, now time.Time) (*snapshot, error) 
 			s.running = append(s.running, b)
 		}
 	}
-	var err error
-	if s.waiting, err = l.order(ctx, s.beds, s.benchmarks); err != nil {
+	waiting, err := l.wait(ctx, s.beds, s.benchmarks)
+	if err != nil {
 		return nil, fmt.Errorf("ordering the queue: %w", err)
+	}
+	s.waits = make(map[*v1alpha1.Benchmark]queue.Waiting, len(waiting))
+	for _, w := range waiting {
+		s.waiting = append(s.waiting, w.Benchmark)
+		s.waits[w.Benchmark] = w
 	}
 	for i := range s.reservations {
 		namespaces[s.reservations[i].Namespace] = true

@@ -144,7 +144,7 @@ func byBed(v visible) (queued map[string][]start, past map[string][]run) {
 		if bed == "" || !v.benchmarks.has(b.Namespace) || len(queued[bed]) == queuedSize {
 			continue
 		}
-		if at := starts(b); !at.IsZero() {
+		if at := v.lab.waits[b].Start; !at.IsZero() {
 			queued[bed] = append(queued[bed], start{b.Namespace + "/" + b.Name, at})
 		}
 	}

@@ -3,7 +3,19 @@ package queue
 import (
 	"cmp"
 	"container/heap"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
+
+// Waiting is a benchmark that waits, as people see it.
+type Waiting struct {
+	Benchmark *v1alpha1.Benchmark
+	// Start is the time at which it is expected to get a bed; zero if that is not known.
+	Start time.Time
+	// Why it waits, in a sentence.
+	Why string
+}
 
 // Place describes where an entry waits.
 type Place struct {

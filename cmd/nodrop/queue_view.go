@@ -1,0 +1,269 @@
+//go:build !standalone
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/allocation"
+	"nodrop.dev/nodrop/internal/manifests/team"
+)
+
+// queueView contains the queue to print.
+type queueView struct {
+	places  []allocation.Place
+	beds    []v1alpha1.TestBed
+	partial bool
+	// bed and namespace to which the table is limited; empty means all.
+	bed, namespace string
+	now            time.Time
+}
+
+// queueDocument is the queue as -o json and -o yaml write it.
+type queueDocument struct {
+	Time metav1.Time `json:"time"`
+	// Partial reports whether only the benchmarks of one namespace are known, so that a place
+	// is the lowest that it can be.
+	Partial bool `json:"partial,omitempty"`
+	// Total is the number of benchmarks that wait, of which Waiting has the first.
+	Total   int            `json:"total"`
+	Waiting []queuedRow    `json:"waiting"`
+	Beds    []queueSummary `json:"beds,omitempty"`
+	Teams   []queueSummary `json:"namespaces,omitempty"`
+	// Others are the benchmarks of other namespaces that wait for each bed, where they are not
+	// listed.
+	Others       []queueSummary `json:"others,omitempty"`
+	Reservations []reservedRow  `json:"reservations,omitempty"`
+}
+
+// queuedRow is a benchmark that waits.
+type queuedRow struct {
+	// Place on the bed where the fewest come first, from 1; 0 if the benchmark fits no bed.
+	Place     int         `json:"place,omitempty"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Priority  string      `json:"priority"`
+	Beds      []string    `json:"beds,omitempty"`
+	WaitsFor  string      `json:"waitsFor,omitempty"`
+	Created   metav1.Time `json:"created"`
+	// Starts is the time at which it is expected to get a bed, if that is known.
+	Starts  *metav1.Time `json:"expectedStart,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+}
+
+// queueSummary counts those that wait for a bed, or in a namespace.
+type queueSummary struct {
+	Name    string       `json:"name"`
+	Waiting int          `json:"waiting"`
+	Oldest  *metav1.Time `json:"oldest,omitempty"`
+}
+
+// reservedRow is a reservation of a bed.
+type reservedRow struct {
+	Bed         string      `json:"bed"`
+	Reservation string      `json:"reservation"`
+	From        metav1.Time `json:"from"`
+	Until       metav1.Time `json:"until"`
+}
+
+func (v queueView) shows(p allocation.Place) bool {
+	if v.namespace != "" && p.Benchmark.Namespace != v.namespace {
+		return false
+	}
+	return v.bed == "" || slices.Contains(p.Beds, v.bed) || p.Benchmark.Spec.TestBedName == v.bed
+}
+
+// document returns what is shown, with at most so many benchmarks; 0 for all.
+func (v queueView) document(limit int) *queueDocument {
+	d := &queueDocument{Time: metav1.Time{Time: v.now}, Partial: v.partial, Waiting: []queuedRow{}}
+	beds, teams := map[string]*queueSummary{}, map[string]*queueSummary{}
+	for _, p := range v.places {
+		if !v.shows(p) {
+			continue
+		}
+		if d.Total++; limit == 0 || d.Total <= limit {
+			d.Waiting = append(d.Waiting, rowOf(p))
+		}
+		count(teams, p.Benchmark.Namespace, p.Benchmark.CreationTimestamp)
+		for _, bed := range p.Beds {
+			count(beds, bed, p.Benchmark.CreationTimestamp)
+		}
+	}
+	d.Beds, d.Teams = sorted(beds), sorted(teams)
+	for _, bed := range v.beds {
+		if v.bed != "" && bed.Name != v.bed {
+			continue
+		}
+		if v.partial {
+			own := 0
+			for _, p := range v.places {
+				if slices.Contains(p.Beds, bed.Name) {
+					own++
+				}
+			}
+			if n := int(bed.Status.Queued) - own; n > 0 {
+				d.Others = append(d.Others, queueSummary{Name: bed.Name, Waiting: n})
+			}
+		}
+		for _, r := range bed.Status.Reservations {
+			if !r.Until.After(v.now) {
+				continue
+			}
+			name := r.Reservation
+			if r.TestBedName != "" {
+				name += " (of bed " + r.TestBedName + ", which shares an interface)"
+			}
+			d.Reservations = append(d.Reservations, reservedRow{bed.Name, name, r.From, r.Until})
+		}
+	}
+	return d
+}
+
+func rowOf(p allocation.Place) queuedRow {
+	b := p.Benchmark
+	row := queuedRow{
+		Namespace: b.Namespace, Name: b.Name, Priority: team.PriorityName(b), Beds: p.Beds, Created: b.CreationTimestamp,
+		Reason: p.Reason, Message: strings.ReplaceAll(p.Why, "\n", " "),
+	}
+	if p.Accepted {
+		row.Place = p.Place.Ahead + 1
+		row.WaitsFor = p.Place.WaitsFor
+		if p.Place.Beds == 1 { // It resumes on the bed that it had.
+			row.Beds = []string{p.Place.WaitsFor}
+		}
+	}
+	if !p.Start.IsZero() {
+		row.Starts = &metav1.Time{Time: p.Start}
+	}
+	return row
+}
+
+func count(by map[string]*queueSummary, name string, since metav1.Time) {
+	s := by[name]
+	if s == nil {
+		s = &queueSummary{Name: name, Oldest: &since}
+		by[name] = s
+	}
+	s.Waiting++
+	if since.Before(s.Oldest) {
+		s.Oldest = &since
+	}
+}
+
+// sorted returns summaries, those of the most that wait first.
+func sorted(by map[string]*queueSummary) []queueSummary {
+	var all []queueSummary
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, *by[name])
+	}
+	slices.SortStableFunc(all, func(a, b queueSummary) int { return cmp.Compare(b.Waiting, a.Waiting) })
+	return all
+}
+
+func (d *queueDocument) write(out io.Writer, format string) error {
+	if format == "table" {
+		return d.print(out)
+	}
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err == nil && format == "yaml" {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the queue: %w", err)
+	}
+	if _, err := fmt.Fprintln(out, strings.TrimSuffix(string(text), "\n")); err != nil {
+		return fmt.Errorf("printing the queue: %w", err)
+	}
+	return nil
+}
+
+func (d *queueDocument) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	if len(d.Waiting) == 0 {
+		fmt.Fprintln(table, "No benchmark waits.")
+	} else {
+		fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tSTARTS IN\tWHY")
+	}
+	for _, w := range d.Waiting {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.placeOf(w), w.Namespace, w.Name, w.Priority, waitsFor(w),
+			d.since(w.Created), d.startsIn(w), w.Message)
+	}
+	if more := d.Total - len(d.Waiting); more > 0 {
+		fmt.Fprintf(table, "%d more wait: --limit 0 shows them all\n", more)
+		for _, s := range []struct {
+			heading string
+			rows    []queueSummary
+		}{{"BED", d.Beds}, {"NAMESPACE", d.Teams}} {
+			fmt.Fprintf(table, "\n%s\tWAITING\tOLDEST\n", s.heading)
+			for _, r := range s.rows {
+				fmt.Fprintf(table, "%s\t%d\t%s\n", r.Name, r.Waiting, d.since(*r.Oldest))
+			}
+		}
+	}
+	for _, o := range d.Others {
+		fmt.Fprintf(table, "About %d of other namespaces, which you may not list, wait for bed %s too.\n", o.Waiting, o.Name)
+	}
+	for i, r := range d.Reservations {
+		if i == 0 {
+			fmt.Fprintln(table, "\nBED\tRESERVATION\tFROM\tUNTIL\tBEGINS IN")
+		}
+		begins := "now"
+		if wait := r.From.Sub(d.Time.Time); wait > 0 {
+			begins = duration.HumanDuration(wait)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Bed, r.Reservation, stampOf(r.From.Time), stampOf(r.Until.Time), begins)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("printing the queue: %w", err)
+	}
+	return nil
+}
+
+func (d *queueDocument) since(t metav1.Time) string {
+	return duration.HumanDuration(d.Time.Sub(t.Time))
+}
+
+// startsIn returns the time until a benchmark is expected to get a bed; "?" if not known.
+func (d *queueDocument) startsIn(w queuedRow) string {
+	switch {
+	case w.Starts == nil:
+		return "?"
+	case !w.Starts.After(d.Time.Time):
+		return "now"
+	}
+	return "~" + duration.HumanDuration(w.Starts.Sub(d.Time.Time))
+}
+
+func (d *queueDocument) placeOf(w queuedRow) string {
+	switch {
+	case w.Place == 0:
+		return "-"
+	case d.Partial:
+		return fmt.Sprintf(">=%d", w.Place)
+	}
+	return fmt.Sprint(w.Place)
+}
+
+func waitsFor(w queuedRow) string {
+	switch {
+	case w.Place == 0:
+		return "-"
+	case len(w.Beds) > 1:
+		return fmt.Sprintf("%d beds", len(w.Beds))
+	}
+	return w.WaitsFor
+}
