@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -26,10 +27,28 @@ func TestLosses(t *testing.T) {
 		"a traffic pod is evicted at the start":    evictedAtStart("agent-0"),
 		"a traffic pod gets another address":       agentMoves,
 		"the runner's secret is deleted":           runnerSecretDeleted,
+		"the device's secret is deleted":           deviceSecretDeleted,
 		"the lease is taken away by force":         leaseTaken,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
+}
+
+// deviceSecretDeleted deletes the Secret of a device that runs: it goes once the device is stopped.
+func deviceSecretDeleted(w *world) {
+	w.kubelet.hold("device-down")
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	sec := &corev1.Secret{}
+	sec.Namespace, sec.Name = labNamespace, labobjects.DeviceSecretName(labobjects.RunOf(b))
+	w.Expect(w.c.Delete(w.t.Context(), sec)).To(Succeed())
+	w.runners.report(b, measured(row(64)))
+	w.appears("b", "device-down")
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(sec), sec)).To(Succeed(), "the secret while its device may be up")
+	w.letGo("b", "device-down")
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.bedIsClean("frr")
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(sec), sec)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }
 
 // measuringOnModel gets a benchmark to Running with one row.

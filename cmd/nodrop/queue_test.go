@@ -4,10 +4,15 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -118,5 +123,42 @@ func TestQueue(t *testing.T) {
 		if !strings.Contains(p.stdout.String(), want) {
 			t.Errorf("queue of a team does not say %q:\n%s", want, p.stdout.String())
 		}
+	}
+}
+
+// TestMeasureQueue measures the command with as many waiting benchmarks as NODROP_QUEUE_LOAD says, of 10
+// tests each, on 20 beds.
+func TestMeasureQueue(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("NODROP_QUEUE_LOAD"))
+	if err != nil {
+		t.Skip("NODROP_QUEUE_LOAD is no number: make queue-load")
+	}
+	sendsNoFrames(t)
+	c := newAPIServer(t)
+	for i := range 20 {
+		c.bedWithHolder(fmt.Sprint("bed-", i), "team/other", 5)
+	}
+	var group errgroup.Group
+	group.SetLimit(16)
+	for i := range n {
+		group.Go(func() error {
+			b := objects.Benchmark("default", fmt.Sprint("b-", i), objects.BedName(fmt.Sprint("bed-", i%20)), objects.ProfileName("pairs"))
+			for test := range 10 {
+				one := objects.Throughput(v1alpha1.ThroughputTest{})
+				one.Name = fmt.Sprint("throughput-", test)
+				b.Spec.Tests = append(b.Spec.Tests, one)
+			}
+			return c.client.Create(t.Context(), b)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		began := time.Now()
+		p := c.nodrop(t, "queue")
+		p.wants(0, "", "")
+		usage := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		t.Logf("%d benchmarks: %s, %d MiB", n, time.Since(began), usage.Maxrss>>10)
 	}
 }

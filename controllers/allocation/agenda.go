@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/lab/queue"
@@ -27,8 +28,14 @@ type shownAt struct {
 	writing bool
 }
 
-// add lists a benchmark whose message is news to people.
-func (g *agenda) add(key queue.Key) { g.news = append(g.news, key) }
+// add lists a benchmark whose message is news to people. One that preempts others comes first.
+func (g *agenda) add(key queue.Key, preempts bool) {
+	if preempts {
+		g.news = slices.Insert(g.news, 0, key)
+		return
+	}
+	g.news = append(g.news, key)
+}
 
 // stallAt notes a time at which a benchmark counts as stalled.
 func (g *agenda) stallAt(t time.Time) {

@@ -1,6 +1,6 @@
 // Package allocation leases beds to benchmarks: it keeps a view of beds, benchmarks, reservations
-// and policies, decides by package queue who gets which bed, and shows each waiting benchmark its
-// place.
+// and policies, decides by package queue who gets which bed, and computes for people where each
+// waiting benchmark stands.
 //
 // The view has a part for each topic: inventory (beds, benchmarks and holders), teams (policy and
 // namespaces), judge (which beds fit), calendar (reservations), past and shares (what teams have

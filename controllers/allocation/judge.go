@@ -104,7 +104,7 @@ func (j *judge) judged(c *class) {
 	for key, w := range c.members {
 		j.line.place(w)
 		if accepted != (len(c.beds) > 0) {
-			j.agenda.add(key)
+			j.agenda.add(key, j.teams.entryOf(w.b).Preempts)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (v *view) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 	case w == nil:
 		w = &waiter{b: b}
 		benchmarks[key] = w
-		v.agenda.add(key)
+		v.agenda.add(key, v.teams.entryOf(b).Preempts)
 	case w.b.UID != b.UID:
 		v.judge.leave(w)
 		v.leaveGang(w)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -37,5 +39,27 @@ func TestADeletedBedStaysAway(t *testing.T) {
 	}))
 	if got := v.inventory.beds["frr"].bed.UID; got != "2" {
 		t.Errorf("bed 2 was replaced by bed %s, which it replaced", got)
+	}
+}
+
+// The first message of a benchmark that preempts others does not wait for those of a deep queue.
+func TestAPreemptingBenchmarkIsToldFirst(t *testing.T) {
+	v := newView(kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()})
+	ch := newChanges()
+	ch.policy(&v1alpha1.LabPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName},
+		Spec:       v1alpha1.LabPolicySpec{PriorityClasses: []v1alpha1.PriorityClass{{Name: "urgent", Value: 400, Preempts: true}}},
+	}, false)
+	ch.namespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, false)
+	v.apply(ch, time.Now())
+	urgent := objects.Benchmark("team", "urgent")
+	urgent.Spec.PriorityClassName = "urgent"
+	for _, b := range []*v1alpha1.Benchmark{objects.Benchmark("team", "a"), objects.Benchmark("team", "b"), urgent} {
+		ch := newChanges()
+		ch.benchmark(b, false)
+		v.apply(ch, time.Now())
+	}
+	if got := v.agenda.news; len(got) != 3 || got[0].Name != "urgent" || got[1].Name != "a" {
+		t.Errorf("told in the order %v", got)
 	}
 }

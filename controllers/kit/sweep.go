@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
@@ -95,6 +96,11 @@ func (o RunObjects) stopDevice(ctx context.Context, run labobjects.Run, device *
 		}
 		return "the device is being stopped", o.Ensure(ctx, run, pod)
 	case down.Status.Phase == corev1.PodSucceeded:
+		if controllerutil.RemoveFinalizer(device, labobjects.FinalizerDevice) {
+			if err := o.Client.Update(ctx, device); client.IgnoreNotFound(err) != nil {
+				return "", fmt.Errorf("letting go of the device's topology: %w", err)
+			}
+		}
 		if err := o.Client.Delete(ctx, device); client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("removing the device's topology: %w", err)
 		}

@@ -30,6 +30,10 @@ const (
 	annotationSessions = "nodrop.dev/sessions-key"
 )
 
+// FinalizerDevice keeps the Secret of a device until the device is stopped: the Secret has what it takes
+// to stop it.
+const FinalizerDevice = "nodrop.dev/device"
+
 // sessionsFile is the key of the device's secret with the sessions of the bed, and their
 // passwords.
 const sessionsFile = "sessions.json.zst"
@@ -80,6 +84,7 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 		files[key] = text
 	}
 	sec := secret(s, run, run.deviceName(), RoleDevice, files)
+	sec.Finalizers = []string{FinalizerDevice}
 	sec.Annotations[annotationNode] = bed.Spec.Ports[0].Node
 	sec.Annotations[annotationTopology] = key
 	sec.Annotations[annotationDevice] = described.Node
