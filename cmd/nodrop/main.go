@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/version"
@@ -20,6 +21,8 @@ const pluginName = "kubectl-nodrop"
 
 func main() {
 	root := newRootCommand(filepath.Base(os.Args[0]))
+	root.SetOut(terminal.NewScreen(os.Stdout, false))
+	root.SetErr(terminal.NewScreen(os.Stderr, true))
 	if err := root.Execute(); err != nil {
 		os.Exit(exit.Explain(root.ErrOrStderr(), root.Name(), err))
 	}

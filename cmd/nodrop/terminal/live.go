@@ -30,6 +30,9 @@ const LineInterval = time.Minute
 
 // NewLive decides by what out is.
 func NewLive(out io.Writer) *Live {
+	if screen, is := out.(*Screen); is {
+		out = screen.out // Live cleans what it shows, and moves the cursor itself.
+	}
 	l := &Live{Out: out, Now: time.Now}
 	if file, isFile := out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) {
 		l.Width, l.Height = 80, 24
@@ -47,7 +50,8 @@ func (l *Live) Update(key, text string, below ...string) {
 	if l.Width > 0 {
 		lines := append([]string{text}, below...)
 		for i, line := range lines {
-			if runes := []rune(line); len(runes) >= l.Width {
+			lines[i] = Clean(line)
+			if runes := []rune(lines[i]); len(runes) >= l.Width {
 				lines[i] = string(runes[:max(0, l.Width-4)]) + "..."
 			}
 		}
@@ -75,7 +79,7 @@ func (l *Live) erase() string {
 func (l *Live) Keep(text string) {
 	l.Clear()
 	l.kept = l.Now()
-	fmt.Fprintf(l.Out, "%s %s\n", l.kept.Format("15:04:05"), text)
+	fmt.Fprintf(l.Out, "%s %s\n", l.kept.Format("15:04:05"), Clean(text))
 }
 
 // Clear removes the rewritten lines.
