@@ -286,3 +286,16 @@ func TestValidateRefusesWhatCannotBeMeasured(t *testing.T) {
 		})
 	}
 }
+
+// A value that is refused only together with another one is not suggested again.
+func TestValidateSuggestsNoRefusedValue(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "reservation.yaml")
+	text := `{apiVersion: nodrop.dev/v1alpha1, kind: Reservation, metadata: {name: long, namespace: team}, spec: {testBedNames: [sim], from: "2026-12-01T00:00:00Z", until: "2036-12-01T00:00:00Z"}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := command(t, "validate", "-f", file)
+	if err == nil || !strings.HasSuffix(err.Error(), "the reservation is longer than 720h (30 days): give an earlier until, or make several reservations") {
+		t.Errorf("%v", err)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
 // Amended is the set with misspelt fields and values as they were probably meant, so that
@@ -102,7 +104,7 @@ func (d *document) rename(kind *kindSchema, steps []string) bool {
 	if steps[0] == "metadata" {
 		fields = []string{"name", "namespace", "labels", "annotations"}
 	}
-	meant := nearest(name, fields)
+	meant := spelling.Nearest(name, fields)
 	if !isObject || meant == "" || object[meant] != nil {
 		return false
 	}

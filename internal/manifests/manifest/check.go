@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
 // defaultNamespace is the namespace of objects that name none.
@@ -31,7 +32,7 @@ func (d *document) isOurs() bool {
 		return true
 	}
 	// An apiVersion without group, and kinds in other cases and in the plural.
-	return nearest(d.kind, ownKinds) != "" && (group == "" || !strings.Contains(d.apiVersion, "/") || strings.Contains(group, "nodrop") || slices.Contains(ownKinds, d.kind))
+	return spelling.Nearest(d.kind, ownKinds) != "" && (group == "" || !strings.Contains(d.apiVersion, "/") || strings.Contains(group, "nodrop") || slices.Contains(ownKinds, d.kind))
 }
 
 func (d *document) isConfigMap() bool {
@@ -67,7 +68,7 @@ func (d *document) checkOurs() (map[string]any, []Problem) {
 	}
 	if kind == nil {
 		suggestion := "the kinds are " + strings.Join(ownKinds, ", ")
-		if meant := nearest(d.kind, ownKinds); meant != "" {
+		if meant := spelling.Nearest(d.kind, ownKinds); meant != "" {
 			suggestion = fmt.Sprintf("did you mean %q?", meant)
 		}
 		return nil, []Problem{d.problem("kind", fmt.Sprintf("%q is not a kind of %s", d.kind, d.apiVersion), suggestion)}
@@ -155,7 +156,7 @@ func (d *document) configMap() (*corev1.ConfigMap, []Problem) {
 	if err := yaml.UnmarshalStrict(d.source.text, &configMap); err != nil {
 		if m := unknownConfigMapField.FindStringSubmatch(err.Error()); m != nil {
 			suggestion := "the fields here are data, binaryData, immutable"
-			if meant := nearest(m[1], []string{"data", "binaryData", "immutable", "metadata"}); meant != "" {
+			if meant := spelling.Nearest(m[1], []string{"data", "binaryData", "immutable", "metadata"}); meant != "" {
 				suggestion = fmt.Sprintf("did you mean %q?", meant)
 			}
 			return nil, []Problem{d.problem(m[1], "unknown field", suggestion)}

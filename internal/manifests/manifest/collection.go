@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
 // collection is the documents that were given, and the others in their directories. It finds
@@ -196,7 +197,7 @@ func (c *collection) where(text string) string {
 }
 
 func oneOf(intro, name string, names []string) string {
-	if meant := nearest(name, names); meant != "" {
+	if meant := spelling.Nearest(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %q? %s %s", meant, intro, list(names))
 	}
 	return intro + " " + list(names)

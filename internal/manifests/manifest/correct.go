@@ -17,8 +17,11 @@ import (
 )
 
 // corrected returns what was probably meant by a value that a schema refuses, as YAML,
-// or "" when none of the usual slips explains it.
+// or "" when none of the usual slips explains it, or the value is refused only together with others.
 func corrected(s *schema.Structural, value any, written string) string {
+	if accepts(s, value) {
+		return ""
+	}
 	for _, candidate := range candidates(s, value, written) {
 		if accepts(s, candidate) {
 			return asYAML(candidate)

@@ -11,6 +11,8 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
 // explain turns what a schema says of an object into a problem with a remedy. The text
@@ -170,7 +172,7 @@ func supported(s *schema.Structural, value any) string {
 			names = append(names, name)
 		}
 	}
-	if meant := nearest(text, names); meant != "" {
+	if meant := spelling.Nearest(text, names); meant != "" {
 		return fmt.Sprintf("did you mean %s?", meant)
 	}
 	return "write one of them"

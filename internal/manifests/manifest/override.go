@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
 // Override is a value in place of one that the manifests give.
@@ -48,7 +49,7 @@ func ParseOverride(text string) (Override, error) {
 		if first == "spec" || first == "metadata" {
 			return Override{}, hint.With(err, "did you mean benchmark."+text+"?")
 		}
-		if meant := nearest(first, words); meant != "" {
+		if meant := spelling.Nearest(first, words); meant != "" {
 			return Override{}, hint.With(err, fmt.Sprintf("did you mean %s.%s=%s?", meant, rest, value))
 		}
 		return Override{}, err
@@ -131,7 +132,7 @@ func (d *document) resolveSteps(s *schema.Structural, o Override) ([]string, err
 // nearestPath names the path that was probably meant by an unknown field.
 func nearestPath(s *schema.Structural, at, step string) string {
 	fields := slices.Sorted(maps.Keys(s.Properties))
-	if meant := nearest(step, fields); meant != "" {
+	if meant := spelling.Nearest(step, fields); meant != "" {
 		return fmt.Sprintf("did you mean %s.%s?", at, meant)
 	}
 	for word, kind := range map[string]string{"benchmark": "Benchmark", "profile": "TrafficProfile", "bed": "TestBed"} {

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/selection"
+	"nodrop.dev/nodrop/internal/base/spelling"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/manifests/policy"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
@@ -108,8 +109,8 @@ func profileExists(in Input, a *Answer) field.ErrorList {
 		names = append(names, p.Name)
 	}
 	return problem(field.NewPath("spec", "trafficProfileName"), name, fmt.Sprintf(
-		"namespace %s has no TrafficProfile of this name (%s): apply the profile first, or name another",
-		in.Namespace.Name, has(names)))
+		"namespace %s has no TrafficProfile of this name (%s)%s: apply the profile first, or name another",
+		in.Namespace.Name, has(names), meant(name, names)))
 }
 
 func classExists(in Input, _ *Answer) field.ErrorList {
@@ -128,11 +129,12 @@ func bedExists(in Input, _ *Answer) field.ErrorList {
 	if slices.ContainsFunc(in.Beds, func(b v1alpha1.TestBed) bool { return wish.Wants(&b) }) {
 		return nil
 	}
-	allowed := has(allowedNames(in))
+	names := allowedNames(in)
+	allowed := has(names)
 	if name := in.Benchmark.Spec.TestBedName; name != "" {
 		return problem(field.NewPath("spec", "testBedName"), name, fmt.Sprintf(
-			"there is no TestBed of this name (namespace %s may use: %s): name one of those, or ask the lab for the bed",
-			in.Namespace.Name, allowed))
+			"there is no TestBed of this name (namespace %s may use: %s)%s: name one of those, or ask the lab for the bed",
+			in.Namespace.Name, allowed, meant(name, names)))
 	}
 	if r := in.Benchmark.Spec.TestBedRequirements; r != nil {
 		return problem(field.NewPath("spec", "testBedRequirements"), requirements.Format(r), fmt.Sprintf(
@@ -261,6 +263,14 @@ func has(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 	}
 	return strings.Join(names, ", ")
+}
+
+// meant asks for a name that differs in a few letters; it is empty when none does.
+func meant(name string, names []string) string {
+	if near := spelling.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // dumpIn returns the path of the first routes of a profile from a dump; nil if it has none.

@@ -129,7 +129,7 @@ func TestBenchmark(t *testing.T) {
 				in.Benchmark.Spec.TrafficProfileName, in.Benchmark.Spec.TestBedName = "paris", "three"
 			},
 			want: []string{
-				`spec.trafficProfileName: Invalid value: "paris": namespace team has no TrafficProfile of this name (pairs)`,
+				`spec.trafficProfileName: Invalid value: "paris": namespace team has no TrafficProfile of this name (pairs); did you mean "pairs"?: apply the profile first, or name another`,
 				`spec.testBedName: Invalid value: "three": there is no TestBed of this name (namespace team may use: one, two)`,
 			},
 		},
