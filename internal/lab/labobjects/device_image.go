@@ -2,6 +2,7 @@ package labobjects
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -13,6 +14,10 @@ import (
 func withImage(topology []byte, node string, image v1alpha1.DeviceImage) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(topology, &document); err != nil {
+		return nil, fmt.Errorf("setting the image of node %s: %w", node, err)
+	}
+	nodes := 0
+	if err := expandAliases(&document, &nodes); err != nil {
 		return nil, fmt.Errorf("setting the image of node %s: %w", node, err)
 	}
 	at := &document
@@ -40,11 +45,35 @@ func withImage(topology []byte, node string, image v1alpha1.DeviceImage) ([]byte
 	return text, nil
 }
 
+// maxNodes bounds the nodes of a topology with its aliases expanded, which can grow without end.
+const maxNodes = 100_000
+
+// expandAliases replaces the aliases below a node by copies of what they refer to, so that a change of
+// one does not change others, and writes out what is null. It counts the nodes.
+func expandAliases(n *yaml.Node, nodes *int) error {
+	if *nodes++; *nodes > maxNodes {
+		return fmt.Errorf("its aliases make more than %d values of it: write some of them out", maxNodes)
+	}
+	for n.Kind == yaml.AliasNode {
+		*n = *n.Alias
+	}
+	n.Anchor = ""
+	if n.Tag == "!!null" {
+		n.Value = "null" // Nothing would be written as an empty text.
+	}
+	n.Content = slices.Clone(n.Content)
+	for i, below := range n.Content {
+		copied := *below
+		n.Content[i] = &copied
+		if err := expandAliases(&copied, nodes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // member returns the value of a key of a mapping, or nil if the key does not exist.
 func member(of *yaml.Node, key string) *yaml.Node {
-	if of.Kind == yaml.AliasNode {
-		of = of.Alias
-	}
 	if of.Kind != yaml.MappingNode {
 		return nil
 	}

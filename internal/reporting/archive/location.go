@@ -48,7 +48,7 @@ func parseLocation(text string) (location, error) {
 		if err != nil {
 			return location{}, fmt.Errorf("finding %s: %w", text, err)
 		}
-		return location{scheme: schemeFile, path: full}, nil
+		return fileAt(full)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -73,10 +73,14 @@ func parseFile(u *url.URL) (location, error) {
 	if u.RawQuery != "" {
 		return location{}, fmt.Errorf("the URL of the archive in %s has parameters: a directory has none", u.Path)
 	}
-	if u.Path == "" || u.Path == "/" {
+	return fileAt(u.Path)
+}
+
+func fileAt(path string) (location, error) {
+	if path = filepath.Clean(path); path == "." || path == "/" {
 		return location{}, errors.New("the URL of the archive names no directory: use file:///DIRECTORY")
 	}
-	return location{scheme: schemeFile, path: filepath.Clean(u.Path)}, nil
+	return location{scheme: schemeFile, path: path}, nil
 }
 
 func parseS3(u *url.URL) (location, error) {

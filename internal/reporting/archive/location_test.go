@@ -58,6 +58,8 @@ func TestLocationRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ give, want string }{
 		"nothing":                       {"", "is empty"},
 		"no directory":                  {"file:///", "names no directory"},
+		"the root, which is none":       {"/", "names no directory"},
+		"the root by another name":      {"file:///a/..", "names no directory"},
 		"a directory with two slashes":  {"file://var/lib/nodrop", "three slashes"},
 		"a directory with parameters":   {"file:///var/lib/nodrop?secret_key_path=" + secret, "has parameters"},
 		"no bucket":                     {"s3:///results", "names no bucket"},
