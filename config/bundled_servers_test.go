@@ -245,7 +245,9 @@ func startGrafana(t *testing.T, objects []object, database string) (address, aut
 	server.Run(t, env)
 	authorization = basic(value(env, "GF_SECURITY_ADMIN_USER"), value(env, "GF_SECURITY_ADMIN_PASSWORD"))
 	want := files - 2 // less the data sources and the provider
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	// Grafana looks at the files when it starts and each minute. It drops a dashboard that it cannot
+	// store at once, since others use its database.
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(250 * time.Millisecond) {
 		var found []struct{ UID, FolderTitle string }
 		_, said := asks(t, http.MethodGet, server.URL+"/api/search?type=dash-db", authorization, "")
 		if json.Unmarshal([]byte(said), &found) == nil && len(found) == want && found[0].FolderTitle == "NoDrop" {

@@ -31,14 +31,13 @@ func (e *explainer) status(w *waiter) kit.Explanation {
 	}
 	beds := kit.BedsFor(w.b, w.class.beds)
 	x := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonQueued, Message: waitsFor(beds[0], len(beds))}
-	first := e.view.inventory.bed(beds[0])
 	switch own := kit.ReservationOf(w.b); {
 	case own != (queue.Key{}) && !e.view.calendar.knows(own):
 		x.Reason, x.Message = v1alpha1.ReasonReserved, missesReservation(own, beds[0])
 	case slices.ContainsFunc(beds, func(name string) bool { return kit.IsOpen(e.view.inventory.bed(name)) }):
 		x.Message += "; kubectl nodrop queue shows its place, and when it is expected to start"
 	default:
-		x.Reason, x.Message = whileClosed(x.Message, first, len(beds))
+		x.Reason, x.Message = whileClosed(x.Message, e.view.inventory.bed(beds[0]), len(beds))
 	}
 	return e.gang(w, kit.ExplainResumption(w.b, x))
 }

@@ -43,7 +43,7 @@ type Options struct {
 	// Recheck is the interval at which the operator checks objects that a bed refers to and
 	// that it does not watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
-	// Refresh is the minimum interval between two writes of the place of a waiting benchmark.
+	// Refresh is the minimum interval between two writes of what the status of an object shows people.
 	Refresh time.Duration
 	// Archive keeps finished results; nil keeps them in the API only. Nothing is
 	// deleted before it is in the archive.
