@@ -363,7 +363,7 @@ func TestAnEndWithoutSamplesIsNotSeen(t *testing.T) {
 			whole := 2 * time.Second
 			times.add(&trials.Trial{}, event{kind: trials.EventWithdraw, turn: time.Millisecond, networks: 4, gradual: true,
 				ending: rated(samples, noLonger(time.Millisecond)).until(time.Second, whole, notForwarded)})
-			if times.unseen != tc.unseen || times.unsampled != tc.unsampled || int64(times.times.Count) != tc.times {
+			if times.unseen != tc.unseen || times.unsampled != tc.unsampled || times.times.Count != tc.times {
 				t.Errorf("%d unseen, %d unsampled, %d times", times.unseen, times.unsampled, times.times.Count)
 			}
 		})
