@@ -164,7 +164,7 @@ func count(by map[string]*queueSummary, name string, since metav1.Time) {
 	}
 }
 
-// sorted returns summaries, those of the most that wait first.
+// sorted returns summaries in descending order of the number that waits.
 func sorted(by map[string]*queueSummary) []queueSummary {
 	var all []queueSummary
 	for _, name := range slices.Sorted(maps.Keys(by)) {

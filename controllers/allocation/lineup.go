@@ -105,14 +105,13 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 	unfinished := map[string]bool{}
 	for i := range in.Benchmarks {
 		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() {
-			ch.benchmark(b, false)
 			unfinished[b.Namespace] = true
 		}
 	}
 	for i := range in.Benchmarks {
-		// How long they took is of use for others of their namespace.
-		if b := &in.Benchmarks[i]; b.Status.Phase.Finished() && unfinished[b.Namespace] {
-			ch.ended = append(ch.ended, b)
+		// How long a finished one took is of use only for others of its namespace.
+		if b := &in.Benchmarks[i]; unfinished[b.Namespace] {
+			ch.benchmark(b, false)
 		}
 	}
 	if in.Policy != nil {

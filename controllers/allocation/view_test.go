@@ -42,8 +42,8 @@ func TestADeletedBedStaysAway(t *testing.T) {
 	}
 }
 
-// The first message of a benchmark that preempts others does not wait for those of a deep queue.
-func TestAPreemptingBenchmarkIsToldFirst(t *testing.T) {
+// A deep queue does not delay the first message of a benchmark that preempts others.
+func TestThePreemptingBenchmarkHasItsMessageFirst(t *testing.T) {
 	v := newView(kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()})
 	ch := newChanges()
 	ch.policy(&v1alpha1.LabPolicy{
@@ -60,6 +60,6 @@ func TestAPreemptingBenchmarkIsToldFirst(t *testing.T) {
 		v.apply(ch, time.Now())
 	}
 	if got := v.agenda.news; len(got) != 3 || got[0].Name != "urgent" || got[1].Name != "a" {
-		t.Errorf("told in the order %v", got)
+		t.Errorf("messages in the order %v", got)
 	}
 }

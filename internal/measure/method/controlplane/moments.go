@@ -8,8 +8,8 @@ import (
 )
 
 // momentsOf returns when the events of a kind began, from the beginning of sending: when the first
-// message left, where the clock of its port is the one that samples go by, and otherwise when the
-// tester was told to send it.
+// message left, where the clock of its port is the one that times the samples, and otherwise when the
+// call that sends it began.
 func momentsOf(t *trials.Trial, kind trials.EventKind) []time.Duration {
 	var all []time.Duration
 	for _, s := range t.Stamps {
