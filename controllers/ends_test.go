@@ -91,6 +91,9 @@ func TestDeletion(t *testing.T) {
 			w.Eventually(func() bool {
 				return apierrors.IsNotFound(w.c.Get(t.Context(), client.ObjectKeyFromObject(b), b))
 			}).Should(BeTrue(), "the benchmark is gone")
+			if name != "queued" {
+				w.bedIsCleanEventually("frr")
+			}
 			w.clean(name)
 		})
 	}
@@ -211,9 +214,9 @@ func deletedCleaningUp(w *world) {
 	w.runners.report(b, measured(row(64)))
 	w.appears("b", "device-down")
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
-	w.letGo("b", "device-down")
+	w.letGoOf(b, "device-down")
 	w.Eventually(func() bool {
 		return apierrors.IsNotFound(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(b), b))
 	}).Should(BeTrue(), "the benchmark is gone")
-	w.bedIsClean("frr")
+	w.bedIsCleanEventually("frr")
 }

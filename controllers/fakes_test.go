@@ -326,11 +326,17 @@ func (k *fakeKubelet) release(w *world) {
 // letGo starts one held pod of a benchmark, and drops the others.
 func (w *world) letGo(benchmark, role string) {
 	w.t.Helper()
+	w.letGoOf(w.benchmark(benchmark), role)
+}
+
+// letGoOf does so for a benchmark that may be gone.
+func (w *world) letGoOf(b *v1alpha1.Benchmark, role string) {
+	w.t.Helper()
 	w.kubelet.mu.Lock()
 	w.kubelet.held = map[string]bool{}
 	w.kubelet.mu.Unlock()
 	w.Eventually(func() error {
-		pod := w.pod(benchmark, role)
+		pod := w.podOf(b, role)
 		if pod == nil {
 			return errors.New("there is no such pod")
 		}

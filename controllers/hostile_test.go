@@ -28,6 +28,8 @@ type hostileWriter struct {
 	// before is the number of its writes between a read and a write of the operator, and flood
 	// that of the others.
 	before, flood atomic.Int64
+	// moves reports whether the team replaces the finalizers too.
+	moves bool
 }
 
 // hostile lets the team write immediately before each write of the operator to a benchmark,
@@ -57,7 +59,11 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // write changes an annotation and a label, and returns the number of writes.
 func (h *hostileWriter) write(ctx context.Context) int64 {
 	n := fmt.Sprint(time.Now().UnixNano())
-	body := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"team/a":"`+n+`"},"labels":{"team":"`+n+`"}}}`))
+	finalizers := ""
+	if h.moves {
+		finalizers = `"finalizers":["team/` + n + `"],`
+	}
+	body := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{`+finalizers+`"annotations":{"team/a":"`+n+`"},"labels":{"team":"`+n+`"}}}`))
 	if err := h.c.Patch(ctx, benchmark("b", ""), body); err != nil {
 		return 0
 	}
@@ -105,6 +111,7 @@ func TestHostileWriter(t *testing.T) {
 		"it is aborted":       hostileAborted,
 		"it is measured":      hostileMeasured,
 		"all its life":        hostileFromTheBegin,
+		"finalizers":          hostileFinalizers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h *hostileWriter
@@ -175,4 +182,20 @@ func hostileFromTheBegin(w *world, h *hostileWriter) {
 	w.runners.report(b, measured(row(64), row(128)))
 	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("sim")
+}
+
+// hostileFinalizers lets the team replace the finalizers of its benchmark in a lab with an archive.
+func hostileFinalizers(w *world, h *hostileWriter) {
+	w.archiving()
+	create(w.t, w.c, configMap("model", "model.csv", table), profile(), benchmark("b", "sim"))
+	h.moves = true
+	h.begin(w.t)
+	create(w.t, w.c, modelled("sim"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.report(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.says("b", v1alpha1.ConditionArchived, v1alpha1.ReasonArchived)
+	w.bedIsClean("sim")
+	h.active.Store(false)
+	w.force("b")
 }

@@ -288,7 +288,7 @@ func deletedWhilePreempted(w *world) {
 	w.preemptedAndHeld()
 	b := w.benchmark("b")
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
-	w.letGo("b", "device-down")
+	w.letGoOf(b, "device-down")
 	w.Eventually(func() error {
 		return w.c.Get(w.t.Context(), client.ObjectKeyFromObject(b), &v1alpha1.Benchmark{})
 	}).Should(MatchError(ContainSubstring("not found")))

@@ -22,11 +22,12 @@ import (
 func SetupWithManager(mgr ctrl.Manager, o kit.Options) error {
 	o = o.WithDefaults()
 	base := kit.Base{
-		Client:   mgr.GetClient(),
-		Live:     mgr.GetAPIReader(),
-		Recorder: mgr.GetEventRecorder("nodrop-operator"),
-		Timers:   kit.NewTimers(),
-		Options:  o,
+		Client:     mgr.GetClient(),
+		Live:       mgr.GetAPIReader(),
+		Recorder:   mgr.GetEventRecorder("nodrop-operator"),
+		Timers:     kit.NewTimers(),
+		InProgress: kit.NewInProgress(),
+		Options:    o,
 	}
 	poller := benchmarks.NewPoller(o.Runner, o.Poll)
 	if err := mgr.Add(poller); err != nil {

@@ -148,8 +148,7 @@ func TestPatchRecreated(t *testing.T) {
 	after := first.DeepCopy()
 	after.Status.Outcome = v1alpha1.PhaseAborted
 	g.Expect(apierrors.IsConflict(kit.PatchStatus(ctx, c, c, first, after))).To(BeTrue())
-	g.Expect(apierrors.IsConflict(kit.AddFinalizer(ctx, c, first, v1alpha1.FinalizerArchive))).To(BeTrue())
-	g.Expect(apierrors.IsConflict(kit.ClaimBenchmark(ctx, c, first, []string{v1alpha1.FinalizerCleanUp}))).To(BeTrue())
+	g.Expect(apierrors.IsConflict(kit.HoldForArchive(ctx, c, first))).To(BeTrue())
 }
 
 // TestFinalizerPatches adds and removes finalizers while others write metadata.
@@ -163,20 +162,19 @@ func TestFinalizerPatches(t *testing.T) {
 		g.Expect(c.Patch(ctx, benchmark("b", "sim"), client.RawPatch(types.MergePatchType, []byte(body)))).To(Succeed())
 	}
 	write(`{"metadata":{"labels":{"a":"b"}}}`)
-	g.Expect(kit.ClaimBenchmark(ctx, c, b, []string{v1alpha1.FinalizerCleanUp})).To(Succeed())
-	g.Expect(apierrors.IsConflict(kit.ClaimBenchmark(ctx, c, b, []string{v1alpha1.FinalizerCleanUp}))).To(BeTrue(), "two operators claim it")
-	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
-	g.Expect(kit.AddFinalizer(ctx, c, b, v1alpha1.FinalizerArchive)).To(Succeed())
+	before := b.DeepCopy()
+	write(`{"metadata":{"finalizers":["team/a"]}}`)
+	g.Expect(kit.HoldForArchive(ctx, c, b)).To(Succeed())
+	g.Expect(kit.HoldForArchive(ctx, c, before)).To(Succeed(), "another operator added it")
 	write(`{"metadata":{"labels":{"a":"c"}}}`)
-	g.Expect(kit.RemoveFinalizer(ctx, c, b, v1alpha1.FinalizerCleanUp, "")).To(Succeed())
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
-	g.Expect(b.Finalizers).To(Equal([]string{v1alpha1.FinalizerArchive}))
-	write(`{"metadata":{"finalizers":["team/a","` + v1alpha1.FinalizerArchive + `"]}}`)
+	g.Expect(b.Finalizers).To(ConsistOf("team/a", v1alpha1.FinalizerArchive))
+	write(`{"metadata":{"finalizers":["team/b","team/a","` + v1alpha1.FinalizerArchive + `"]}}`)
 	g.Expect(apierrors.IsConflict(kit.RemoveFinalizer(ctx, c, b, v1alpha1.FinalizerArchive, ""))).To(BeTrue(), "others moved it")
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
 	g.Expect(kit.RemoveFinalizer(ctx, c, b, v1alpha1.FinalizerArchive, "a")).To(Succeed())
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(b), b)).To(Succeed())
-	g.Expect(b.Finalizers).To(Equal([]string{"team/a"}))
+	g.Expect(b.Finalizers).To(Equal([]string{"team/b", "team/a"}))
 	g.Expect(b.Labels).NotTo(HaveKey("a"))
 }
 

@@ -409,8 +409,14 @@ func (w *world) leftovers() []string {
 // pod reads a pod of a benchmark by its role's name; nil if it does not exist.
 func (w *world) pod(benchmark, role string) *corev1.Pod {
 	w.t.Helper()
+	return w.podOf(w.benchmark(benchmark), role)
+}
+
+// podOf reads a pod of a benchmark that may be gone.
+func (w *world) podOf(b *v1alpha1.Benchmark, role string) *corev1.Pod {
+	w.t.Helper()
 	pod := &corev1.Pod{}
-	key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.RunOf(w.benchmark(benchmark)).Prefix() + "-" + role}
+	key := client.ObjectKey{Namespace: labNamespace, Name: labobjects.RunOf(b).Prefix() + "-" + role}
 	if err := w.c.Get(w.t.Context(), key, pod); err != nil {
 		w.Expect(client.IgnoreNotFound(err)).To(Succeed())
 		return nil

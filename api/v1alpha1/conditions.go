@@ -188,10 +188,6 @@ const (
 	ReasonCleaningUp = "CleaningUp"
 )
 
-// FinalizerCleanUp on a Benchmark keeps it until its bed is clean and free; a
-// finished benchmark does not have it.
-const FinalizerCleanUp = "nodrop.dev/clean-up"
-
 // FinalizerLeased on a TestBed keeps it until it is deleted and free. Every bed that
 // an operator looked at has it.
 const FinalizerLeased = "nodrop.dev/leased"

@@ -40,9 +40,10 @@ func (g *grants) grant(ctx context.Context, d queue.Decision) {
 	w.granting, seen.granting = true, &key
 	g.view.line.queue.Remove(key)
 	b, bed, queued := w.b, seen.bed, int32(g.view.line.queue.Waiting(name))
+	had := w.hadBed()
 	latest := g.view.now().Add(kit.LeaseMargin / 2)
 	g.requests.begin(func() written {
-		leased, err := g.leases.lease(ctx, b, bed, queued, latest)
+		leased, err := g.leases.lease(ctx, b, bed, had, queued, latest)
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "The bed could not be leased", "benchmark", key.String(), "bed", name)
 		}

@@ -30,6 +30,10 @@ type waiter struct {
 	// b is the latest version of the benchmark; it is only read.
 	b *v1alpha1.Benchmark
 
+	// leased is the last attempt for which a bed was leased, as far as this operator knows; nil
+	// without one.
+	leased *int32
+
 	// Set by judge and past.
 
 	// class is the class with which the benchmark is judged; nil unless it waits.
@@ -50,6 +54,9 @@ type waiter struct {
 
 	shown shownAt
 }
+
+// hadBed reports whether a bed was leased for the present attempt.
+func (w *waiter) hadBed() bool { return w.leased != nil && *w.leased >= w.b.Status.Attempt }
 
 // bedView is the allocator's view of one bed.
 type bedView struct {
@@ -120,6 +127,13 @@ func (inv *inventory) allBeds() map[string]*v1alpha1.TestBed {
 func (inv *inventory) holds(b *v1alpha1.Benchmark) bool {
 	_, holds := inv.holders[string(b.UID)]
 	return holds
+}
+
+// noteLease remembers for which attempt a benchmark has a bed.
+func (inv *inventory) noteLease(l *v1alpha1.BedLease) {
+	if w := inv.benchmarks[keyOf(l.Holder)]; w != nil && string(w.b.UID) == l.UID {
+		w.leased = &l.Attempt
+	}
 }
 
 // findConflicts finds the beds that share an interface.

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
@@ -37,20 +36,21 @@ type leaseWriter struct {
 	live client.Reader
 	// now is the operator's clock.
 	now func() time.Time
-	// archive keeps finished results; nil without one.
-	archive kit.Archive
 }
 
 func newLeaseWriter(b kit.Base) *leaseWriter {
-	return &leaseWriter{client: b.Client, live: b.Live, now: b.Now, archive: b.Archive}
+	return &leaseWriter{client: b.Client, live: b.Live, now: b.Now}
 }
 
-// lease writes the lease of a bed. The benchmark gets its finalizer first, so that it
-// cannot vanish while it has a bed. After the latest time no lease is written.
-func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
-	attempt, err := w.claim(ctx, b, bed)
-	if err != nil {
-		return nil, err
+// lease writes the lease of a bed, unless the bed was written since it was read. After the latest
+// time no lease is written. A benchmark that had a bed for its present attempt begins another one.
+func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed, had bool, queued int32, latest time.Time) (*v1alpha1.TestBed, error) {
+	attempt := b.Status.Attempt
+	if had {
+		var err error
+		if attempt, err = w.attemptAfter(ctx, b, bed); err != nil {
+			return nil, err
+		}
 	}
 	if w.now().After(latest) {
 		return nil, errLate
@@ -64,47 +64,30 @@ func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1a
 	}, bed.ResourceVersion)
 }
 
-// claim adds the finalizer to a benchmark that waits, and returns the number of its attempt.
-// Where the finalizer is left over from an earlier attempt, a new one begins. Each write
-// tests that the benchmark still waits, and that of two operators that lease beds for it only
-// one writes the lease that counts: the other gets a conflict. A new attempt would make a lease void that another operator has just written, so
-// that it begins only if the bed is as the cache knows it.
-func (w *leaseWriter) claim(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) (attempt int32, _ error) {
-	known, leftOver := b.Status.Attempt, controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp)
-	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, errOtherOperator)
-	for range 2 {
-		if !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
-			err := kit.ClaimBenchmark(ctx, w.client, b, kit.FinalizersOfHolder(b, w.archive))
-			if err == nil {
-				return b.Status.Attempt, nil
-			}
-			if !apierrors.IsConflict(err) {
-				return 0, fmt.Errorf("adding the finalizer: %w", err)
-			}
-		}
-		live := &v1alpha1.Benchmark{}
-		if err := w.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
-			return 0, fmt.Errorf("reading the benchmark: %w", err)
-		}
-		if live.UID != b.UID || !kit.Waits(live) || kit.IsHeld(live) {
-			return 0, errNotWaiting
-		}
-		if controllerutil.ContainsFinalizer(live, v1alpha1.FinalizerCleanUp) {
-			if !leftOver || live.Status.Attempt != known {
-				return 0, conflict
-			}
-			now := &v1alpha1.TestBed{}
-			if err := w.live.Get(ctx, client.ObjectKeyFromObject(bed), now); err != nil {
-				return 0, fmt.Errorf("reading the bed: %w", err)
-			}
-			if now.ResourceVersion != bed.ResourceVersion {
-				return 0, conflict
-			}
-			return w.nextAttempt(ctx, live)
-		}
-		b = live
+// attemptAfter begins another attempt of a benchmark whose lease was removed, and returns its number. A
+// lease that the cache does not show any more may also have ended with the benchmark's run, so that the API server
+// decides whether it still waits. A new attempt would make a lease void that another operator has just
+// written, so that it begins only if the bed is as the cache knows it.
+func (w *leaseWriter) attemptAfter(ctx context.Context, b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) (int32, error) {
+	live := &v1alpha1.Benchmark{}
+	if err := w.live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+		return 0, fmt.Errorf("reading the benchmark: %w", err)
 	}
-	return 0, conflict
+	if live.UID != b.UID || !kit.Waits(live) || kit.IsHeld(live) {
+		return 0, errNotWaiting
+	}
+	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, errOtherOperator)
+	if live.Status.Attempt != b.Status.Attempt {
+		return 0, conflict
+	}
+	now := &v1alpha1.TestBed{}
+	if err := w.live.Get(ctx, client.ObjectKeyFromObject(bed), now); err != nil {
+		return 0, fmt.Errorf("reading the bed: %w", err)
+	}
+	if now.ResourceVersion != bed.ResourceVersion {
+		return 0, conflict
+	}
+	return w.nextAttempt(ctx, live)
 }
 
 // nextAttempt ends the attempt of a benchmark, unless its status was written since it was read, and

@@ -146,6 +146,7 @@ func (v *view) setHolder(before, after *v1alpha1.TestBed) {
 	}
 	if is != nil {
 		holders[is.UID] = after.Name
+		v.inventory.noteLease(is)
 		v.placeHolder(is)
 	}
 }
@@ -182,6 +183,9 @@ func (v *view) applyBenchmark(key queue.Key, b *v1alpha1.Benchmark) {
 		return
 	}
 	w.b = b
+	if bed := v.inventory.bed(v.inventory.holders[string(b.UID)]); bed != nil && w.leased == nil {
+		v.inventory.noteLease(bed.Status.Lease)
+	}
 	v.gangs.join(w)
 	if !kit.Waits(b) || kit.IsHeld(b) {
 		v.judge.leave(w)

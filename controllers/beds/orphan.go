@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -46,6 +47,9 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 		setRecovering(bed, now, fmt.Sprintf("benchmark %s, which has the bed, %s; cleaning up after it", bed.Status.Lease.Holder, whyTakenBack(bed.Status.Lease)))
 	}
 	namespace, name, _ := strings.Cut(bed.Status.Lease.Holder, "/")
+	if r.InProgress.Has(types.NamespacedName{Namespace: namespace, Name: name}) {
+		return r.Poll, nil
+	}
 	left, err := r.RunObjects().CleanUp(ctx, labobjects.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
 	if err != nil {
 		return r.Poll, err

@@ -2,12 +2,11 @@ package benchmarks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
@@ -15,10 +14,10 @@ import (
 
 // Reconcile does what can be done now for a benchmark.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	defer r.InProgress.Enter(req.NamespacedName)()
 	b := &v1alpha1.Benchmark{}
 	if err := r.Get(ctx, req.NamespacedName, b); err != nil || isOver(b) {
-		r.Timers.Forget(req.NamespacedName)
-		r.poller.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if kit.Waits(b) {
@@ -67,8 +66,7 @@ func urgent(b *v1alpha1.Benchmark, result ctrl.Result) ctrl.Result {
 // isOver reports whether nothing is left to do for good. The cache is enough to know this, so
 // that thousands of old benchmarks cost a starting operator nothing.
 func isOver(b *v1alpha1.Benchmark) bool {
-	return b.Status.Phase.Finished() && !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) &&
-		b.Status.ObservedGeneration == b.Generation
+	return b.Status.Phase.Finished() && b.Status.ObservedGeneration == b.Generation
 }
 
 // observe records that an edit of a finished benchmark was seen; it has no other effect.
@@ -84,20 +82,16 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.Benchmark) error {
 	return nil
 }
 
-// leave releases a finished benchmark.
+// leave lets go of a finished benchmark.
 func (r *Reconciler) leave(ctx context.Context, b *v1alpha1.Benchmark) error {
-	r.ledgers.forget(b.UID)
-	r.snapshots.forget(b.UID)
-	r.poller.forget(client.ObjectKeyFromObject(b))
-	r.Timers.Forget(client.ObjectKeyFromObject(b))
-	return errors.Join(r.removeFinalizer(ctx, b), r.observe(ctx, b))
+	r.forget(keyOf(b))
+	return r.observe(ctx, b)
 }
 
-// removeFinalizer lets a finished benchmark be deleted without the operator.
-func (r *Reconciler) removeFinalizer(ctx context.Context, b *v1alpha1.Benchmark) error {
-	err := kit.RemoveFinalizer(ctx, r.Client, b, v1alpha1.FinalizerCleanUp, "")
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the finalizer: %w", err)
-	}
-	return nil
+// forget drops what is remembered of a benchmark that is finished or gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.ledgers.forget(key)
+	r.snapshots.forget(key)
+	r.poller.forget(key)
+	r.Timers.Forget(key)
 }

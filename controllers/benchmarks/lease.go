@@ -18,7 +18,9 @@ import (
 type leases struct {
 	client client.Client
 	// live reads from the API server.
-	live       client.Reader
+	live client.Reader
+	// archive is where results go later; nil without one.
+	archive    kit.Archive
 	statuses   kit.StatusWriter
 	resumption *resumption
 	// poll is the pause between two checks of a gang.
@@ -26,7 +28,7 @@ type leases struct {
 }
 
 // take takes over the bed that the allocator leased. The bed is stored in the status
-// before anything is started.
+// before anything is started. In a lab with an archive the benchmark gets the finalizer of the archive before.
 func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.Status.TestBedName != "" {
 		return ls.keep(ctx, s)
@@ -45,6 +47,11 @@ func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	}
 	if whole, err := ls.wholeGang(ctx, s); err != nil || !whole {
 		return kit.Again(ls.poll), err
+	}
+	if ls.archive != nil {
+		if err := kit.HoldForArchive(ctx, ls.client, s.Benchmark); err != nil {
+			return kit.Step{}, err
+		}
 	}
 	s.Bed = bed
 	if s.Status.Resumption == nil {

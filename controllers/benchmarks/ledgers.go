@@ -3,10 +3,8 @@ package benchmarks
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -24,17 +22,13 @@ type ledgers struct {
 	// archive is where results go later; nil without one.
 	archive kit.Archive
 
-	mu    sync.Mutex
-	known map[types.UID]*results.Ledger
+	remembered[*results.Ledger]
 }
 
 // open returns what is stored of the benchmark's result. One reconcile of the benchmark
 // uses it at a time.
 func (ls *ledgers) open(ctx context.Context, s *kit.Scope) (*results.Ledger, error) {
-	ls.mu.Lock()
-	known := ls.known[s.UID]
-	ls.mu.Unlock()
-	if known != nil && !known.Outdated(s.Status.Results) {
+	if known := ls.of(s.Benchmark); known != nil && !known.Outdated(s.Status.Results) {
 		return known, nil
 	}
 	parts, err := stored.Parts(ctx, ls.live, s.Benchmark)
@@ -45,9 +39,7 @@ func (ls *ledgers) open(ctx context.Context, s *kit.Scope) (*results.Ledger, err
 	if err != nil {
 		return nil, err
 	}
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.known[s.UID] = l
+	ls.remember(s.Benchmark, l)
 	return l, nil
 }
 
@@ -62,7 +54,7 @@ func (ls *ledgers) store(ctx context.Context, s *kit.Scope, l *results.Ledger) e
 		return ls.client.Update(ctx, part)
 	})
 	if err != nil {
-		ls.forget(s.UID)
+		ls.forget(keyOf(s.Benchmark))
 		if apierrors.IsAlreadyExists(err) { // Another operator began the part since the ledger was opened.
 			err = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarkresults").GroupResource(), s.Name, err)
 		}
@@ -92,13 +84,6 @@ func (ls *ledgers) closeParts(ctx context.Context, s *kit.Scope) error {
 	}
 	s.Status.Results.Digest = "" // More parts may come.
 	return nil
-}
-
-// forget drops what is remembered of a benchmark.
-func (ls *ledgers) forget(uid types.UID) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	delete(ls.known, uid)
 }
 
 // refusedForGood reports whether the API server will answer the same to another attempt: the

@@ -4,11 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/controllers/results"
 )
 
 // Reconciler takes one benchmark from its lease to its last phase; before that the allocator
@@ -36,10 +33,10 @@ type Reconciler struct {
 func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 	r := &Reconciler{Base: b, poller: poller}
 	objects, files, statuses := b.RunObjects(), b.LabFiles(), b.StatusWriter()
-	r.ledgers = &ledgers{client: b.Client, live: b.Live, archive: b.Archive, known: map[types.UID]*results.Ledger{}}
-	r.snapshots = &snapshots{client: b.Client, live: b.Live, archive: b.Archive, known: map[types.UID]*keptInputs{}}
+	r.ledgers = &ledgers{client: b.Client, live: b.Live, archive: b.Archive}
+	r.snapshots = &snapshots{client: b.Client, live: b.Live, archive: b.Archive}
 	resumption := &resumption{live: b.Live, files: files, snapshots: r.snapshots, ledgers: r.ledgers}
-	r.leases = &leases{client: b.Client, live: b.Live, statuses: statuses, resumption: resumption, poll: b.Poll}
+	r.leases = &leases{client: b.Client, live: b.Live, archive: b.Archive, statuses: statuses, resumption: resumption, poll: b.Poll}
 	r.inputs = &inputKeeper{live: b.Live, files: files, policy: b.DefaultPolicy, snapshots: r.snapshots, leases: r.leases}
 	r.variants = &variants{objects: objects, deadline: b.Deadlines.CleanUp, poll: b.Poll}
 	r.devices = &devices{live: b.Live, settings: b.Lab, files: files, objects: objects, deadline: b.Deadlines.Device, poll: b.Poll}

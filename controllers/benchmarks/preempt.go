@@ -122,8 +122,8 @@ func (p *preemption) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 			return kit.Step{}, err
 		}
 		s.Before = s.DeepCopy()
-		p.ledgers.forget(s.UID)
-		p.snapshots.forget(s.UID)
+		p.ledgers.forget(keyOf(s.Benchmark))
+		p.snapshots.forget(keyOf(s.Benchmark))
 		s.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
 		return kit.Rest(), nil
 	}

@@ -116,8 +116,8 @@ func (r *resumption) beginAnew(s *kit.Scope, changed []string) {
 		Parts: s.Status.Results.Parts, DiscardedParts: s.Status.Results.Parts, Inputs: s.Status.Results.Inputs,
 	}
 	s.Status.Resumption, s.Status.Progress, s.Status.Variant = nil, nil, ""
-	r.ledgers.forget(s.UID)
-	r.snapshots.forget(s.UID)
+	r.ledgers.forget(keyOf(s.Benchmark))
+	r.snapshots.forget(keyOf(s.Benchmark))
 	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonNotResumable,
 		"the benchmark begins anew: "+why+", and rows of both would make one result")
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -26,21 +24,13 @@ type snapshots struct {
 	// archive is where snapshots go later; nil without one.
 	archive kit.Archive
 
-	mu    sync.Mutex
-	known map[types.UID]*keptInputs
+	remembered[*keptInputs]
 }
 
 // keptInputs are inputs that were read, with the snapshots that they were read from.
 type keptInputs struct {
 	stored.Inputs
 	sources []v1alpha1.SnapshotSource
-}
-
-// forget drops what is remembered of a benchmark.
-func (sn *snapshots) forget(uid types.UID) {
-	sn.mu.Lock()
-	defer sn.mu.Unlock()
-	delete(sn.known, uid)
 }
 
 // keep stores an input, and names it in the status. What is stored already is the
@@ -67,19 +57,14 @@ func (sn *snapshots) keep(ctx context.Context, s *kit.Scope, kind v1alpha1.Snaps
 
 // read reads the snapshots, once.
 func (sn *snapshots) read(ctx context.Context, s *kit.Scope) (*stored.Inputs, error) {
-	sn.mu.Lock()
-	known := sn.known[s.UID]
-	sn.mu.Unlock()
-	if known != nil && slices.Equal(known.sources, s.Status.Results.Inputs) {
+	if known := sn.of(s.Benchmark); known != nil && slices.Equal(known.sources, s.Status.Results.Inputs) {
 		return &known.Inputs, nil
 	}
 	in, err := stored.ReadInputs(ctx, sn.live, s.Benchmark)
 	if err != nil {
 		return nil, err
 	}
-	sn.mu.Lock()
-	defer sn.mu.Unlock()
-	sn.known[s.UID] = &keptInputs{in, slices.Clone(s.Status.Results.Inputs)}
+	sn.remember(s.Benchmark, &keptInputs{in, slices.Clone(s.Status.Results.Inputs)})
 	return &in, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -65,7 +64,7 @@ func ownerOfPod(_ context.Context, obj client.Object) []reconcile.Request {
 func benchmarkMoved() predicate.Predicate {
 	concerns := func(o client.Object) bool {
 		b, ok := o.(*v1alpha1.Benchmark)
-		return ok && (!kit.Waits(b) || controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp))
+		return ok && !kit.Waits(b)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return concerns(e.Object) },

@@ -38,6 +38,8 @@ type fakeAPI struct {
 	// meddle is called before every write of an operator to an object that exists, without the
 	// lock. An error is the answer to the write.
 	meddle func(client.Object) error
+	// creating is called before an operator creates a pod.
+	creating func(client.Object)
 }
 
 // change is one write.
@@ -51,7 +53,7 @@ type change struct {
 func newFakeAPI(scheme *runtime.Scheme) *fakeAPI {
 	return &fakeAPI{
 		scheme: scheme, objects: map[string]map[types.NamespacedName]client.Object{},
-		watchers: map[*fakeCache]bool{}, seen: func(change) {}, meddle: func(client.Object) error { return nil },
+		watchers: map[*fakeCache]bool{}, seen: func(change) {}, meddle: func(client.Object) error { return nil }, creating: func(client.Object) {},
 	}
 }
 

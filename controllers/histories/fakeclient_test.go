@@ -127,6 +127,7 @@ func (c *fakeClient) Create(ctx context.Context, obj client.Object, _ ...client.
 	return c.link.send(ctx, true, func() error {
 		if c.link != nil && c.api.gvk(obj).Kind == "Pod" {
 			keep(obj)
+			c.api.creating(obj)
 		}
 		return c.api.create(obj)
 	})

@@ -82,6 +82,7 @@ func (h *hostile) write(ctx context.Context, c client.Client, key types.Namespac
 // benchmark measures.
 func TestUnwritableBenchmark(t *testing.T) {
 	const deadline = 10 * time.Minute
+	const gone = "" // Its lease needs no end.
 	within := kit.DefaultDeadlines().Return(&v1alpha1.Benchmark{}) + 2*time.Minute
 	for name, tc := range map[string]struct {
 		happen func(context.Context, *world)
@@ -91,7 +92,7 @@ func TestUnwritableBenchmark(t *testing.T) {
 		"the deadline passes": {func(context.Context, *world) {}, v1alpha1.ReasonDeadlineExceeded, deadline + within},
 		"it is deleted": {func(ctx context.Context, w *world) {
 			_ = w.Delete(ctx, benchmark("b", "", 0))
-		}, v1alpha1.ReasonAborted, within},
+		}, gone, within},
 		"it is aborted": {func(ctx context.Context, w *world) {
 			w.changeBenchmark(ctx, "b", func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
 		}, v1alpha1.ReasonAborted, within},
@@ -119,18 +120,18 @@ func TestUnwritableBenchmark(t *testing.T) {
 					}
 					return nil
 				}
-				reasons := map[string]bool{}
+				reason := gone
 				tc.happen(ctx, w)
 				w.until(ctx, t, "the bed is free", tc.within, func() bool {
 					bed := &v1alpha1.TestBed{}
 					_ = w.Get(ctx, client.ObjectKey{Name: "frr1"}, bed)
 					if l := bed.Status.Lease; l != nil && l.End != nil {
-						reasons[l.End.Reason] = true
+						reason = l.End.Reason
 					}
 					return bed.Status.Lease == nil
 				})
-				if len(reasons) != 1 || !reasons[tc.reason] {
-					t.Errorf("the lease was ended for %v, want %s", reasons, tc.reason)
+				if reason != tc.reason {
+					t.Errorf("the lease was ended for %q, want %q", reason, tc.reason)
 				}
 				w.until(ctx, t, "nothing is left in the lab", options(w, w.unit, 0).Sweep+time.Minute, func() bool {
 					return len(w.lab.podsOf(ctx, b.UID, "")) == 0
@@ -146,9 +147,9 @@ func TestUnwritableBenchmark(t *testing.T) {
 	}
 }
 
-// TestClaimUnderFire has a team move the finalizers of its benchmark before every write of the
-// operator, so that it never gets a bed: the benchmark that waits behind it does.
-func TestClaimUnderFire(t *testing.T) {
+// TestMovedFinalizers has a team move the finalizers of its benchmark before every write of the
+// operator: its benchmark and the one behind it are measured.
+func TestMovedFinalizers(t *testing.T) {
 	inBubble(t, 2, func(w *world, api *fakeAPI) {
 		ctx := context.Background()
 		n := 0
@@ -163,11 +164,43 @@ func TestClaimUnderFire(t *testing.T) {
 		stop := w.begin(ctx)
 		defer stop()
 		_ = w.Create(ctx, benchmark("next", "sim", 0))
-		w.until(ctx, t, "the next one is measured", 5*time.Minute, func() bool { return w.phaseOf(ctx, "next") == v1alpha1.PhaseMeasured })
+		for _, name := range []string{"b", "next"} {
+			w.until(ctx, t, name+" is measured", 5*time.Minute, func() bool { return w.phaseOf(ctx, name) == v1alpha1.PhaseMeasured })
+		}
 		before := n
 		time.Sleep(10 * time.Minute)
 		if perMinute := (n - before) / 10; perMinute > 10 {
 			t.Errorf("the operator tried to write the benchmark %d times per minute, want 10 at most", perMinute)
+		}
+	})
+}
+
+// TestDeletedInProgress deletes a benchmark while the operator asks for one of its pods, and has the API
+// server answer late: the bed stays leased until nothing more can be started on it.
+func TestDeletedInProgress(t *testing.T) {
+	inBubble(t, 2, func(w *world, api *fakeAPI) {
+		ctx := context.Background()
+		var once sync.Once
+		var appeared time.Time
+		api.creating = func(client.Object) {
+			once.Do(func() {
+				_ = w.Delete(ctx, benchmark("b", "", 0))
+				time.Sleep(time.Minute)
+				appeared = time.Now()
+			})
+		}
+		stop := w.begin(ctx)
+		defer stop()
+		_ = w.Create(ctx, benchmark("b", "sim", 0))
+		_ = w.Create(ctx, benchmark("next", "sim", 0))
+		w.until(ctx, t, "the next one is measured", 10*time.Minute, func() bool { return w.phaseOf(ctx, "next") == v1alpha1.PhaseMeasured })
+		next := &v1alpha1.Benchmark{}
+		_ = w.Get(ctx, keyOf("next"), next)
+		if appeared.IsZero() || next.Status.StartTime.Time.Before(appeared.Truncate(time.Second)) {
+			t.Errorf("the next one has its bed since %s, and the pod of the deleted one was made at %s", next.Status.StartTime, appeared)
+		}
+		for _, v := range w.check.violations() {
+			t.Error(v)
 		}
 	})
 }

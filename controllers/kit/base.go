@@ -17,6 +17,8 @@ type Base struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Timers   *Timers
+	// InProgress are the benchmarks that are being reconciled.
+	InProgress *InProgress
 	Options
 }
 

@@ -2,49 +2,43 @@ package kit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// FinalizersOfHolder are the finalizers of a benchmark that gets a bed: that of the
-// clean-up and, in a lab with an archive, that of the archive. Others stay.
-func FinalizersOfHolder(benchmark *v1alpha1.Benchmark, archive Archive) []string {
-	after := benchmark.DeepCopy()
-	controllerutil.AddFinalizer(after, v1alpha1.FinalizerCleanUp)
-	if archive != nil {
-		controllerutil.AddFinalizer(after, v1alpha1.FinalizerArchive)
-	}
-	return after.Finalizers
-}
-
-// ClaimBenchmark gives a benchmark that waits the finalizers of one that gets a bed. The patch
-// tests that the status is as it was read where it decides, and that the finalizers are: of two
-// operators only one claims it. It is a conflict otherwise.
-func ClaimBenchmark(ctx context.Context, writer client.Writer, b *v1alpha1.Benchmark, finalizers []string) error {
-	operations := append(decidingTests(b, statusFields(b)), finalizerTests(b)...)
-	return patchMetadata(ctx, writer, b, append(operations, operation{"add", "/metadata/finalizers", finalizers}))
-}
-
-// AddFinalizer adds a finalizer to an object that is not being deleted. The patch tests the UID
-// and the finalizers only. It is a conflict if they are not as they were read.
-func AddFinalizer(ctx context.Context, writer client.Writer, obj client.Object, finalizer string) error {
-	if slices.Contains(obj.GetFinalizers(), finalizer) {
+// HoldForArchive gives a benchmark the finalizer of the archive, unless it has it. The API server
+// merges it with finalizers that others write at the same time, so that no team can keep it away. It
+// is a conflict if the benchmark is being deleted, or another one has its name.
+func HoldForArchive(ctx context.Context, writer client.Writer, b *v1alpha1.Benchmark) error {
+	if slices.Contains(b.Finalizers, v1alpha1.FinalizerArchive) {
 		return nil
 	}
-	after := append(slices.Clone(obj.GetFinalizers()), finalizer)
-	operations := append(uidTest(obj), finalizerTests(obj)...)
-	if err := patchMetadata(ctx, writer, obj, append(operations, operation{"add", "/metadata/finalizers", after})); err != nil {
-		return err
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Benchmark",
+		"metadata": map[string]any{"name": b.Name, "namespace": b.Namespace, "uid": b.UID, "finalizers": []string{v1alpha1.FinalizerArchive}},
+	})
+	if err != nil {
+		return fmt.Errorf("adding the finalizer of the archive: %w", err)
 	}
-	obj.SetFinalizers(after)
+	target := Named(&v1alpha1.Benchmark{}, b) // It takes the answer.
+	err = writer.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("nodrop-archive"), client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		err = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("adding the finalizer of the archive: %w", err)
+	}
+	b.Finalizers = target.Finalizers
 	return nil
 }
 
@@ -74,16 +68,6 @@ func RemoveFinalizer(ctx context.Context, writer client.Writer, obj client.Objec
 
 func uidTest(obj client.Object) []operation {
 	return []operation{{"test", "/metadata/uid", string(obj.GetUID())}}
-}
-
-// finalizerTests returns the tests that an object is not being deleted, and has the finalizers
-// with which it was read.
-func finalizerTests(obj client.Object) []operation {
-	var finalizers any
-	if f := obj.GetFinalizers(); len(f) > 0 {
-		finalizers = f
-	}
-	return []operation{{"test", "/metadata/deletionTimestamp", nil}, {"test", "/metadata/finalizers", finalizers}}
 }
 
 // patchMetadata applies operations to an object, and returns a conflict if a test fails.

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -198,13 +197,10 @@ func (r *ArchiveReconciler) patchStatus(ctx context.Context, before, b *v1alpha1
 
 // hold keeps a benchmark that has its bed until its result is archived. It matters
 // when an archive was configured while the benchmark ran; otherwise the finalizer
-// exists since the bed was leased.
+// exists since it has its bed.
 func (r *ArchiveReconciler) hold(ctx context.Context, b *v1alpha1.Benchmark) error {
-	if !b.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(b, v1alpha1.FinalizerCleanUp) {
+	if !b.DeletionTimestamp.IsZero() || b.Status.TestBedName == "" {
 		return nil
 	}
-	if err := kit.AddFinalizer(ctx, r.Client, b, v1alpha1.FinalizerArchive); err != nil {
-		return fmt.Errorf("adding the finalizer of the archive: %w", err)
-	}
-	return nil
+	return kit.HoldForArchive(ctx, r.Client, b.DeepCopy())
 }

@@ -369,7 +369,7 @@ func operatorAway(s *server) {
 	s.Expect(s.c.Create(s.t.Context(), b)).To(MatchError(ContainSubstring("benchmarks.nodrop.dev")))
 
 	b = s.sampleBenchmark()
-	b.Finalizers = append(b.Finalizers, v1alpha1.FinalizerCleanUp)
+	b.Finalizers = append(b.Finalizers, v1alpha1.FinalizerArchive)
 	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
 	bed := s.sampleBed()
 	bed.Annotations = map[string]string{v1alpha1.AnnotationReleaseQuarantine: "yes"}
