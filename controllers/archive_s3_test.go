@@ -49,7 +49,7 @@ func TestArchiveOutage(t *testing.T) {
 			w.start()
 		}
 		w.isKept(b)
-		documents[b.Name] = fmt.Sprintf("%s/%s/%s.json.zst?endpoint=http://%s", "s3://"+s3.Bucket+"/lab/"+team, b.Name, b.UID, s3.Address)
+		documents[b.Name] = fmt.Sprintf("%s/%s/%s.json.zst?endpoint=http://%s", "s3://"+s3.Bucket+"/lab/"+team+"/"+w.namespaceUID(team), b.Name, b.UID, s3.Address)
 	}
 
 	s3.Resume()

@@ -20,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/reporting/archive"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -68,10 +69,18 @@ func (d *directory) comesBack() {
 	d.w.Expect(os.Remove(d.path)).To(Succeed())
 }
 
+// namespaceUID returns the UID of a namespace.
+func (w *world) namespaceUID(name string) string {
+	w.t.Helper()
+	uid, err := stored.NamespaceUID(w.t.Context(), w.c, name)
+	w.Expect(err).NotTo(HaveOccurred())
+	return uid
+}
+
 // documents lists the results in the archive.
 func (d *directory) documents() []string {
 	d.w.t.Helper()
-	found, err := filepath.Glob(filepath.Join(d.path, "*", "*", "*.json.zst"))
+	found, err := filepath.Glob(filepath.Join(d.path, "*", "*", "*", "*.json.zst"))
 	d.w.Expect(err).NotTo(HaveOccurred())
 	return found
 }
@@ -79,7 +88,7 @@ func (d *directory) documents() []string {
 // read reads the only result of a benchmark in the archive.
 func (d *directory) read(name string) *report.Document {
 	d.w.t.Helper()
-	found, err := filepath.Glob(filepath.Join(d.path, team, name, "*.json.zst"))
+	found, err := filepath.Glob(filepath.Join(d.path, team, "*", name, "*.json.zst"))
 	d.w.Expect(err).NotTo(HaveOccurred())
 	d.w.Expect(found).To(HaveLen(1))
 	return d.w.readArchived(found[0])
@@ -177,6 +186,7 @@ func TestArchive(t *testing.T) {
 		"a benchmark removed by force":           archiveForced,
 		"a history that became worse":            trendRegressed,
 		"a history that cannot be read":          trendUnreadable,
+		"a namespace that is created again":      trendOfPredecessor,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
 	}
@@ -187,11 +197,12 @@ func archivePassed(w *world) {
 	w.modelledBed()
 	b := w.measures("b")
 	reference := w.archived("b")
-	w.Expect(reference.URL).To(Equal("file://" + filepath.Join(d.path, team, "b", string(b.UID)+".json.zst")))
+	w.Expect(reference.URL).To(Equal("file://" + filepath.Join(d.path, team, w.namespaceUID(team), "b", string(b.UID)+".json.zst")))
 	document := d.read("b")
 	w.Expect(document.Phase).To(Equal(v1alpha1.PhaseMeasured))
 	w.Expect(document.Rows).To(HaveLen(2))
 	w.Expect(document.Benchmark.UID).To(Equal(string(b.UID)))
+	w.Expect(document.Benchmark.NamespaceUID).To(Equal(w.namespaceUID(team)))
 	w.Expect(document.Environment.NoDropVersion).To(Equal("test"))
 	w.Expect(w.storedOf(b)).NotTo(BeEmpty())
 	w.isFree(b)
@@ -335,7 +346,7 @@ func archiveConflict(w *world) {
 	create(w.t, w.c, benchmark("b", "sim"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	other := &report.Document{Schema: report.Schema, Phase: v1alpha1.PhaseFailed,
-		Benchmark: report.Identity{Namespace: team, Name: "b", UID: string(b.UID)}}
+		Benchmark: report.Identity{Namespace: team, NamespaceUID: w.namespaceUID(team), Name: "b", UID: string(b.UID)}}
 	reference, err := w.openArchive(d.path).Put(w.t.Context(), other)
 	w.Expect(err).NotTo(HaveOccurred())
 

@@ -95,7 +95,7 @@ func trendRegressed(w *world) {
 func trendUnreadable(w *world) {
 	d := w.archiving()
 	w.modelledBed()
-	damaged := filepath.Join(d.path, team, "nightly", "damaged.json.zst")
+	damaged := filepath.Join(d.path, team, w.namespaceUID(team), "nightly", "damaged.json.zst")
 	w.Expect(os.MkdirAll(filepath.Dir(damaged), 0o755)).To(Succeed())
 	w.Expect(os.WriteFile(damaged, []byte(`{"schema": "unknown"}`), 0o644)).To(Succeed())
 
@@ -103,4 +103,35 @@ func trendUnreadable(w *world) {
 	c := w.says("nightly", v1alpha1.ConditionRegression, v1alpha1.ReasonNoRegression)
 	w.Expect(c.Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(c.Message).To(HavePrefix("no level of a figure became worse in 1 run; 1 result could not be read in two attempts (damaged.json.zst: the schema is"))
+}
+
+// trendOfPredecessor measures in a namespace that was deleted and created again: its history does not
+// contain the result of the deleted namespace.
+func trendOfPredecessor(w *world) {
+	d := w.archiving()
+	w.modelledBed()
+	first := w.nightly(rate(64, 1_000_000))
+	w.says("nightly", v1alpha1.ConditionRegression, v1alpha1.ReasonNoRegression)
+	w.Expect(w.c.Delete(w.t.Context(), first)).To(Succeed())
+	w.vanishes(first)
+	w.recreated(team)
+
+	create(w.t, w.c, profile())
+	w.nightly(rate(64, 1_000_000))
+	c := w.says("nightly", v1alpha1.ConditionRegression, v1alpha1.ReasonNoRegression)
+	w.Expect(c.Message).To(Equal("no level of a figure became worse in 1 run"))
+	w.Expect(d.documents()).To(HaveLen(2))
+}
+
+// recreated deletes a namespace with its profiles and creates it again.
+func (w *world) recreated(name string) {
+	w.t.Helper()
+	before := &corev1.Namespace{}
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: name}, before)).To(Succeed())
+	w.Expect(w.c.DeleteAllOf(w.t.Context(), &v1alpha1.TrafficProfile{}, client.InNamespace(name))).To(Succeed())
+	w.Expect(w.c.Delete(w.t.Context(), before)).To(Succeed())
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: name}, before)).To(Succeed())
+	before.Spec.Finalizers = nil // as the controller of namespaces, which the tests do not run
+	w.Expect(w.c.SubResource("finalize").Update(w.t.Context(), before)).To(Succeed())
+	create(w.t, w.c, namespace(name, before.Labels[levelLabel]))
 }

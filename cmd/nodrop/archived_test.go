@@ -27,7 +27,7 @@ func archived(t *testing.T, where, file, uid string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document.Benchmark.UID = uid
+	document.Benchmark.UID, document.Benchmark.NamespaceUID = uid, "6b1e3a52-4f0c-4d3b-9a53-0d7c8c1f2e10"
 	store, err := archive.Open(where)
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	namespaces := []string{"6b1e3a52-4f0c-4d3b-9a53-0d7c8c1f2e10", "f2a90c1d-7a55-4c0e-8a39-1f6f0f1d9b77"}
 	var files []string
 	for n := range 30 {
 		file := off
@@ -45,7 +46,7 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Benchmark.Namespace, d.Benchmark.Name, d.Benchmark.UID, d.TestBed = "team", "fec", fmt.Sprintf("%03d", n), "switch"
+		d.Benchmark.Namespace, d.Benchmark.NamespaceUID, d.Benchmark.Name, d.Benchmark.UID, d.TestBed = "team", namespaces[n/20], "fec", fmt.Sprintf("%03d", n), "switch"
 		d.StartTime = &metav1.Time{Time: time.Date(2026, 5, 1+n, 2, 0, 0, 0, time.UTC)}
 		if _, err := store.Put(t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -92,8 +93,11 @@ func TestHistoryFindsWhenFECWasTurnedOn(t *testing.T) {
 	}
 	p := start(t, "history", filepath.Join(dir, "files"))
 	p.wants(exit.Passed, "History of team/fec on bed switch: 30 runs from 2026-05-01 02:00 to 2026-05-30 02:00 UTC", "")
-	if !strings.Contains(p.stdout.String(), "regression") {
-		t.Errorf("no regression in\n%s", p.stdout.String())
+	text := strings.Join(strings.Fields(p.stdout.String()), " ")
+	for _, want := range []string{"regression", "2 namespaces with the name team, which differ in their UIDs: " + namespaces[0] + " (20 runs), " + namespaces[1] + " (10 runs)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, p.stdout.String())
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 	"nodrop.dev/nodrop/internal/reporting/trend"
@@ -124,7 +125,7 @@ func (j *gateJudge) baselines(ctx context.Context, b *v1alpha1.Benchmark, conten
 		}
 	}
 	if trends && j.archive != nil {
-		unreadable, err := j.archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add)
+		unreadable, err := j.eachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, found.Add)
 		if err != nil {
 			try(fmt.Errorf("reading the history of the benchmark: %w", err))
 		}
@@ -133,6 +134,15 @@ func (j *gateJudge) baselines(ctx context.Context, b *v1alpha1.Benchmark, conten
 		}
 	}
 	return found.Found(), failure
+}
+
+// eachOf passes the newest results of a history of a namespace to a function.
+func (j *gateJudge) eachOf(ctx context.Context, namespace, name string, newest int, do func(*report.Document) error) ([]history.Unreadable, error) {
+	key, err := kit.HistoryOf(ctx, j.live, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return j.archive.EachOf(ctx, key, newest, do)
 }
 
 // baselineByName adds a benchmark of the namespace, or where that is gone the newest of its
@@ -149,7 +159,7 @@ func (j *gateJudge) baselineByName(ctx context.Context, b *v1alpha1.Benchmark, n
 	if j.archive == nil {
 		return nil
 	}
-	unreadable, err := j.archive.EachOf(ctx, b.Namespace, name, 1, found.Add)
+	unreadable, err := j.eachOf(ctx, b.Namespace, name, 1, found.Add)
 	if err == nil && len(unreadable) > 0 {
 		err = errors.New(unreadable[0].String())
 	}

@@ -16,6 +16,9 @@ func (r *ArchiveReconciler) document(ctx context.Context, b *v1alpha1.Benchmark)
 	if err != nil {
 		return nil, err
 	}
+	if content.NamespaceUID, err = stored.NamespaceUID(ctx, r.Live, b.Namespace); err != nil {
+		return nil, err
+	}
 	if len(content.Rows) > 0 && (b.Status.Results == nil || b.Status.Results.Digest == "") {
 		content.Notes = append(content.Notes, noteIncomplete)
 	}

@@ -95,7 +95,11 @@ func (r *TrendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*
 		}
 		return builder.Add(d)
 	}
-	unreadable, err := r.Archive.EachOf(ctx, b.Namespace, b.Spec.History(b.Name), trend.MaxValues, add)
+	key, err := kit.HistoryOf(ctx, r.Live, b.Namespace, b.Spec.History(b.Name))
+	if err != nil {
+		return nil, device, err
+	}
+	unreadable, err := r.Archive.EachOf(ctx, key, trend.MaxValues, add)
 	if err != nil {
 		return nil, device, fmt.Errorf("reading the history: %w", err)
 	}

@@ -50,7 +50,7 @@ const HistoryArgument = "NAME|FOLDER|FILE|URL"
 const (
 	HistoryHelp = `Results are given by the name of a benchmark in the cluster, whose archive has all runs of
 that name; by the URL of a folder or of a document in an archive (file:///DIRECTORY/... or
-s3://BUCKET/...); by a directory; or by files that -o json or -o yaml has written. All but
+s3://BUCKET/...), where a folder NAMESPACE/NAME has the runs of all namespaces of that name; by a directory; or by files that -o json or -o yaml has written. All but
 the first need no cluster.`
 	HistoryExamples = `
   kubectl nodrop history router-rfc2544 -n team-routing
@@ -109,6 +109,9 @@ func OfBenchmark(ctx context.Context, c client.Client, benchmark *v1alpha1.Bench
 	case err != nil:
 		return nil, cluster.Unreachable(err)
 	}
+	if content.NamespaceUID, err = stored.ReadableNamespaceUID(ctx, c, benchmark.Namespace); err != nil {
+		return nil, cluster.Unreachable(err)
+	}
 	if gone := int(summary.Rows) - len(content.Rows); gone > 0 {
 		note := fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, summary.Rows)
 		if summary.Archive != nil {
@@ -145,7 +148,7 @@ func (s *Source) History(ctx context.Context, name string) ([]string, error) {
 	}
 	urls, err := archive.List(ctx, folder)
 	if err == nil && len(urls) == 0 {
-		err = hint.With(fmt.Errorf("%s has no results", folder), "a folder of an archive is NAMESPACE/NAME of the benchmark; an archive on a volume of the cluster is read where it is mounted (docs/archive.md#reading)")
+		err = hint.With(fmt.Errorf("%s has no results", folder), "a folder of an archive is NAMESPACE/NAMESPACE-UID/NAME of the benchmark, or NAMESPACE/NAME; an archive on a volume of the cluster is read where it is mounted (docs/archive.md#reading)")
 	}
 	return urls, err
 }

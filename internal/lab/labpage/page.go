@@ -48,9 +48,9 @@ type Options struct {
 type Archive interface {
 	// EachOf passes the figures of the newest results of a history to a function, in any order.
 	// It returns the results that could not be read.
-	EachOf(ctx context.Context, namespace, of string, newest int, do func(*report.Document) error) ([]history.Unreadable, error)
+	EachOf(ctx context.Context, of history.Key, newest int, do func(*report.Document) error) ([]history.Unreadable, error)
 	// Result returns one result with all of its rows. Its error is fs.ErrNotExist without one.
-	Result(ctx context.Context, namespace, history, uid string) (*report.Document, error)
+	Result(ctx context.Context, of history.Key, uid string) (*report.Document, error)
 }
 
 // Page is the lab page.

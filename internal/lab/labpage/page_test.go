@@ -60,6 +60,9 @@ func caches(t testing.TB, objects ...client.Object) client.Reader {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"a", "c"} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("namespace-" + name)}})
+	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource().Build()
 }
 

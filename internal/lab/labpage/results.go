@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -199,6 +200,9 @@ func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.
 		return d, nil
 	}
 	content, err := stored.Content(ctx, r.stored, b)
+	if err == nil {
+		content.NamespaceUID, err = stored.ReadableNamespaceUID(ctx, r.stored, b.Namespace)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
 	}
@@ -323,7 +327,21 @@ func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.
 		return nil, err
 	}
 	defer release()
-	return r.archive.EachOf(ctx, q.PathValue("namespace"), q.PathValue("name"), historySize, do)
+	key, err := r.historyOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r.archive.EachOf(ctx, key, historySize, do)
+}
+
+// historyOf returns the key of the history that a request names: of the namespace that exists now.
+func (r *results) historyOf(ctx context.Context, q *request) (history.Key, error) {
+	namespace := q.PathValue("namespace")
+	uid, err := stored.NamespaceUID(ctx, r.stored, namespace)
+	if apierrors.IsNotFound(err) {
+		err = errNotFound
+	}
+	return history.Key{Namespace: namespace, NamespaceUID: uid, Name: q.PathValue("name")}, err
 }
 
 // isName reports whether a text can be the name of an object: it leads to no other folder of
@@ -346,7 +364,11 @@ func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
 		return nil, err
 	}
 	defer release()
-	d, err := r.archive.Result(ctx, q.PathValue("namespace"), q.PathValue("name"), q.PathValue("uid"))
+	key, err := r.historyOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.archive.Result(ctx, key, q.PathValue("uid"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errNotFound

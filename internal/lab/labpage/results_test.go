@@ -25,7 +25,7 @@ func result(namespace string, run int, framesPerSecond int64) report.Content {
 		b.Status.Results = &v1alpha1.ResultSummary{Rows: 1}
 		b.Spec.HistoryName = "nightly"
 	})
-	return report.Content{Benchmark: b, Rows: []v1alpha1.ResultRow{{
+	return report.Content{Benchmark: b, NamespaceUID: "namespace-" + namespace, Rows: []v1alpha1.ResultRow{{
 		RowID:    v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: 64},
 		Frames:   &v1alpha1.FrameSection{Sent: 1000, Received: 1000, LineRatePPM: 580_000, FramesPerSecond: framesPerSecond, OfferedFramesPerSecond: framesPerSecond, BitsPerSecond: framesPerSecond * 512},
 		Validity: v1alpha1.ValidityValid, Trials: 1,
@@ -51,6 +51,11 @@ func TestHistory(t *testing.T) {
 			}
 		}
 	}
+	predecessor := result("a", 29, 1)
+	predecessor.NamespaceUID = "namespace-before-a"
+	if _, err := store.Put(t.Context(), report.New(predecessor)); err != nil {
+		t.Fatal(err)
+	}
 	done := result("a", 23, 1).Benchmark
 	c := caches(t, done)
 	p := New(Options{Reader: c, Results: c, Archive: store, Access: fakeAccess("a"), Now: func() time.Time { return noon }, Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon })})
@@ -68,7 +73,7 @@ func TestHistory(t *testing.T) {
 	if status, text, header := get(t, p, "/archive/a/nightly/anightly-05"); status != http.StatusOK || !strings.Contains(text, "nightly-05") || header.Get("Content-Security-Policy") != reportPolicy {
 		t.Errorf("the report of a run: status %d, %v", status, header)
 	}
-	for _, path := range []string{"/history/c/nightly", "/archive/c/nightly/cnightly-05", "/archive/a/nightly/cnightly-05", "/history/a/..%2f..%2fc%2fnightly", "/history/a/none", "/history/a/%2e%2e"} {
+	for _, path := range []string{"/history/c/nightly", "/archive/c/nightly/cnightly-05", "/archive/a/nightly/cnightly-05", "/archive/a/nightly/anightly-29", "/history/a/..%2f..%2fc%2fnightly", "/history/a/none", "/history/a/%2e%2e"} {
 		if status, text, _ := get(t, p, path); status == http.StatusOK {
 			t.Errorf("%s: %s", path, text)
 		}
@@ -135,7 +140,7 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	damaged := func(uid string) {
-		if err := os.WriteFile(filepath.Join(dir, "a", "nightly", uid+".json.zst"), []byte("{<b>"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "a", "namespace-a", "nightly", uid+".json.zst"), []byte("{<b>"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,10 +162,10 @@ func TestUnreadable(t *testing.T) {
 	if status, _, _ := get(t, p, "/archive/a/nightly/anightly-01"); status != http.StatusOK {
 		t.Errorf("the report of the run that can be read: status %d", status)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "a", "nightly")); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, "a", "namespace-a", "nightly")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "a", "nightly"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "a", "namespace-a", "nightly"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	damaged("broken")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 
 	"gocloud.dev/blob"
@@ -84,8 +83,8 @@ func (s *Store) stored(ctx context.Context, key string) (io.ReadCloser, error) {
 
 // Result returns one result of a history with all of its rows. Its error is fs.ErrNotExist if
 // the archive has no such result.
-func (s *Store) Result(ctx context.Context, namespace, history, uid string) (*report.Document, error) {
-	key, err := keyOf(report.Identity{Namespace: namespace, UID: uid}, history)
+func (s *Store) Result(ctx context.Context, of history.Key, uid string) (*report.Document, error) {
+	key, err := keyOf(of, uid)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
@@ -97,16 +96,18 @@ func (s *Store) Result(ctx context.Context, namespace, history, uid string) (*re
 }
 
 // EachOf passes the results of a history as far as their figures go to a function, one after the
-// other: the newest ones, by the time at which they were written, in any order. The name of a
-// history is that of its benchmarks, unless they give another one. Results that could not be
+// other: the newest ones, by the time at which they were written, in any order. Results that could not be
 // read in two attempts are returned, unless the archive cannot be read at all.
-func (s *Store) EachOf(ctx context.Context, namespace, of string, newest int, do func(*report.Document) error) ([]history.Unreadable, error) {
+func (s *Store) EachOf(ctx context.Context, of history.Key, newest int, do func(*report.Document) error) ([]history.Unreadable, error) {
+	folder, err := folderOf(of)
+	if err != nil {
+		return nil, err
+	}
 	bucket, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	folder := path.Join(namespace, of)
-	all, err := documents(ctx, bucket, folder+"/")
+	all, _, err := entries(ctx, bucket, folder+"/")
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", s.location.join(folder), err)
 	}

@@ -21,6 +21,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/archive/document"
 	"nodrop.dev/nodrop/internal/reporting/archive/figures"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -103,7 +104,7 @@ func (e *DifferentError) Error() string {
 // is not written again; another one under the same key is a DifferentError. Readers
 // do not see interrupted writes.
 func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
-	key, err := keyOf(d.Benchmark, d.Spec.History(d.Benchmark.Name))
+	key, err := keyOf(history.Key{Namespace: d.Benchmark.Namespace, NamespaceUID: d.Benchmark.NamespaceUID, Name: d.Spec.History(d.Benchmark.Name)}, d.Benchmark.UID)
 	if err != nil {
 		return v1alpha1.ArchiveReference{}, err
 	}
@@ -127,14 +128,30 @@ func (s *Store) Put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveRe
 	return ref, s.flush(key)
 }
 
-// keyOf is the key of a benchmark's document in its history.
-func keyOf(b report.Identity, history string) (string, error) {
-	for _, part := range []string{b.Namespace, history, b.UID} {
-		if part == "" || strings.HasPrefix(part, ".") || strings.ContainsAny(part, `/\`) {
-			return "", fmt.Errorf("a result of the benchmark %s/%s with the UID %q cannot be archived: namespace, name and UID are needed", b.Namespace, b.Name, b.UID)
+// folderOf returns the folder of a history.
+func folderOf(of history.Key) (string, error) {
+	for _, part := range []string{of.Namespace, of.NamespaceUID, of.Name} {
+		if !isFileName(part) {
+			return "", fmt.Errorf("the history %s of namespace %q with the UID %q has no place in an archive: namespace, its UID and name are needed", of.Name, of.Namespace, of.NamespaceUID)
 		}
 	}
-	return path.Join(b.Namespace, history, b.UID+suffix), nil
+	return path.Join(of.Namespace, of.NamespaceUID, of.Name), nil
+}
+
+// keyOf returns the key of a benchmark's document in its history.
+func keyOf(of history.Key, uid string) (string, error) {
+	folder, err := folderOf(of)
+	if err != nil {
+		return "", err
+	}
+	if !isFileName(uid) {
+		return "", fmt.Errorf("a result of the history %s of namespace %s has no place in an archive: the UID of its benchmark is %q", of.Name, of.Namespace, uid)
+	}
+	return path.Join(folder, uid+suffix), nil
+}
+
+func isFileName(part string) bool {
+	return part != "" && !strings.HasPrefix(part, ".") && !strings.ContainsAny(part, `/\`)
 }
 
 // write writes a document unless its key is taken.
@@ -243,7 +260,7 @@ func (s *Store) flush(key string) error {
 	}
 	name := filepath.Join(s.location.path, filepath.FromSlash(key))
 	names := []string{name, name + figures.Suffix, name + document.DigestSuffix}
-	// The directories of name and namespace may be new.
+	// The directories of name, namespace and its UID may be new.
 	for dir := filepath.Dir(name); len(dir) >= len(s.location.path); dir = filepath.Dir(dir) {
 		names = append(names, dir)
 	}

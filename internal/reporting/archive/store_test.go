@@ -18,17 +18,24 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
-const key = "team-routing/router/2f1c.json.zst"
+const (
+	namespaceUID = "6b1e3a52-4f0c-4d3b-9a53-0d7c8c1f2e10"
+	key          = "team-routing/" + namespaceUID + "/router/2f1c.json.zst"
+)
+
+// routerHistory is the history of the document of the tests.
+var routerHistory = history.Key{Namespace: "team-routing", NamespaceUID: namespaceUID, Name: "router"}
 
 // document is a result with some rows.
 func document(rows int) *report.Document {
 	d := &report.Document{
 		Schema:    report.Schema,
-		Benchmark: report.Identity{Namespace: "team-routing", Name: "router", UID: "2f1c"},
+		Benchmark: report.Identity{Namespace: "team-routing", NamespaceUID: namespaceUID, Name: "router", UID: "2f1c"},
 		Phase:     v1alpha1.PhasePassed,
 		Spec:      v1alpha1.BenchmarkSpec{TestBedName: "frr"},
 		Rows:      []v1alpha1.ResultRow{},
@@ -220,9 +227,10 @@ func TestPlainFile(t *testing.T) {
 
 func TestPutRefused(t *testing.T) {
 	for name, id := range map[string]report.Identity{
-		"no UID":               {Namespace: "team", Name: "router"},
-		"a name that climbs":   {Namespace: "team", Name: "..", UID: "2f1c"},
-		"a name with a folder": {Namespace: "team", Name: "a/b", UID: "2f1c"},
+		"no UID":               {Namespace: "team", NamespaceUID: "0", Name: "router"},
+		"no namespace UID":     {Namespace: "team", Name: "router", UID: "2f1c"},
+		"a name that climbs":   {Namespace: "team", NamespaceUID: "0", Name: "..", UID: "2f1c"},
+		"a name with a folder": {Namespace: "team", NamespaceUID: "0", Name: "a/b", UID: "2f1c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := document(1)
@@ -272,7 +280,7 @@ func TestCanceled(t *testing.T) {
 	if _, err := open(t, dir).Put(ctx, document(3)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "team-routing", "router", "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, "team-routing", namespaceUID, "router", "*")); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -33,6 +33,15 @@ type History struct {
 	Lines []Line `json:"lines"`
 }
 
+// Key names a history in an archive.
+type Key struct {
+	// Namespace of the benchmarks, and its UID: a namespace that is created again has another one, and
+	// no results of its predecessor.
+	Namespace, NamespaceUID string
+	// Name is the name of the benchmarks, unless they give another one.
+	Name string
+}
+
 // Unreadable names a result that could not be read, in two attempts.
 type Unreadable struct {
 	// name of the document or file.
@@ -48,6 +57,8 @@ func (u Unreadable) String() string { return u.Name + ": " + u.Reason }
 type RunInfo struct {
 	// time at which the run began.
 	Time metav1.Time `json:"time"`
+	// namespaceUID is the UID of the benchmark's namespace; absent when it ran without a cluster.
+	NamespaceUID string `json:"namespaceUID,omitempty"`
 	// uid of the benchmark; absent when it ran without a cluster.
 	UID string `json:"uid,omitempty"`
 	// device describes the device under test, with its version where that is known.

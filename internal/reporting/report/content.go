@@ -20,6 +20,8 @@ import (
 type Content struct {
 	// Benchmark with its status.
 	Benchmark *v1alpha1.Benchmark
+	// NamespaceUID is the UID of the benchmark's namespace; empty when it could not be read.
+	NamespaceUID string
 	// Rows in the order of variants and tests, with each repetition by itself.
 	Rows []v1alpha1.ResultRow
 	// Environment is the environment that measured the rows; nil when nothing was measured.
@@ -61,7 +63,7 @@ func New(c Content) *Document {
 	c.Rows = repeated.Merge(c.Rows)
 	d := &Document{
 		Schema:         Schema,
-		Benchmark:      identityOf(c.Benchmark),
+		Benchmark:      identityOf(c.Benchmark, c.NamespaceUID),
 		Phase:          status.Phase,
 		Message:        status.Message,
 		TestBed:        status.TestBedName,
@@ -107,8 +109,8 @@ func New(c Content) *Document {
 	return d
 }
 
-func identityOf(b *v1alpha1.Benchmark) Identity {
-	return Identity{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Labels: ofPeople(b.Labels), Annotations: ofPeople(b.Annotations)}
+func identityOf(b *v1alpha1.Benchmark, namespaceUID string) Identity {
+	return Identity{Namespace: b.Namespace, NamespaceUID: namespaceUID, Name: b.Name, UID: string(b.UID), Labels: ofPeople(b.Labels), Annotations: ofPeople(b.Annotations)}
 }
 
 // ofPeople are the labels or annotations that people have given, nil without any: those of

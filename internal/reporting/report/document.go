@@ -92,6 +92,10 @@ type Document struct {
 type Identity struct {
 	// namespace of the benchmark.
 	Namespace string `json:"namespace"`
+	// namespaceUID is the UID of the namespace, by which a namespace that is created again differs
+	// from its predecessor; absent when the benchmark ran without a cluster, and when it could not
+	// be read.
+	NamespaceUID string `json:"namespaceUID,omitempty"`
 	// name of the benchmark.
 	Name string `json:"name"`
 	// uid of the benchmark; absent when it ran without a cluster.

@@ -41,7 +41,7 @@ func (b *HistoryBuilder) Add(d *Document) error {
 	if err != nil {
 		return err
 	}
-	info := history.RunInfo{UID: d.Benchmark.UID}
+	info := history.RunInfo{UID: d.Benchmark.UID, NamespaceUID: d.Benchmark.NamespaceUID}
 	if d.StartTime != nil {
 		info.Time = *d.StartTime
 	}

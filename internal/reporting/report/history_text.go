@@ -34,6 +34,9 @@ func (h *History) Text() string {
 	if h.Others > 0 {
 		b.WriteString(wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), layout.Gap))
 	}
+	if note := h.namespaces(); note != "" {
+		b.WriteString(wrap("Note: "+note, layout.Gap))
+	}
 	if len(h.Unreadable) > 0 {
 		b.WriteString(wrap("Note: left out, "+unreadableText(h.Unreadable), layout.Gap))
 	}
@@ -53,6 +56,26 @@ func (h *History) Text() string {
 	}
 	b.WriteString("\n" + wrap(readingHistory, ""))
 	return b.String()
+}
+
+// namespaces names the namespaces of the runs if there are several with the same name, in the order of
+// their first runs.
+func (h *History) namespaces() string {
+	runs := map[string]int{}
+	var uids []string
+	for _, r := range h.Runs {
+		uid := cmp.Or(r.NamespaceUID, "unknown")
+		if runs[uid]++; runs[uid] == 1 {
+			uids = append(uids, uid)
+		}
+	}
+	if len(uids) < 2 {
+		return ""
+	}
+	for i, uid := range uids {
+		uids[i] = fmt.Sprintf("%s (%s)", uid, howMany(runs[uid], "run"))
+	}
+	return fmt.Sprintf("the runs are of %d namespaces with the name %s, which differ in their UIDs: %s", len(uids), h.Namespace, strings.Join(uids, ", "))
 }
 
 // span returns the number of runs and the dates of the first and the last run.
