@@ -29,17 +29,14 @@ var states = []struct{ Name, Tone string }{
 	{stateFree, "good"}, {stateInUse, "busy"}, {stateReserved, "held"}, {stateClosed, "open"}, {stateNotReady, "open"}, {stateQuarantined, "bad"},
 }
 
-// party has a bed: a benchmark or a reservation. That of a namespace of which a person may
-// list none is "another team".
+// party has a bed: a benchmark or a reservation. Its name is in the status of the TestBed, which those who
+// see a bed may read.
 type party struct {
 	Text string
-	// Link to its page, below the base; empty where there is none.
-	Link string
-	// Namespace is empty where it is not shown.
+	// Link to its page, below the base; empty if there is none, or the person may not see it.
+	Link      string
 	Namespace string
 }
-
-const anotherTeam = "another team"
 
 // use is a period in which a party has a bed.
 type use struct {
@@ -102,11 +99,8 @@ func (p *Page) see(ctx context.Context, q *request) (v visible, err error) {
 func (v visible) holder(of string) (party, *v1alpha1.Benchmark) {
 	namespace, name, _ := strings.Cut(of, "/")
 	b := v.lab.byKey[types.NamespacedName{Namespace: namespace, Name: name}]
-	if !v.benchmarks.has(namespace) {
-		return party{Text: anotherTeam}, b
-	}
 	who := party{Text: of, Namespace: namespace}
-	if b != nil {
+	if b != nil && v.benchmarks.has(namespace) {
 		who.Link = "benchmarks/" + of
 	}
 	return who, b
@@ -115,13 +109,13 @@ func (v visible) holder(of string) (party, *v1alpha1.Benchmark) {
 // reserver is the party of a reservation.
 func (v visible) reserver(of string) party {
 	namespace, _, _ := strings.Cut(of, "/")
-	switch {
-	case v.reservations.has(namespace):
-		return party{Text: of, Namespace: namespace, Link: "reservations?team=" + namespace}
-	case namespace == v.labNamespace:
-		return party{Text: "maintenance"}
+	who := party{Text: of, Namespace: namespace}
+	if v.reservations.has(namespace) {
+		who.Link = "reservations?team=" + namespace
+	} else if namespace == v.labNamespace {
+		who.Text = "maintenance"
 	}
-	return party{Text: anotherTeam}
+	return who
 }
 
 // bed is a bed as the person sees it.
@@ -148,13 +142,13 @@ func (v visible) bed(bed *v1alpha1.TestBed) bedView {
 	ready := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case quarantined != nil && quarantined.Status == metav1.ConditionTrue:
-		view.State, view.Why = stateQuarantined, v.said(quarantined)
+		view.State, view.Why = stateQuarantined, quarantined.Message
 	case view.Lease != nil:
 		view.State = stateInUse
 	case ready == nil || ready.Status != metav1.ConditionTrue:
 		view.State, view.Why = stateNotReady, "The operator has not checked it yet."
 		if ready != nil {
-			view.Why = v.said(ready)
+			view.Why = ready.Message
 		}
 	case bed.Spec.Unschedulable:
 		view.State = stateClosed
@@ -169,19 +163,6 @@ func (v visible) bed(bed *v1alpha1.TestBed) bedView {
 		}
 	}
 	return view
-}
-
-// said is the message of a condition of a bed, or only its reason where the message names
-// what the person may not see.
-func (v visible) said(c *metav1.Condition) string {
-	if !v.benchmarks.all {
-		for _, namespace := range v.lab.namespaces {
-			if !v.benchmarks.has(namespace) && strings.Contains(c.Message, namespace+"/") {
-				return c.Reason
-			}
-		}
-	}
-	return c.Message
 }
 
 // ends returns the time at which a benchmark is expected to release its bed, and the latest
@@ -303,10 +284,7 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 	if sim := bed.Spec.Engine.Sim; sim != nil && sim.Ports != nil {
 		page.Ports = int(sim.Ports.Count)
 	}
-	for _, c := range bed.Status.Conditions {
-		c.Message = v.said(&c)
-		page.Conditions = append(page.Conditions, c)
-	}
+	page.Conditions = bed.Status.Conditions
 	waiting := 0
 	for _, b := range q.lab.waiting {
 		if b.Spec.TestBedName != bed.Name || !v.benchmarks.has(b.Namespace) {
