@@ -19,7 +19,8 @@ import (
 // device need to know, so that a device is stopped as it was started even when
 // its bed was changed or deleted in between.
 const (
-	annotationNode     = "nodrop.dev/node"
+	// AnnotationNode names the node of the device.
+	AnnotationNode     = "nodrop.dev/node"
 	annotationTopology = "nodrop.dev/topology-key"
 	annotationDevice   = "nodrop.dev/topology-node"
 	// annotationPlaced is there where the device gets processors of its own: with the
@@ -85,7 +86,7 @@ func DeviceSecret(s Settings, run Run, bed *v1alpha1.TestBed, topology *corev1.C
 	}
 	sec := secret(s, run, run.deviceName(), RoleDevice, files)
 	sec.Finalizers = []string{FinalizerDevice}
-	sec.Annotations[annotationNode] = bed.Spec.Ports[0].Node
+	sec.Annotations[AnnotationNode] = bed.Spec.Ports[0].Node
 	sec.Annotations[annotationTopology] = key
 	sec.Annotations[annotationDevice] = described.Node
 	if bed.Spec.Engine.Kind == v1alpha1.EngineXDP {
@@ -177,7 +178,7 @@ func DeviceDownName(run Run) string { return run.deviceDownName() }
 // root on the node. Only the owner of a bed can cause this, and only with the image that
 // the lab was installed with.
 func devicePod(s Settings, run Run, sec *corev1.Secret, name, action, timeout string) (*corev1.Pod, error) {
-	node, topology, nodeOfTopology := sec.Annotations[annotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
+	node, topology, nodeOfTopology := sec.Annotations[AnnotationNode], sec.Annotations[annotationTopology], sec.Annotations[annotationDevice]
 	if node == "" || topology == "" || nodeOfTopology == "" {
 		return nil, errors.New("the secret of the device does not say its node and topology: it was changed by another program or user")
 	}

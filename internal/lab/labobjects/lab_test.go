@@ -61,7 +61,7 @@ func TestDeviceSecretSaysWhatIsMissing(t *testing.T) {
 
 func TestDevicePodNeedsItsAnnotations(t *testing.T) {
 	sec := must(DeviceSecret(settings(), aRun(), aBed(), aTopology(), nil))
-	delete(sec.Annotations, annotationNode)
+	delete(sec.Annotations, AnnotationNode)
 	if _, err := DeviceDownPod(settings(), aRun(), sec); err == nil {
 		t.Error("a pod without a node was built")
 	}
