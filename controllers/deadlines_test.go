@@ -92,3 +92,30 @@ func awayOrphan(w *world, difference time.Duration) {
 	w.kubelet.release(w)
 	w.bedIsCleanEventually("frr")
 }
+
+// TestExpiredCertificates replaces the operator by one that begins after the certificates of a run have
+// expired: no runner can be asked any more, and the run ends with that reason.
+func TestExpiredCertificates(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]struct {
+		stage          func(*world)
+		bed, condition string
+	}{
+		"during the measurement":   {func(w *world) { w.measuringOnModel() }, "sim", v1alpha1.ConditionMeasured},
+		"while agents are started": {func(w *world) { w.at("agents are started") }, "frr", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, server)
+			tc.stage(w)
+			w.stop()
+			w.pass(time.Duration(w.benchmark("b").Spec.ActiveDeadlineSeconds)*time.Second + 8*24*time.Hour)
+			w.start()
+			b := w.reaches("b", v1alpha1.PhaseError)
+			if tc.condition != "" {
+				w.says("b", tc.condition, v1alpha1.ReasonCertificatesExpired)
+			}
+			w.Expect(b.Status.Message).To(ContainSubstring("the certificates of the run were valid until"))
+			w.bedIsClean(tc.bed)
+		})
+	}
+}

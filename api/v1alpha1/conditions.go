@@ -171,6 +171,9 @@ const (
 	ReasonLeaseLost = "LeaseLost"
 	// ReasonRunnerFailed means that the runner ended without a result.
 	ReasonRunnerFailed = "RunnerFailed"
+	// ReasonCertificatesExpired means that operators were away until the certificates of the run had
+	// expired, so that its runner could not be asked any more.
+	ReasonCertificatesExpired = "CertificatesExpired"
 	// ReasonAnswerRefused means that the runner said what does not fit the plan or is
 	// too large, so that it was not stored; the message says what.
 	ReasonAnswerRefused = "AnswerRefused"

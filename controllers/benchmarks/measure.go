@@ -78,6 +78,10 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 		}
 		return kit.Again(m.progressEvery), nil
 	}
+	if until := m.poller.validUntil(keyOf(s.Benchmark)); hasPassed(until, s.Now) {
+		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonCertificatesExpired,
+			expiredText(until)+"; "+rowsKept(s)), nil
+	}
 	return m.react(ctx, s, pod, heard)
 }
 

@@ -115,6 +115,16 @@ func (p *Poller) following(key types.NamespacedName, pod types.UID) bool {
 	return f != nil && f.pod == pod
 }
 
+// validUntil returns the time at which the certificate expires with which the runner of a benchmark is
+// polled; the zero time if none is polled.
+func (p *Poller) validUntil(key types.NamespacedName) time.Time {
+	f := p.of(key)
+	if f == nil {
+		return time.Time{}
+	}
+	return f.target.Certificate.ValidUntil()
+}
+
 // follow begins to poll the runner in a pod, and stops to poll another one of the
 // benchmark.
 func (p *Poller) follow(key types.NamespacedName, pod types.UID, target kit.RunnerTarget, check *results.Checker) {

@@ -44,6 +44,10 @@ func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error)
 	}
 	why, err := t.ensure(ctx, s)
 	if err != nil {
+		var expired *expiredError
+		if errors.As(err, &expired) {
+			return s.End(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonCertificatesExpired, expired.Error()), nil
+		}
 		var broken *kit.BrokenError
 		if errors.As(err, &broken) {
 			return s.End(v1alpha1.PhaseError, v1alpha1.ConditionTrafficReady, v1alpha1.ReasonTrafficFailed, broken.Error()), nil
@@ -131,6 +135,9 @@ func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int
 	sec := &corev1.Secret{}
 	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec)
 	if err == nil {
+		if own, err := labobjects.OperatorCertificate(sec); err == nil && hasPassed(own.ValidUntil(), s.Now) {
+			return nil, &expiredError{own.ValidUntil()}
+		}
 		return sec, nil
 	}
 	if !apierrors.IsNotFound(err) {

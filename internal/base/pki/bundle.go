@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Names of the files in a directory, and of the keys in a Secret.
@@ -58,6 +59,15 @@ func LoadDir(dir string) (Bundle, error) {
 func (b Bundle) Check() error {
 	_, _, err := b.parse()
 	return err
+}
+
+// ValidUntil returns the time at which the certificate expires; the zero time if the bundle is not valid.
+func (b Bundle) ValidUntil() time.Time {
+	_, cert, err := b.parse()
+	if err != nil {
+		return time.Time{}
+	}
+	return cert.Leaf.NotAfter
 }
 
 // ServerConfig is for a server that answers only the client with this name.

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// margin is the time for which certificates stay valid after the deadline: downtime of the
-	// operator does not count for the deadline, and it still fetches the result afterwards.
-	margin = 24 * time.Hour
+	// MarginDays is the number of days for which certificates stay valid after the deadline: downtime of
+	// the operator does not count for the deadline, and it still fetches the result afterwards.
+	MarginDays = 7
+	margin     = MarginDays * 24 * time.Hour
 	// skew is the maximum time by which the clock of a node may be behind the operator's.
 	skew = 10 * time.Minute
 )
@@ -42,7 +43,7 @@ type Set struct {
 }
 
 // Issue makes an authority and the certificates of the benchmark with this UID
-// and number of agents. They hold from shortly before now until an hour after
+// and number of agents. They are valid from shortly before now until MarginDays after
 // the deadline. The authority's key is discarded: a second call makes another
 // authority, whose certificates do not match those of the first.
 func Issue(uid string, agents int, now, deadline time.Time) (Set, error) {

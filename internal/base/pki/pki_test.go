@@ -104,7 +104,7 @@ func TestEveryPartTalksToItsPeer(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	s := issue(t, now, deadline)
 	other := issue(t, now, deadline)
-	expired := issue(t, now.Add(-30*time.Hour), now.Add(-26*time.Hour))
+	expired := issue(t, now.Add(-margin-6*time.Hour), now.Add(-margin-2*time.Hour))
 	must := config(t)
 	agent := must(s.Agents[0].ServerConfig(RunnerName("uid-1")))
 	toAgent := AgentName("uid-1", 0)
@@ -173,7 +173,8 @@ func TestCertificatesEndWithTheBenchmark(t *testing.T) {
 		"a node whose clock is behind": {now.Add(-5 * time.Minute), true},
 		"now":                          {now, true},
 		"during the clean-up":          {deadline.Add(30 * time.Minute), true},
-		"much later":                   {deadline.Add(25 * time.Hour), false},
+		"a week without an operator":   {deadline.Add(margin - time.Hour), true},
+		"much later":                   {deadline.Add(margin + time.Hour), false},
 		"much earlier":                 {now.Add(-time.Hour), false},
 	} {
 		_, err := leaf.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: c.at})
