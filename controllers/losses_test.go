@@ -5,7 +5,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -28,6 +30,7 @@ func TestLosses(t *testing.T) {
 		"a traffic pod gets another address":       agentMoves,
 		"the runner's secret is deleted":           runnerSecretDeleted,
 		"the device's secret is deleted":           deviceSecretDeleted,
+		"the lab's namespace is deleted":           labNamespaceDeleted,
 		"the lease is taken away by force":         leaseTaken,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
@@ -49,6 +52,48 @@ func deviceSecretDeleted(w *world) {
 	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("frr")
 	w.Expect(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(sec), sec)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+}
+
+// labNamespaceDeleted deletes the namespace of the lab while a device runs, and follows the remedy of
+// docs/guides/operations.md.
+func labNamespaceDeleted(w *world) {
+	w.impatient(shortCleanUp)
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	sec := &corev1.Secret{}
+	sec.Namespace, sec.Name = labNamespace, labobjects.DeviceSecretName(labobjects.RunOf(b))
+	var roles rbacv1.RoleList
+	var bindings rbacv1.RoleBindingList
+	for _, list := range []client.ObjectList{&roles, &bindings} {
+		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace))).To(Succeed())
+	}
+	w.Expect(w.c.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: labNamespace}})).To(Succeed())
+	// As the controller of namespaces, which the tests do not run.
+	for _, kind := range []client.Object{&corev1.Pod{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
+		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
+	}
+	w.reaches("b", v1alpha1.PhaseError)
+	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(Equal(metav1.ConditionTrue))
+	w.Expect(w.c.Get(w.t.Context(), client.ObjectKeyFromObject(sec), sec)).To(Succeed(), "the topology of a device that nothing has stopped")
+	w.Expect(sec.Annotations[labobjects.AnnotationNode]).NotTo(BeEmpty())
+	w.Expect(sec.Data).To(HaveKey("topology.clab.yaml"))
+
+	sec.Finalizers = nil // once the device is stopped on that node
+	w.Expect(w.c.Update(w.t.Context(), sec)).To(Succeed())
+	w.remade(labNamespace)
+	for i := range roles.Items {
+		roles.Items[i].ResourceVersion, roles.Items[i].UID = "", ""
+		create(w.t, w.c, &roles.Items[i])
+	}
+	for i := range bindings.Items {
+		bindings.Items[i].ResourceVersion, bindings.Items[i].UID = "", ""
+		create(w.t, w.c, &bindings.Items[i])
+	}
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"))
+	w.releaseQuarantine()
+	w.bedIsCleanEventually("frr")
+	create(w.t, w.c, benchmark("next", "frr"))
+	w.reaches("next", v1alpha1.PhaseRunning)
 }
 
 // measuringOnModel gets a benchmark to Running with one row.

@@ -126,10 +126,15 @@ func trendOfPredecessor(w *world) {
 // recreated deletes a namespace with its profiles and creates it again.
 func (w *world) recreated(name string) {
 	w.t.Helper()
-	before := &corev1.Namespace{}
-	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: name}, before)).To(Succeed())
 	w.Expect(w.c.DeleteAllOf(w.t.Context(), &v1alpha1.TrafficProfile{}, client.InNamespace(name))).To(Succeed())
-	w.Expect(w.c.Delete(w.t.Context(), before)).To(Succeed())
+	w.Expect(w.c.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	w.remade(name)
+}
+
+// remade removes a namespace that is being deleted and has no objects, and creates it again.
+func (w *world) remade(name string) {
+	w.t.Helper()
+	before := &corev1.Namespace{}
 	w.Expect(w.c.Get(w.t.Context(), client.ObjectKey{Name: name}, before)).To(Succeed())
 	before.Spec.Finalizers = nil // as the controller of namespaces, which the tests do not run
 	w.Expect(w.c.SubResource("finalize").Update(w.t.Context(), before)).To(Succeed())
