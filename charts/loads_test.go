@@ -106,6 +106,9 @@ func loads(t *testing.T, c client.Client) {
 		"a half frame in a second":  {"broadcast: {resolution: 1.5pps}", `"1.5pps" is not a load`},
 		"more than all":             {"frameLoss: {maxLoad: 101%}", `"101%" is not a load`},
 		"a unit that nothing is in": {"forwardingRate: {step: 5mpps}", `"5mpps" is not a load`},
+		// docs/cli.md has these words of the API server.
+		"no unit":                   {"throughput: {maxLoad: 50}", `Invalid value: "integer": spec.tests[0].throughput.maxLoad in body must be of type string: "integer"`},
+		"no unit of time":           {"throughput: {trialDuration: 60}", `must be of type string: "integer"`},
 		"a width, which is no load": {"throughput: {search: MLRsearch, mlrSearch: {width: 5Mpps}}", `"5Mpps" is not a percentage of line rate`},
 	} {
 		t.Run(name, func(t *testing.T) {

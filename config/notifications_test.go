@@ -18,6 +18,10 @@ func TestNotifications(t *testing.T) {
 			values: []string{"--set", "notifications.allowedHosts={hooks.example.com,*.chat.example.com,ci.example.com:8443}"},
 			hosts:  "--notification-hosts=hooks.example.com,*.chat.example.com,ci.example.com:8443",
 		},
+		"IPv6 addresses": {
+			values: []string{"--set-json", `notifications.allowedHosts=["[2001:db8::1]","[2001:db8::1]:8443"]`},
+			hosts:  "--notification-hosts=[2001:db8::1],[2001:db8::1]:8443",
+		},
 		"a network and an authority of one's own": {
 			values:   []string{"--set", "notifications.allowedHosts={192.0.2.1},notifications.allowedNetworks={127.0.0.0/8,::1/128},notifications.caConfigMap=our-ca"},
 			hosts:    "--notification-hosts=192.0.2.1",

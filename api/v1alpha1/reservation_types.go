@@ -46,7 +46,7 @@ type ReservationList struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=testBedNames;testBedSelector
 // +kubebuilder:validation:XValidation:rule="self.from < self.until",message="until is not after from: give a later until",fieldPath=".until"
-// +kubebuilder:validation:XValidation:rule="self.until - self.from <= duration('720h')",message="the reservation is longer than 720h (30 days): give an earlier until, or make several reservations",fieldPath=".until"
+// +kubebuilder:validation:XValidation:rule="self.until - self.from <= duration('720h')",message="the reservation is longer than 720h (30 days), the limit for the lab itself; the limit for a team is maxDuration of its grant of each bed, 24h by default: give an earlier until, or make several reservations",fieldPath=".until"
 // +kubebuilder:validation:XValidation:rule="self.from >= timestamp('2020-01-01T00:00:00Z')",message="from is before 2020-01-01T00:00:00Z: give a later time",fieldPath=".from"
 // +kubebuilder:validation:XValidation:rule="self.from == oldSelf.from && has(self.testBedNames) == has(oldSelf.testBedNames) && (!has(self.testBedNames) || self.testBedNames == oldSelf.testBedNames) && has(self.testBedSelector) == has(oldSelf.testBedSelector) && (!has(self.testBedSelector) || self.testBedSelector == oldSelf.testBedSelector) && has(self.recurrence) == has(oldSelf.recurrence) && (!has(self.recurrence) || (self.recurrence.rule == oldSelf.recurrence.rule && self.recurrence.timeZone == oldSelf.recurrence.timeZone))",message="beds, from and the rule of a Reservation cannot be changed (only until, purpose and recurrence.exceptions can): delete it, and apply it again"
 type ReservationSpec struct {

@@ -236,6 +236,8 @@ var mistakes = []struct{ name, from, to, want string }{
 		`m.yaml:40 (document 3): TestBed "lab": spec.ports[0].attachment.hostDevice.interface: Invalid value: "eth1/0": "eth1/0" is not an interface name: give one that ip link shows, such as eth1`},
 	{"the engine sim for a physical device", "engine: {kind: xdp}", "engine: {kind: sim}",
 		`m.yaml:33 (document 3): TestBed "lab": spec: Invalid value: device.simulated and engine.kind sim belong together: a modelled device needs the engine sim, and the engine sim needs a modelled device`},
+	{"a field that another one replaced", "engine: {kind: xdp}", "engine: {kind: xdp}\n  allowedNamespaces: {names: [team-routing]}",
+		`m.yaml:37 (document 3): TestBed "lab": spec.allowedNamespaces: unknown field; access has replaced it, with a list of grants: write access: [{names: [TEAM]}]`},
 	{"an unknown engine", "engine: {kind: xdp}", "engine: {kind: dpdk}",
 		`m.yaml:36 (document 3): TestBed "lab": spec.engine.kind: Unsupported value: "dpdk": supported values: "xdp", "trex", "sim"; write one of them`},
 }

@@ -295,7 +295,7 @@ func TestValidateSuggestsNoRefusedValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := command(t, "validate", "-f", file)
-	if err == nil || !strings.HasSuffix(err.Error(), "the reservation is longer than 720h (30 days): give an earlier until, or make several reservations") {
+	if err == nil || !strings.HasSuffix(err.Error(), "the reservation is longer than 720h (30 days), the limit for the lab itself; the limit for a team is maxDuration of its grant of each bed, 24h by default: give an earlier until, or make several reservations") {
 		t.Errorf("%v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // Guard selects the receivers that may be reached. The owner of the lab configures it.
 type Guard struct {
 	// Hosts are names, or names with a port; "*.example.com" is every name below
-	// example.com. Without a port, port 443 is meant. Empty allows none.
+	// example.com, and an IPv6 address is in brackets. Without a port, port 443 is meant. Empty
+	// allows none.
 	Hosts []string
 	// Networks may be reached although they are refused by default: loopback, link-local and
 	// the like.
@@ -35,7 +36,7 @@ func (g Guard) Host(raw string) error {
 	if port == "" {
 		port = "443"
 	}
-	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	name := canonical(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
 	if slices.ContainsFunc(g.Hosts, func(allowed string) bool { return matches(strings.ToLower(allowed), name, port) }) {
 		return nil
 	}
@@ -45,15 +46,20 @@ func (g Guard) Host(raw string) error {
 // HostError is a host that the owner of the lab does not allow.
 type HostError struct{ Host string }
 
-// Error names the host and the setting that allows it.
+// Error names the host and the settings that allow it.
 func (e *HostError) Error() string {
-	return fmt.Sprintf("the lab does not allow notifications to %s: ask its owner to add it to notifications.allowedHosts of the chart", strings.TrimSuffix(e.Host, ":443"))
+	host, ordinary := strings.CutSuffix(e.Host, ":443")
+	text := fmt.Sprintf("the lab does not allow notifications to %s: ask its owner to add it to notifications.allowedHosts of the chart", host)
+	if !ordinary {
+		text += ", and port " + e.Host[strings.LastIndex(e.Host, ":")+1:] + " to networkPolicy.operatorEgress"
+	}
+	return text
 }
 
 func matches(allowed, name, port string) bool {
 	host, allowedPort, err := net.SplitHostPort(allowed)
 	if err != nil {
-		host, allowedPort = allowed, "443"
+		host, allowedPort = strings.Trim(allowed, "[]"), "443"
 	}
 	if allowedPort != port {
 		return false
@@ -61,11 +67,19 @@ func matches(allowed, name, port string) bool {
 	if below, wild := strings.CutPrefix(host, "*."); wild {
 		return strings.HasSuffix(name, "."+below)
 	}
-	return host == name
+	return canonical(host) == name
+}
+
+// canonical returns the canonical text of an IP address, and every other host as it is.
+func canonical(host string) string {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.String()
+	}
+	return host
 }
 
 // errAddress is an address that may not be reached. It does not say which.
-var errAddress = errors.New("the name of the host leads to an address that the lab does not allow: ask its owner about notifications.allowedNetworks of the chart")
+var errAddress = errors.New("the name of the host leads to an address that the lab does not allow: ask its owner to add the address with its prefix length, as 192.0.2.1/32, to notifications.allowedNetworks of the chart")
 
 // metadata are addresses of clouds that are not link-local, and that hand out credentials.
 var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}

@@ -11,15 +11,23 @@ import (
 	"nodrop.dev/nodrop/internal/base/spelling"
 )
 
-// suggestField returns the field that was probably meant by an unknown one: a field of the
-// same object with a similar name, a field of the same name elsewhere, or one of the fields
-// that the object has.
+// replaced are fields of earlier versions, and what to write in their place.
+var replaced = map[string]string{
+	"spec.allowedNamespaces": "access has replaced it, with a list of grants: write access: [{names: [TEAM]}]",
+}
+
+// suggestField returns the field that was probably meant by an unknown one: the field that
+// replaced it, a field of the same object with a similar name, a field of the same name
+// elsewhere, or one of the fields that the object has.
 func suggestField(root *schema.Structural, path string) string {
 	steps := splitPath(path)
 	if len(steps) == 0 {
 		return ""
 	}
 	name := steps[len(steps)-1]
+	if now, known := replaced[path]; known {
+		return now
+	}
 	if name == "spec" {
 		return "spec is on the level of metadata: write it at the beginning of a line"
 	}

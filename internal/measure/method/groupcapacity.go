@@ -21,7 +21,7 @@ func describeGroupCapacity() trials.Definition {
 			Name: v1alpha1.MethodGroupCapacity, Member: "groupCapacity",
 			WholeDevice: "fills the table of groups of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.GroupCapacity != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupCapacity.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.GroupCapacity.Load },
 			Fits:        fitsGroupCapacity,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupCapacity

@@ -20,7 +20,7 @@ func describeGroupJoinDelay() trials.Definition {
 			Name: v1alpha1.MethodGroupJoinDelay, Member: "groupJoinDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.GroupJoinDelay != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupJoinDelay.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.GroupJoinDelay.Load },
 			Fits:        fitsGroupJoinDelay,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.GroupJoinDelay

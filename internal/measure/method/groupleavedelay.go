@@ -18,7 +18,7 @@ func describeGroupLeaveDelay() trials.Definition {
 			Name: v1alpha1.MethodGroupLeaveDelay, Member: "groupLeaveDelay", ArrivalTimes: true,
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.GroupLeaveDelay != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.GroupLeaveDelay.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.GroupLeaveDelay.Load },
 			Fits:        trials.NeedsMulticast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				lead, wait := leaveTimes(test.GroupLeaveDelay)

@@ -183,13 +183,15 @@ func TestWhatNoMethodCanMeasureIsRefused(t *testing.T) {
 		test v1alpha1.Test
 		want string
 	}{
-		"coarse step":        {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10% of line rate: RFC 2544 section 26.3 allows no coarser step"},
-		"no percentage":      {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "101%"}}, "spec.tests[0].frameLoss.maxLoad"},
-		"unknown throughput": {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "throughput"}}, "no throughput test stands before this test"},
-		"two methods":        {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: addressCaching, addressLearning, "},
-		"none":               {v1alpha1.Test{Name: "a"}, "give exactly one method"},
-		"fine step":          {v1alpha1.Test{Name: "a", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "0.5%"}}, "spec.tests[0].forwardingRate.step"},
-		"no load":            {v1alpha1.Test{Name: "a", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"fast"}}}, "spec.tests[0].ordering.loads[0]"},
+		"coarse step":         {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{Step: "10.1%"}}, "spec.tests[0].frameLoss.step: Invalid value: \"10.1%\": give 1% to 10% of line rate: RFC 2544 section 26.3 allows no coarser step"},
+		"no percentage":       {v1alpha1.Test{Name: "a", FrameLoss: &v1alpha1.FrameLossTest{MaxLoad: "101%"}}, "spec.tests[0].frameLoss.maxLoad"},
+		"unknown throughput":  {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "throughput"}}, "spec.tests[0].soak.load: Invalid value: \"throughput\": no throughput test stands before this test"},
+		"unknown throughputs": {v1alpha1.Test{Name: "a", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"50%", "throughput"}}}, "spec.tests[0].latency.loads[1]: Invalid value: \"throughput\": no throughput test stands before this test"},
+		"too many frames":     {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{Load: "20Mpps"}}, "spec.tests[0].soak.load: Invalid value: \"20Mpps\": it is 134.4% of the line rate"},
+		"two methods":         {v1alpha1.Test{Name: "a", Soak: &v1alpha1.SoakTest{}, FrameLoss: &v1alpha1.FrameLossTest{}}, "give exactly one method: addressCaching, addressLearning, "},
+		"none":                {v1alpha1.Test{Name: "a"}, "give exactly one method"},
+		"fine step":           {v1alpha1.Test{Name: "a", ForwardingRate: &v1alpha1.ForwardingRateTest{Step: "0.5%"}}, "spec.tests[0].forwardingRate.step"},
+		"no load":             {v1alpha1.Test{Name: "a", Ordering: &v1alpha1.OrderingTest{Loads: []v1alpha1.Load{"fast"}}}, "spec.tests[0].ordering.loads[0]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func describeReset() trials.Definition {
 			Name: v1alpha1.MethodReset, Member: "reset", Gaps: true,
 			WholeDevice: "resets the device",
 			Given:       func(t v1alpha1.Test) bool { return t.Reset != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Reset.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.Reset.Load },
 			Validate:    validateReset,
 			Fits:        fitsReset,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {

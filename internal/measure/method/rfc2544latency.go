@@ -21,7 +21,7 @@ func describeRFC2544Latency() trials.Definition {
 			Name: v1alpha1.MethodRFC2544Latency, Member: "rfc2544Latency", Latency: true,
 			Given:   func(t v1alpha1.Test) bool { return t.RFC2544Latency != nil },
 			OneSize: "how long a frame takes on the wire, which its definition leaves out, depends on its size",
-			Loads:   func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.RFC2544Latency.Load} },
+			Load:    func(t v1alpha1.Test) v1alpha1.Load { return t.RFC2544Latency.Load },
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				t := test.RFC2544Latency
 				step := plan.AtLoad(t.Load, t.TrialDuration.Duration)

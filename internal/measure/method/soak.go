@@ -18,7 +18,7 @@ func describeSoak() trials.Definition {
 		Method: plan.Method{
 			Name: v1alpha1.MethodSoak, Member: "soak", Mixes: true,
 			Given:    func(t v1alpha1.Test) bool { return t.Soak != nil },
-			Loads:    func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Soak.Load} },
+			Load:     func(t v1alpha1.Test) v1alpha1.Load { return t.Soak.Load },
 			Validate: validateSoak,
 			Fits:     fitsSoak,
 			Steps: func(t v1alpha1.Test, _ plan.Scale) []plan.Step {

@@ -63,16 +63,15 @@ func validateRates(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, port
 	p := Plan{Ports: ports, Streams: streams(profile, ports)}
 	for i, test := range b.Spec.Tests {
 		m, ok := methodOf(test)
-		if !ok || m.Loads == nil {
+		if !ok {
 			continue
 		}
-		path := field.NewPath("spec", "tests").Index(i).Child(m.Member)
-		for _, load := range m.Loads(test) {
-			if !load.IsRate() {
+		for _, f := range m.loads(test, field.NewPath("spec", "tests").Index(i).Child(m.Member)) {
+			if !f.load.IsRate() {
 				continue
 			}
-			if text := p.unsendable(load, sizes(profile)); text != "" {
-				errs = append(errs, field.Invalid(path, load, text))
+			if text := p.unsendable(f.load, sizes(profile)); text != "" {
+				errs = append(errs, field.Invalid(f.path, f.load, text))
 			}
 		}
 	}

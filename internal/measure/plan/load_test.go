@@ -69,7 +69,7 @@ func TestStepsOfLoadsThatAreRates(t *testing.T) {
 func TestValidateRefusesRatesBeyondLineRate(t *testing.T) {
 	refusal(t, router(func(o *objects) {
 		o.benchmark.Spec.Tests[1].Latency.Loads = []v1alpha1.Load{"5Mpps"}
-	}), []string{`spec.tests[1].latency: Invalid value: "5Mpps": it is 615.2% of the line rate of port p1 (10G) with 1518 bytes: lower it, or use a profile without that size`})
+	}), []string{`spec.tests[1].latency.loads[0]: Invalid value: "5Mpps": it is 615.2% of the line rate of port p1 (10G) with 1518 bytes: lower it, or use a profile without that size`})
 	refusal(t, router(func(o *objects) {
 		o.benchmark.Spec.Tests[1].Latency.Loads = []v1alpha1.Load{"0Gbps"}
 	}), []string{`spec.tests[1].latency.loads[0]: Invalid value: "0Gbps"`, "such as 5Mpps or 2.5Gbps, or the word throughput"})

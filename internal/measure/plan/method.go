@@ -25,8 +25,9 @@ type Method struct {
 	// Validate reports what the schema cannot say; path is that of the member. It
 	// may be nil.
 	Validate func(test v1alpha1.Test, path *field.Path) field.ErrorList
-	// Loads are the loads of a test that may be the word throughput; nil when the
-	// method has none.
+	// Load is the field load of a test, and Loads the field loads, whose values may be the word
+	// throughput; nil when the method has no such field.
+	Load  func(v1alpha1.Test) v1alpha1.Load
 	Loads func(v1alpha1.Test) []v1alpha1.Load
 	// Bounds are the loads of a test that have an amount; nil when the method has none.
 	Bounds func(v1alpha1.Test) []Bound
@@ -123,10 +124,7 @@ func members() []string {
 
 // validate reports what is wrong with a test of the method.
 func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if m.Loads != nil {
-		errs = validateLoads(m.Loads(test), throughputBefore, path.Child("loads"))
-	}
+	errs := validateLoads(m.loads(test, path), throughputBefore)
 	if m.Bounds != nil {
 		errs = append(errs, validateBounds(m.Bounds(test), path)...)
 	}
@@ -137,6 +135,26 @@ func (m Method) validate(test v1alpha1.Test, throughputBefore bool, path *field.
 		errs = append(errs, m.Validate(test, path)...)
 	}
 	return errs
+}
+
+// loadField is a load of a test, and its path.
+type loadField struct {
+	load v1alpha1.Load
+	path *field.Path
+}
+
+// loads returns the loads of a test that may be the word throughput; path is that of the member.
+func (m Method) loads(test v1alpha1.Test, path *field.Path) []loadField {
+	var fields []loadField
+	if m.Load != nil {
+		fields = append(fields, loadField{m.Load(test), path.Child("load")})
+	}
+	if m.Loads != nil {
+		for i, load := range m.Loads(test) {
+			fields = append(fields, loadField{load, path.Child("loads").Index(i)})
+		}
+	}
+	return fields
 }
 
 // AtLoad makes a step of one trial at a load. The trial is certain where the load is: none

@@ -38,16 +38,16 @@ func validateTests(b *v1alpha1.Benchmark) field.ErrorList {
 	return errs
 }
 
-func validateLoads(loads []v1alpha1.Load, throughputBefore bool, path *field.Path) field.ErrorList {
+func validateLoads(loads []loadField, throughputBefore bool) field.ErrorList {
 	var errs field.ErrorList
-	for i, load := range loads {
-		if load == v1alpha1.LoadThroughput {
+	for _, f := range loads {
+		if f.load == v1alpha1.LoadThroughput {
 			if !throughputBefore {
-				errs = append(errs, field.Invalid(path.Index(i), load,
+				errs = append(errs, field.Invalid(f.path, f.load,
 					"no throughput test stands before this test, so its rate is not known: add a throughput test before it, or give a percentage"))
 			}
-		} else if _, _, err := load.Amount(); err != nil {
-			errs = append(errs, field.Invalid(path.Index(i), load, v1alpha1.LoadHint+", or the word throughput"))
+		} else if _, _, err := f.load.Amount(); err != nil {
+			errs = append(errs, field.Invalid(f.path, f.load, v1alpha1.LoadHint+", or the word throughput"))
 		}
 	}
 	return errs

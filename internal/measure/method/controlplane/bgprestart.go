@@ -38,7 +38,7 @@ func DescribeBGPRestart() trials.Definition {
 			Name: v1alpha1.MethodBGPRestart, Member: "bgpRestart",
 			WholeDevice: "restarts the BGP of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.BGPRestart != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.BGPRestart.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.BGPRestart.Load },
 			Fits:        fitsBGPRestart,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				step := plan.AtLoad(test.BGPRestart.Load, restartTime(test.BGPRestart))

@@ -24,7 +24,7 @@ func DescribeConvergence() trials.Definition {
 			Name: v1alpha1.MethodConvergence, Member: "convergence",
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.Convergence != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.Convergence.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.Convergence.Load },
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
 				t := test.Convergence
 				return validateSampling(t.SamplingInterval.Duration, convergenceTime(t), path, t.LeadTime.Duration, t.AnnouncedTime.Duration, t.WithdrawnTime.Duration)

@@ -24,7 +24,7 @@ func DescribeRouteFlap() trials.Definition {
 			Name: v1alpha1.MethodRouteFlap, Member: "routeFlap",
 			WholeDevice: "loads the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.RouteFlap != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.RouteFlap.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.RouteFlap.Load },
 			Validate: func(test v1alpha1.Test, path *field.Path) field.ErrorList {
 				t := test.RouteFlap
 				return validateSampling(t.SamplingInterval.Duration, flapTime(t), path, t.LeadTime.Duration, t.AnnouncedTime.Duration, t.WithdrawnTime.Duration)

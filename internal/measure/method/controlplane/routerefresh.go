@@ -23,7 +23,7 @@ func DescribeRouteRefresh() trials.Definition {
 			Name: v1alpha1.MethodRouteRefresh, Member: "routeRefresh",
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.RouteRefresh != nil },
-			Loads:       func(t v1alpha1.Test) []v1alpha1.Load { return []v1alpha1.Load{t.RouteRefresh.Load} },
+			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.RouteRefresh.Load },
 			Fits:        fitsRouteRefresh,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
 				return []plan.Step{plan.AtLoad(test.RouteRefresh.Load, refreshTime(test.RouteRefresh))}
