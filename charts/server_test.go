@@ -22,7 +22,7 @@ import (
 // them. Webhooks are not installed.
 func TestDefinitions(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	config, _ := testserver.StartAPIServer(t, nil)
+	config, env := testserver.StartAPIServer(t, nil)
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -38,6 +38,7 @@ func TestDefinitions(t *testing.T) {
 	t.Run("loads", func(t *testing.T) { loads(t, c) })
 	t.Run("repeated", func(t *testing.T) { repeated(t, c) })
 	t.Run("defaults of Go clients", func(t *testing.T) { defaults(t, c) })
+	t.Run("samples applied again", func(t *testing.T) { again(t, config, env) })
 }
 
 // parse reads one object.
