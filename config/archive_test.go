@@ -1,7 +1,10 @@
 package config
 
 import (
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,6 +70,34 @@ func TestArchive(t *testing.T) {
 	}
 	if _, err := chart(t, "--set", "archive.url=s3://user:password@results"); err == nil {
 		t.Error("a URL with a password is accepted")
+	}
+}
+
+// TestArchiveThatIsLost checks that the chart warns of an archive that ends with the operator's
+// pod, and refuses to delete benchmarks whose results are only there.
+func TestArchiveThatIsLost(t *testing.T) {
+	const lost, warning = `archive.volume={"emptyDir":{}}`, "all results in it are lost with the operator's pod"
+	notes := func(values ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), tool(t, "helm"), append([]string{"install", "nodrop", filepath.Join("..", "charts", "nodrop"),
+			"--namespace", "nodrop-system", "--dry-run=client"}, values...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		_, notes, _ := strings.Cut(string(out), "NOTES:")
+		return notes
+	}
+	if text := notes("--set-json", lost); !strings.Contains(text, warning) {
+		t.Errorf("the notes do not warn of an emptyDir:\n%s", text)
+	}
+	for _, values := range [][]string{nil, {"--set", "archive.url=s3://results"}, {"--set-json", `archive.volume={"persistentVolumeClaim":{"claimName":"results"}}`}} {
+		if text := notes(values...); strings.Contains(text, warning) {
+			t.Errorf("with %v the notes warn of an emptyDir:\n%s", values, text)
+		}
+	}
+	_, err := chart(t, "--set-json", lost, "--set", "retention.ttlSecondsAfterFinished=3600")
+	if err == nil || !strings.Contains(err.Error(), "an emptyDir is lost with the operator's pod: set archive.url, or another archive.volume") {
+		t.Errorf("benchmarks are deleted whose results are in an emptyDir: %v", err)
 	}
 }
 

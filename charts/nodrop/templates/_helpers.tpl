@@ -19,6 +19,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- if and .Values.archive.enabled (not .Values.archive.url) }}true{{ end }}
 {{- end }}
 
+{{/* Whether the archive ends with the operator's pod. */}}
+{{- define "nodrop.archiveLost" -}}
+{{- if and (include "nodrop.archiveVolume" .) (hasKey (.Values.archive.volume | default dict) "emptyDir") }}true{{ end }}
+{{- end }}
+
 {{- define "nodrop.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
