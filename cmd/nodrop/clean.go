@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/hostdevice"
 	"nodrop.dev/nodrop/internal/base/netif/card"
+	"nodrop.dev/nodrop/internal/base/processors"
 	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/lab/standalone"
 )
@@ -26,8 +27,9 @@ func newCleanCommand() *cobra.Command {
 		Long: `Put back the interfaces that nodrop run had on this machine when it was killed, as
 they were: in the network namespace that they came from, with their names, addresses
 and settings. Settings that an agent which was killed has changed are restored too, as
-the alias of the interface says. Routers that such runs started are ended, and their files removed. The
-next nodrop run does the same before it begins. Interfaces of a run
+the alias of the interface says. Routers that such runs started are ended, and their files removed.
+Threads of the kernel (ksoftirqd) whose priority such runs raised get it back. The next nodrop run does
+the same before it begins. Interfaces of a run
 that goes on are left alone. It needs root.
 
 Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
@@ -46,13 +48,15 @@ Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
 		standalone.SayPutBack(cmd.OutOrStdout(), done)
 		routers, cleaning := router.Clean(router.Dir)
 		standalone.SayRoutersGone(cmd.OutOrStdout(), routers)
+		threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
+		standalone.SayPrioritiesRestored(cmd.OutOrStdout(), threads)
 		settings, recovering := card.RecoverAll()
 		saySettingsRestored(cmd.OutOrStdout(), settings)
-		err = errors.Join(err, cleaning, recovering)
+		err = errors.Join(err, cleaning, restoring, recovering)
 		switch {
 		case living > 0:
 			fmt.Fprintf(cmd.OutOrStdout(), "runs that go on, with their interfaces: %d\n", living)
-		case len(done) == 0 && routers == 0 && len(settings) == 0 && err == nil:
+		case len(done) == 0 && routers == 0 && len(threads) == 0 && len(settings) == 0 && err == nil:
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be put back")
 		}
 		return err

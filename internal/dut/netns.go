@@ -74,7 +74,7 @@ func (n *Netns) Place() device.Placement {
 	})
 	p.Preferred = len(p.Device) > 0
 	for _, processor := range p.Device {
-		undo, err := processors.PreferSoftInterrupts(processor)
+		undo, err := processors.PreferSoftInterrupts(processors.NotesDir, processor)
 		if err != nil { // then they take turns with processes
 			p.Preferred = false
 			continue

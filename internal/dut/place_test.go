@@ -60,7 +60,7 @@ func TestNetnsHasProcessorsOfItsOwn(t *testing.T) {
 	}
 	got := n.Place()
 	// Where the kernel's threads can be seen.
-	undo, err := processors.PreferSoftInterrupts(usable[0])
+	undo, err := processors.PreferSoftInterrupts(processors.NotesDir, usable[0])
 	switch {
 	case err == nil:
 		defer undo()

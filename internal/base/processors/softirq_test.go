@@ -33,7 +33,7 @@ func TestPreferSoftInterrupts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	undo, err := PreferSoftInterrupts(processor)
+	undo, err := PreferSoftInterrupts(NotesDir, processor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestPreferSoftInterrupts(t *testing.T) {
 }
 
 func TestNoThreadOfAProcessorThatIsNotThere(t *testing.T) {
-	if _, err := PreferSoftInterrupts(1 << 20); !errors.Is(err, ErrUnseen) {
+	if _, err := PreferSoftInterrupts(t.TempDir(), 1<<20); !errors.Is(err, ErrUnseen) {
 		t.Errorf("%v, want ErrUnseen", err)
 	}
 }

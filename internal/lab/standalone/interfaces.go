@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/hostdevice"
+	"nodrop.dev/nodrop/internal/base/processors"
 	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
@@ -136,7 +137,9 @@ func (o *Options) cleanFirst() error {
 	SayPutBack(os.Stderr, done)
 	routers, cleaning := router.Clean(router.Dir)
 	SayRoutersGone(os.Stderr, routers)
-	if err = errors.Join(err, cleaning); err != nil {
+	threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
+	SayPrioritiesRestored(os.Stderr, threads)
+	if err = errors.Join(err, cleaning, restoring); err != nil {
 		exit.Explain(os.Stderr, "nodrop", fmt.Errorf("cleaning up after a run that was killed: %w", err))
 	}
 	return nil
@@ -163,6 +166,13 @@ func SayPutBack(w io.Writer, all []hostdevice.PutBack) {
 func SayRoutersGone(w io.Writer, routers int) {
 	if routers > 0 {
 		fmt.Fprintf(w, "routers that runs have left when they were killed, and that are gone: %d\n", routers)
+	}
+}
+
+// SayPrioritiesRestored writes which threads of the kernel have their priority again.
+func SayPrioritiesRestored(w io.Writer, threads []string) {
+	if len(threads) > 0 {
+		fmt.Fprintf(w, "threads of the kernel whose priority runs that were killed had raised, and that have it back: %s\n", strings.Join(threads, ", "))
 	}
 }
 
