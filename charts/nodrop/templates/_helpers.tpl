@@ -25,11 +25,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 
 {{- define "nodrop.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ include "nodrop.pinnedImage" (dict "repository" .Values.image.repository "tag" (.Values.image.tag | default .Chart.AppVersion)) }}
 {{- end }}
 
 {{- define "nodrop.deviceImage" -}}
-{{ .Values.deviceImage.repository }}:{{ .Values.deviceImage.tag | default .Chart.AppVersion }}
+{{ include "nodrop.pinnedImage" (dict "repository" .Values.deviceImage.repository "tag" (.Values.deviceImage.tag | default .Chart.AppVersion)) }}
 {{- end }}
 
 {{/* The lab's namespace. Its pods are privileged, the operator is not. */}}
@@ -40,7 +40,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- .Values.lab.namespace }}
 {{- end }}
 
-{{/* An image of others: a tag, or a digest after @. */}}
+{{/* An image: a tag, or a digest after @. */}}
 {{- define "nodrop.pinnedImage" -}}
 {{ .repository }}{{ ternary "" ":" (hasPrefix "@" .tag) }}{{ .tag }}
 {{- end }}
