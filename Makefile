@@ -100,6 +100,13 @@ logic: test-tools ## logic, and controllers against a real API server
 	export NODROP_ONLY=logic; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -timeout 10m ./...
 
+# The database of known vulnerabilities is not in the module proxy: make test and make lint do without.
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in code that is called (needs https://vuln.go.dev)
+	@cd hack/vulncheck && CGO_ENABLED=0 go build -o $(TOOLS)/govulncheck golang.org/x/vuln/cmd/govulncheck
+	$(TOOLS)/govulncheck ./...
+	cd hack && $(TOOLS)/govulncheck ./...
+
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
 	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $(REAL_FRAMES) ./cmd/nodrop/...

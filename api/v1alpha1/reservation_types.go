@@ -160,7 +160,7 @@ type ReservationStatus struct {
 
 // ConnectionSecretType is the type of a Secret whose data may be handed out. The type of a
 // Secret cannot be changed, so that no other Secret of the lab can be handed out by its name.
-const ConnectionSecretType = "nodrop.dev/connection"
+const ConnectionSecretType = "nodrop.dev/connection" //nolint:gosec // a type, not a secret
 
 // ConnectionSecretName is the name of the Secret with connection data in each namespace that
 // has reserved beds. It is the same everywhere, so that the operator needs rights on Secrets of

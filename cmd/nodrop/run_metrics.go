@@ -29,7 +29,7 @@ import (
 
 const (
 	// metricsTokenEnv is the environment variable with the token of the metrics.
-	metricsTokenEnv = "NODROP_METRICS_TOKEN"
+	metricsTokenEnv = "NODROP_METRICS_TOKEN" //nolint:gosec // the name of a variable
 	// runSpoolBytes bounds what waits for the database of a run.
 	runSpoolBytes = 256 << 20
 	// maxRunSpools is the maximum number of runs that may write to one database at the same

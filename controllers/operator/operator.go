@@ -118,7 +118,7 @@ const (
 const (
 	WebhookService       = "nodrop-webhook"
 	WebhookConfiguration = "nodrop"
-	WebhookSecret        = "nodrop-webhook-certificate"
+	WebhookSecret        = "nodrop-webhook-certificate" //nolint:gosec // the name of an object
 )
 
 // Names of the recorder's objects, as the chart has them.
