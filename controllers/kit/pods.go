@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // IsReady reports whether a pod's containers are ready to serve.
@@ -90,8 +92,11 @@ func WaitsFor(ctx context.Context, reader client.Reader, pod *corev1.Pod) string
 	if latest == nil {
 		return ""
 	}
-	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, lastLines(latest.Message))
+	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, words(latest))
 }
+
+// words returns the message of an event in short.
+func words(e *corev1.Event) string { return lastLines(labobjects.PluginProblem(e.Message)) }
 
 // isStarting reports whether a container waits only for its start.
 func isStarting(reason string) bool {

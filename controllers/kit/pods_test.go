@@ -47,6 +47,25 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
+// TestNetworkFailureIsShort has what the kubelet reports when Multus cannot attach an interface, from
+// a plugin that runs by itself and from one that asks a daemon.
+func TestNetworkFailureIsShort(t *testing.T) {
+	const sandbox = `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "1f6a9e0c5f2b4d7d8c0e9a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d": plugin type="multus" name="multus-cni-network" failed (add): `
+	const inner = `[nodrop-lab/nd-5a0f8f8e28-agent-0/0d1b5c1b-28a4-4c11-bb5e-5a0f8f8e3f90:nd-5a0f8f8e28-p1]: error adding container to network "nd-5a0f8f8e28-p1": failed to find host device: Link not found`
+	const want = `network "nd-5a0f8f8e28-p1": failed to find host device: Link not found`
+	for name, tc := range map[string]struct{ message, want string }{
+		"by itself": {sandbox + inner, want},
+		"by a daemon": {sandbox + `CmdAdd (shim): CNI request failed with status 400: 'ContainerID:"1f6a" Netns:"/var/run/netns/cni-1" IfName:"eth0" ERRORED: error configuring pod [nodrop-lab/nd-5a0f8f8e28-agent-0] networking: ` +
+			inner + "\n': StdinData: {\"cniVersion\":\"1.0.0\"}", want},
+		"another plugin": {`Failed to create pod sandbox: rpc error: plugin type="flannel" failed (add): no subnet`, `plugin type="flannel" failed (add): no subnet`},
+		"no plugin":      {"Failed to pull image", "Failed to pull image"},
+	} {
+		if got := words(&corev1.Event{Reason: "FailedCreatePodSandBox", Message: tc.message}); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestSetConditionKeepsItsTransition(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var all []metav1.Condition

@@ -3,6 +3,7 @@ package labobjects
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -133,6 +134,24 @@ func Attach(pod *corev1.Pod, run Run, a Agent) error {
 	}
 	return addDevices(&pod.Spec, &pod.Spec.Containers[0], a.Ports)
 }
+
+// PluginProblem returns the part of a message of the kubelet that describes why a plugin could not
+// attach a network. The kubelet, the container runtime and Multus each put their own words, with
+// identifiers of the pod, around it. Other messages remain as they are.
+func PluginProblem(message string) string {
+	if i := strings.LastIndex(message, multusFailed); i >= 0 {
+		message = "network " + message[i+len(multusFailed):]
+		for _, end := range []string{"\n", `\n`, "': StdinData"} {
+			message, _, _ = strings.Cut(message, end)
+		}
+	} else if _, after, found := strings.Cut(message, "plugin type="); found {
+		message = "plugin type=" + after
+	}
+	return strings.TrimSpace(message)
+}
+
+// multusFailed is before the name of the network, and the message of its plugin.
+const multusFailed = "error adding container to network "
 
 // requestNetworks annotates a pod with the networks of ports.
 func requestNetworks(pod *corev1.Pod, run Run, ports []v1alpha1.Port) error {

@@ -150,17 +150,14 @@ func (c *Cluster) sandboxProblem(ctx context.Context, pod string) string {
 	return ""
 }
 
-// cause shortens what the kubelet reports: the container runtime puts its own words before
-// the words of the plugin.
+// cause shortens what the kubelet reports.
 func cause(message string) string {
-	if _, after, found := strings.Cut(message, "plugin type="); found {
-		message = "plugin type=" + after
-	}
+	message = labobjects.PluginProblem(message)
 	const limit = 400
 	if len(message) > limit {
 		message = strings.ToValidUTF8(message[:limit], "") + " ..."
 	}
-	return strings.TrimSpace(message)
+	return message
 }
 
 // lacking returns which ports have no interface, if Multus was to give the pod some.
