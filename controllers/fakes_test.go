@@ -8,18 +8,24 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/lab/bedprobe"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
@@ -229,15 +235,28 @@ type fakeKubelet struct {
 	mu sync.Mutex
 	// held and failing are suffixes of pod names.
 	held, failing map[string]bool
+	// links are the interfaces that differ from one that works, by name.
+	links map[string]bedprobe.Link
+	// behind is the time by which the clock of each node is behind.
+	behind time.Duration
 }
 
 func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	t.Helper()
-	mgr, err := operator.NewManager(cfg, operator.Config{Namespace: operatorNamespace, Lab: labSettings(), MetricsAddress: "0", HealthAddress: "0"})
+	scheme, err := operator.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}}
+	// The operator's own cache has only the pods of runs.
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{labNamespace: {}}},
+		Controller: config.Controller{SkipNameValidation: new(true), UsePriorityQueue: new(false)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}}
 	err = ctrl.NewControllerManagedBy(mgr).Named("kubelet").For(&corev1.Pod{}).Complete(reconcile.Func(k.play))
 	if err != nil {
 		t.Fatal(err)
@@ -254,6 +273,9 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	if pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending {
 		return reconcile.Result{}, nil
 	}
+	if pod.Labels[labobjects.LabelUID] == "" && pod.Labels[labobjects.LabelRole] != labobjects.RoleProbe {
+		return reconcile.Result{}, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	role := pod.Name[strings.Index(pod.Name[3:], "-")+4:]
@@ -265,6 +287,10 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 		failed(pod, "Error: node dut: no such image")
 	case strings.HasPrefix(role, "device-"):
 		succeeded(pod)
+	case strings.HasPrefix(role, "probe-"):
+		if err := k.probe(pod); err != nil {
+			return reconcile.Result{}, err
+		}
 	default:
 		ready(pod)
 	}
@@ -284,6 +310,51 @@ func (k *fakeKubelet) fail(role string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.failing[role] = true
+}
+
+// probe lets a pod that probes a bed end with what it finds on its node.
+func (k *fakeKubelet) probe(pod *corev1.Pod) error {
+	var ports []bedprobe.Port
+	for _, arg := range pod.Spec.Containers[0].Args {
+		if port, err := bedprobe.ParsePort(arg); err == nil {
+			ports = append(ports, port)
+		}
+	}
+	answer, err := bedprobe.Probe(ports, bedprobe.Options{}, time.Now().Add(-k.behind), func(name string) (bedprobe.Link, error) {
+		if link, differs := k.links[name]; differs {
+			return link, nil
+		}
+		return bedprobe.Link{Exists: true, Up: true, Carrier: true}, nil
+	})
+	if err != nil {
+		return err
+	}
+	text, err := answer.Encode()
+	if err != nil {
+		return err
+	}
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "probe", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", Message: string(text)}},
+	}}
+	return nil
+}
+
+// link sets an interface of the nodes; without a link it works.
+func (k *fakeKubelet) link(name string, link ...bedprobe.Link) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.links, name)
+	for _, l := range link {
+		k.links[name] = l
+	}
+}
+
+// slow sets back the clocks of the nodes.
+func (k *fakeKubelet) slow(behind time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.behind = behind
 }
 
 func ready(pod *corev1.Pod) {

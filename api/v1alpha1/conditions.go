@@ -20,6 +20,8 @@ const (
 	// ReasonBedQuarantined means that the bed cannot be leased; the condition Quarantined
 	// contains the reason.
 	ReasonBedQuarantined = "BedQuarantined"
+	// ReasonNodeNotReady means that a node of the bed is not ready, and starts no pods.
+	ReasonNodeNotReady = "NodeNotReady"
 	// ReasonBedDeleted means that the bed is being deleted.
 	ReasonBedDeleted = "BedDeleted"
 	// ReasonChecking means that the operator checks the bed, which it does from time to
@@ -29,6 +31,29 @@ const (
 	ReasonCleanUpFailed = "CleanUpFailed"
 	// ReasonCleanedUp means that nothing of a benchmark is left on the bed.
 	ReasonCleanedUp = "CleanedUp"
+)
+
+// Condition type and reasons of a TestBed whose interfaces are probed. A bed that is not healthy
+// is not ready, for the same reason.
+const (
+	// ConditionHealthy reports whether the interfaces of the bed were found on their nodes as the
+	// bed describes them. It is unknown as long as no probe has found out.
+	ConditionHealthy = "Healthy"
+	// ReasonHealthy means that the last probe found nothing wrong.
+	ReasonHealthy = "Healthy"
+	// ReasonProbing means that the bed is being probed before its next lease.
+	ReasonProbing = "Probing"
+	// ReasonProbeFailed means that a probe did not end with an answer; the message says why. The
+	// bed can be leased unless an earlier probe found something wrong.
+	ReasonProbeFailed = "ProbeFailed"
+	// ReasonInterfaceMissing means that a node does not have the interface of a port.
+	ReasonInterfaceMissing = "InterfaceMissing"
+	// ReasonLinkDown means that the interface of a port is up and has no link.
+	ReasonLinkDown = "LinkDown"
+	// ReasonSpeedTooLow means that the link of a port is slower than the bed describes.
+	ReasonSpeedTooLow = "SpeedTooLow"
+	// ReasonClockWrong means that the clock of a node differs from the clock of the operator.
+	ReasonClockWrong = "ClockWrong"
 )
 
 // AnnotationReleaseQuarantine on a TestBed, with any value, releases a quarantined bed: a

@@ -15,6 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Closed",type=boolean,JSONPath=`.spec.unschedulable`
 // +kubebuilder:printcolumn:name="Leased-To",type=string,JSONPath=`.status.lease.holder`
 // +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
+// +kubebuilder:printcolumn:name="Probed",type=date,JSONPath=`.status.health.probeTime`,priority=1
 // +kubebuilder:printcolumn:name="Calibrated",type=date,JSONPath=`.status.calibration.time`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TestBed struct {
@@ -541,8 +542,9 @@ type TestBedStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Ready and Quarantined, with spec.connection ConnectionData, and for
-	// tools that watch any kind of object Reconciling and Stalled.
+	// conditions are Ready and Quarantined, with spec.connection ConnectionData, for a bed whose
+	// interfaces are probed Healthy, and for tools that watch any kind of object Reconciling and
+	// Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -565,6 +567,35 @@ type TestBedStatus struct {
 	// measured; only on a bed with device backToBack.
 	// +optional
 	Calibration *CalibrationStatus `json:"calibration,omitempty"`
+	// health contains when the interfaces of the bed were probed; absent for a bed that is not
+	// probed. The condition Healthy contains the result.
+	// +optional
+	Health *BedHealth `json:"health,omitempty"`
+}
+
+// BedHealth counts the probes of a bed: pods that read the interfaces of its ports on their
+// nodes.
+type BedHealth struct {
+	// interfaces is a digest of the nodes, interfaces and speeds that are probed. Another one
+	// makes what earlier probes found void.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Interfaces string `json:"interfaces"`
+	// probeTime is the time at which the last probe ended; absent before the first one.
+	// +optional
+	ProbeTime *metav1.Time `json:"probeTime,omitempty"`
+	// startTime is the time at which the present probe began; absent without one.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// failures is the number of probes since the last one that found the bed healthy.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failures int32 `json:"failures,omitempty"`
+	// doubted is set on a leased bed when the traffic pods of the benchmark did not come up, or when
+	// its interfaces are others. The bed is not leased again until a probe has ended.
+	// +optional
+	Doubted bool `json:"doubted,omitempty"`
 }
 
 // BedReservation is a time in which a bed is kept for a reservation.

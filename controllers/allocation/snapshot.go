@@ -14,7 +14,7 @@ func (v *view) snapshot(now time.Time) queue.Snapshot {
 	s := queue.Snapshot{Beds: make(map[string]queue.Bed, len(beds)), Running: map[string]int{}, Now: v.now(), Aging: v.teams.aging()}
 	for name, seen := range beds {
 		s.Beds[name] = queue.Bed{
-			Name: name, Open: kit.IsOpen(seen.bed), Conflicts: seen.conflicts, Reserved: seen.reserved,
+			Name: name, Open: kit.IsOpen(seen.bed) && !kit.AwaitsProbe(seen.bed), Conflicts: seen.conflicts, Reserved: seen.reserved,
 			Leased: seen.bed.Status.Lease != nil || seen.granting != nil || seen.retry.After(now),
 			Pool:   v.teams.poolOf(seen.bed), Lease: v.leaseOf(seen), Promised: v.promises[name],
 		}

@@ -14,8 +14,8 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 )
 
-// Reconciler determines whether a bed can be leased, and ends leases whose holder is
-// gone.
+// Reconciler determines whether a bed can be leased, probes its interfaces, and ends leases whose
+// holder is gone.
 type Reconciler struct{ kit.Base }
 
 // openRecheck is the factor by which a ready bed is checked less often.
@@ -39,7 +39,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	before := bed.DeepCopy()
 	now := r.Now()
 	after, err := r.orphan(ctx, bed, now)
-	failures := []error{err, r.ready(ctx, bed, now)}
+	probing, unchecked := r.ready(ctx, bed, now)
+	failures := []error{err, unchecked}
 	if err := r.patchStatus(ctx, before, bed); err != nil {
 		failures = append(failures, err)
 	} else {
@@ -48,6 +49,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if after == 0 {
 		after = r.usualCheck(bed)
+	}
+	if probing > 0 {
+		after = min(after, probing)
 	}
 	return kit.Settle(ctrl.Result{RequeueAfter: after}, failures...)
 }

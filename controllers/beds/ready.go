@@ -1,6 +1,7 @@
 package beds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,41 +23,58 @@ import (
 // bedCheck finds a reason why a bed cannot be leased; an empty reason means none.
 type bedCheck func(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error)
 
-// ready judges the bed, and sets the conditions Ready, Reconciling and Stalled.
-func (r *Reconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
-	if err := r.judge(ctx, bed, now); err != nil {
-		return err
+// ready judges the bed, and sets the conditions Ready, Healthy, Reconciling and Stalled. It
+// returns when to check again, 0 for the usual time.
+func (r *Reconciler) ready(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
+	after, err := r.judge(ctx, bed, now)
+	if err != nil {
+		return 0, err
 	}
 	if err := r.judgeConnection(ctx, bed, now); err != nil {
-		return err
+		return 0, err
 	}
 	// The bed is checked again after Recheck: no event has to wake it.
 	kit.SummarizeBed(bed, now)
-	return nil
+	return after, nil
 }
 
-// judge sets the condition Ready by the first check that fails.
-func (r *Reconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) error {
+// judge sets the condition Ready by the first check that fails. A bed that passes all of them is
+// probed.
+func (r *Reconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.Time) (time.Duration, error) {
+	reason, message, err := r.firstProblem(ctx, bed)
+	if err != nil {
+		return 0, err
+	}
+	var after time.Duration
+	if reason != "" {
+		err = r.stopProbe(ctx, bed)
+	} else {
+		after, err = r.probe(ctx, bed, now)
+		reason, message = unhealthy(bed)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady, Message: "benchmarks can lease the bed"}
+	if reason != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
+	}
+	kit.SetCondition(&bed.Status.Conditions, now, bed.Generation, c)
+	return after, nil
+}
+
+// firstProblem returns the result of the first check that fails.
+func (r *Reconciler) firstProblem(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	for _, check := range []bedCheck{
 		notQuarantined, notDeleted, describedWell, r.referencesExist, r.passwordsExist, r.tablesAreSound,
 		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,
 	} {
 		reason, message, err := check(ctx, bed)
-		if err != nil {
-			return err
-		}
-		if reason != "" {
-			kit.SetCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
-				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,
-			})
-			return nil
+		if err != nil || reason != "" {
+			return reason, message, err
 		}
 	}
-	kit.SetCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonBedReady,
-		Message: "benchmarks can lease the bed",
-	})
-	return nil
+	return "", "", nil
 }
 
 // judgeConnection sets the condition that reports whether the connection data of the bed can
@@ -156,7 +174,8 @@ func (r *Reconciler) nodesExist(ctx context.Context, bed *v1alpha1.TestBed) (rea
 		if known[p.Node] {
 			continue
 		}
-		err := r.Live.Get(ctx, client.ObjectKey{Name: p.Node}, &corev1.Node{})
+		node := &corev1.Node{}
+		err := r.Live.Get(ctx, client.ObjectKey{Name: p.Node}, node)
 		if apierrors.IsNotFound(err) {
 			return v1alpha1.ReasonBedInvalid, fmt.Sprintf(
 				"spec.ports[%d].node: the cluster has no node %q: see kubectl get nodes, and correct the port", i, p.Node), nil
@@ -164,7 +183,20 @@ func (r *Reconciler) nodesExist(ctx context.Context, bed *v1alpha1.TestBed) (rea
 		if err != nil {
 			return "", "", fmt.Errorf("reading node %s: %w", p.Node, err)
 		}
+		if why := notReady(node); why != "" {
+			return v1alpha1.ReasonNodeNotReady, fmt.Sprintf("node %s is not ready (%s), and starts no pods: repair it; the bed opens when it is ready", p.Node, why), nil
+		}
 		known[p.Node] = true
 	}
 	return "", "", nil
+}
+
+// notReady returns why a node starts no pods; "" if it does, or has not reported yet.
+func notReady(node *corev1.Node) string {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return cmp.Or(c.Reason, string(c.Status))
+		}
+	}
+	return ""
 }

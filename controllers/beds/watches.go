@@ -31,6 +31,20 @@ func holderLeft() predicate.Predicate {
 	}
 }
 
+// doubtedFree passes beds that were returned, and are probed before their next lease.
+func doubtedFree() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*v1alpha1.TestBed)
+			after, ok2 := e.ObjectNew.(*v1alpha1.TestBed)
+			return ok1 && ok2 && !kit.AwaitsProbe(before) && kit.AwaitsProbe(after)
+		},
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
 // bedsOf names the beds that a benchmark has.
 func (b *Reconciler) bedsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	held, err := kit.HeldBeds(ctx, b.Client, string(obj.GetUID()))
@@ -48,7 +62,7 @@ func (b *Reconciler) bedsOf(ctx context.Context, obj client.Object) []reconcile.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("testbed").
-		For(&v1alpha1.TestBed{}, builder.WithPredicates(kit.BedMoved())).
+		For(&v1alpha1.TestBed{}, builder.WithPredicates(predicate.Or(kit.BedMoved(), doubtedFree()))).
 		Watches(&v1alpha1.Benchmark{}, handler.EnqueueRequestsFromMapFunc(r.bedsOf), builder.WithPredicates(holderLeft())).
 		WithOptions(controller.Options{RateLimiter: kit.Patiently()}).
 		Complete(r)

@@ -25,6 +25,9 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		if err := e.calibrate(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
+		if err := e.leases.doubt(ctx, s); err != nil {
+			return kit.Step{}, err
+		}
 		if err := e.leases.releaseAll(ctx, s); err != nil {
 			return kit.Step{}, err
 		}

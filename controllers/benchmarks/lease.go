@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -186,6 +187,27 @@ func (ls *leases) waitAnew(ctx context.Context, s *kit.Scope) error {
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, fmt.Sprintf(
 		"TrafficProfile %s was deleted before anything was started on bed %s: apply it again", s.Spec.TrafficProfileName, bed))
 	return ls.handBack(ctx, s, bed)
+}
+
+// doubt lets the bed be probed before its next lease if the traffic pods of the benchmark did not
+// come up on it. It is called while the benchmark has the bed.
+func (ls *leases) doubt(ctx context.Context, s *kit.Scope) error {
+	if s.Status.TestBedName == "" || kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) != v1alpha1.ReasonTrafficFailed {
+		return nil
+	}
+	bed := &v1alpha1.TestBed{}
+	err := ls.live.Get(ctx, client.ObjectKey{Name: s.Status.TestBedName}, bed)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading test bed %s: %w", s.Status.TestBedName, err)
+	}
+	if bed.Status.Health == nil || bed.Status.Health.Doubted || !kit.HasLease(bed, s.Run) {
+		return nil
+	}
+	_, err = kit.PatchBed(ctx, ls.client, bed, map[string]any{"health": map[string]any{"doubted": true}}, bed.ResourceVersion)
+	return err
 }
 
 // releaseAll releases the bed that a benchmark had when it ended, and every other one that the

@@ -101,6 +101,11 @@ func IsOpen(bed *v1alpha1.TestBed) bool {
 		ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == bed.Generation
 }
 
+// AwaitsProbe reports whether a bed that was returned must be probed before its next lease.
+func AwaitsProbe(bed *v1alpha1.TestBed) bool {
+	return bed.Status.Lease == nil && bed.Status.Health != nil && bed.Status.Health.Doubted
+}
+
 // LeaseOf returns the lease of a bed; nil if there is no bed or no lease.
 func LeaseOf(bed *v1alpha1.TestBed) *v1alpha1.BedLease {
 	if bed == nil {

@@ -14,7 +14,8 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
-// Options of the operator. Times that are 0 have the defaults of defaults.go.
+// Options of the operator. Times that are 0 have the defaults of defaults.go,
+// except for ProbeEvery.
 type Options struct {
 	// Lab contains the location and the images of runs.
 	Lab labobjects.Settings
@@ -43,6 +44,8 @@ type Options struct {
 	// Recheck is the interval at which the operator checks objects that a bed refers to and
 	// that it does not watch: ConfigMaps, nodes and templates of claims.
 	Recheck time.Duration
+	// ProbeEvery is the interval at which the interfaces of beds are probed; 0 probes none.
+	ProbeEvery time.Duration
 	// Refresh is the minimum interval between two writes of what the status of an object shows people.
 	Refresh time.Duration
 	// Archive keeps finished results; nil keeps them in the API only. Nothing is

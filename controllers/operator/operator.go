@@ -102,6 +102,9 @@ type Config struct {
 	// Deadlines of what the operator waits for, from 10 s to 2 h each; the zero value has the
 	// defaults.
 	Deadlines kit.Deadlines
+	// ProbeInterval is the interval at which the interfaces of beds with a physical device are
+	// probed, from 1 m to 24 h; 0 probes none.
+	ProbeInterval time.Duration
 	// TimeToLive is the default ttlSecondsAfterFinished for benchmarks that do not set it; nil
 	// keeps them for ever.
 	TimeToLive *time.Duration
@@ -154,6 +157,9 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("--recorder-interval is %s: give 100ms to 10s", c.RecorderInterval))
 	}
 	problems = append(problems, c.checkDeadlines()...)
+	if c.ProbeInterval != 0 && (c.ProbeInterval < minProbeInterval || c.ProbeInterval > maxProbeInterval) {
+		problems = append(problems, fmt.Errorf("--bed-probe-interval is %s: give 1m to 24h, or 0 to probe no beds", c.ProbeInterval))
+	}
 	if c.servesPage() && c.WebhookPort == 0 && c.PageCertDir == "" {
 		problems = append(problems, errors.New("--page-bind-address is given, and --webhook-port is 0: give --page-cert-dir, since there is no certificate of the webhooks"))
 	}
@@ -175,6 +181,14 @@ func (c Config) Validate() error {
 const (
 	minDeadline = 10 * time.Second
 	maxDeadline = 2 * time.Hour
+)
+
+// Bounds of the interval of probes, and the interval without another setting. A probe starts a pod
+// on each node of a bed.
+const (
+	minProbeInterval     = time.Minute
+	maxProbeInterval     = 24 * time.Hour
+	DefaultProbeInterval = 15 * time.Minute
 )
 
 // checkDeadlines reports deadlines that are out of bounds.
@@ -379,7 +393,7 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 	}
 	options := kit.Options{
 		Lab: c.Lab, DefaultPolicy: c.DefaultPolicy, Runner: benchmarks.MutualTLS{}, Counts: c.Counts, Now: time.Now,
-		Deadlines: c.Deadlines, TimeToLive: c.TimeToLive, Kueue: c.Kueue, Connections: c.Connections,
+		Deadlines: c.Deadlines, ProbeEvery: c.ProbeInterval, TimeToLive: c.TimeToLive, Kueue: c.Kueue, Connections: c.Connections,
 	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)

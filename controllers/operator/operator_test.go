@@ -18,13 +18,14 @@ func TestValidate(t *testing.T) {
 		t.Errorf("a complete configuration: %v", err)
 	}
 	for flag, change := range map[string]func(*Config){
-		"--namespace":         func(c *Config) { c.Namespace = "" },
-		"--lab-namespace":     func(c *Config) { c.Lab.Namespace = "" },
-		"--image":             func(c *Config) { c.Lab.Image = "" },
-		"--device-image":      func(c *Config) { c.Lab.DeviceImage = "" },
-		"--image-pull-policy": func(c *Config) { c.Lab.PullPolicy = "Sometimes" },
-		"--device-deadline":   func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.Device = time.Second },
-		"--clean-up-deadline": func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.CleanUp = 3 * time.Hour },
+		"--namespace":          func(c *Config) { c.Namespace = "" },
+		"--lab-namespace":      func(c *Config) { c.Lab.Namespace = "" },
+		"--image":              func(c *Config) { c.Lab.Image = "" },
+		"--device-image":       func(c *Config) { c.Lab.DeviceImage = "" },
+		"--image-pull-policy":  func(c *Config) { c.Lab.PullPolicy = "Sometimes" },
+		"--device-deadline":    func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.Device = time.Second },
+		"--bed-probe-interval": func(c *Config) { c.ProbeInterval = time.Second },
+		"--clean-up-deadline":  func(c *Config) { c.Deadlines = kit.DefaultDeadlines(); c.Deadlines.CleanUp = 3 * time.Hour },
 	} {
 		bad := good
 		change(&bad)

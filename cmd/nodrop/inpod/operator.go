@@ -32,7 +32,7 @@ const (
 
 // NewOperatorCommand returns the command of the operator.
 func NewOperatorCommand() *cobra.Command {
-	f := &operatorFlags{config: operator.Config{Deadlines: kit.DefaultDeadlines()}}
+	f := &operatorFlags{config: operator.Config{Deadlines: kit.DefaultDeadlines(), ProbeInterval: operator.DefaultProbeInterval}}
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Run the operator (in a cluster; the chart starts it)",
@@ -89,6 +89,7 @@ func (f *operatorFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.config.Deadlines.Traffic, "traffic-deadline", f.config.Deadlines.Traffic, "how long the traffic pods and the runner may take to become ready, 10s to 2h")
 	flags.DurationVar(&f.config.Deadlines.Runner, "runner-deadline", f.config.Deadlines.Runner, "how long a runner may not answer before its pod is replaced, 10s to 2h")
 	flags.DurationVar(&f.config.Deadlines.CleanUp, "clean-up-deadline", f.config.Deadlines.CleanUp, "how long the clean-up after a benchmark may take before the bed is quarantined, 10s to 2h")
+	flags.DurationVar(&f.config.ProbeInterval, "bed-probe-interval", f.config.ProbeInterval, "how often the interfaces of beds with a physical device are read on their nodes while no benchmark has them, 1m to 24h; 0 reads none")
 	flags.Int64Var(&f.timeToLive, "ttl-seconds-after-finished", keepForever, "delete benchmarks this many seconds after their end that do not say so themselves; -1 keeps them for ever")
 	flags.BoolVar(&f.config.LeaderElect, "leader-elect", false, "let only one of several operators act")
 	flags.StringVar(&f.config.Identity, "leader-identity", "", "name of this operator among several, such as that of its pod; one that was killed goes on at once under the same name; empty: a new name at each start, which waits until the lease of the last one has ended")

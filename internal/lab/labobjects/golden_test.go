@@ -43,6 +43,14 @@ func aBed() *v1alpha1.TestBed {
 	)
 }
 
+// cabled is a bed with a physical device, whose interfaces are probed.
+func cabled() *v1alpha1.TestBed {
+	bed := aBed()
+	bed.Name, bed.UID = "switch", "5a0f8f8e-28a4-4c11-bb5e-0d1b5c1b3f90"
+	bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one"}}
+	return bed
+}
+
 func aProfile(hosts int32) *v1alpha1.TrafficProfile {
 	return objects.TrafficProfile("team-routing", "ipv4-pairs", objects.HostsPerPort(hosts))
 }
@@ -70,6 +78,7 @@ func TestGolden(t *testing.T) {
 		"device-secret":   device,
 		"device-up-pod":   must(DeviceUpPod(s, run, device)),
 		"device-down-pod": must(DeviceDownPod(s, run, device)),
+		"probe-0":         ProbePod(s, cabled(), ProbedNodes(cabled())[0], "3f2a 2026-01-01T12:00:00Z", 60),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, must(yaml.Marshal(obj))) })
 	}

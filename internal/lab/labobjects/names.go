@@ -29,6 +29,8 @@ const (
 	RoleRunner = "runner"
 	// RoleDevice is the role of the objects that start and stop a virtual device.
 	RoleDevice = "device"
+	// RoleProbe is a pod that reads the interfaces of a bed; it belongs to no benchmark.
+	RoleProbe = "probe"
 )
 
 // Run identifies one attempt of a benchmark in the lab's namespace. No two attempts share an
