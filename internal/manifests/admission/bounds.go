@@ -22,6 +22,10 @@ import (
 // managed fields.
 const MaxObject = 128 << 10
 
+// MaxMetadata is the maximum size in bytes of the labels, owners and finalizers of an object of a
+// team, as JSON. The operator keeps them in its memory, unlike annotations.
+const MaxMetadata = 8 << 10
+
 // bounded refuses objects of teams that are too large, and further objects of a kind of which the
 // team has as many as it may. It then asks another validator.
 type bounded[T client.Object] struct {
@@ -31,7 +35,10 @@ type bounded[T client.Object] struct {
 }
 
 func (v bounded[T]) ValidateCreate(ctx context.Context, o T) (admission.Warnings, error) {
-	problem := tooLarge(ctx, o)
+	problem := tooMuchMetadata(o)
+	if problem == nil {
+		problem = tooLarge(ctx, o)
+	}
 	if problem == nil && v.counts != nil {
 		var err error
 		if problem, err = v.counts.full(ctx, v.kind, o); err != nil {
@@ -45,8 +52,12 @@ func (v bounded[T]) ValidateCreate(ctx context.Context, o T) (admission.Warnings
 }
 
 func (v bounded[T]) ValidateUpdate(ctx context.Context, before, after T) (admission.Warnings, error) {
-	// An object that was there before the limit can be changed, if it does not grow.
-	if problem := tooLarge(ctx, after); problem != nil && after.GetDeletionTimestamp().IsZero() && sizeOf(after) > sizeOf(before) {
+	// An object that was there before the limit can be changed, if it does not grow. One that is
+	// being deleted can grow, too, as long as it has a finalizer.
+	if problem := tooMuchMetadata(after); problem != nil && metadataSize(after) > metadataSize(before) {
+		return nil, v.refuse(after, problem)
+	}
+	if problem := tooLarge(ctx, after); problem != nil && sizeOf(after) > sizeOf(before) {
 		return nil, v.refuse(after, problem)
 	}
 	return v.Validator.ValidateUpdate(ctx, before, after)
@@ -85,6 +96,26 @@ func sizeOf(o client.Object) int {
 		return len(text)
 	}
 	return len(text) - len(members["status"]) - len(metadata["managedFields"])
+}
+
+// tooMuchMetadata returns an error if labels, owners and finalizers of an object are larger than a
+// team may write; else nil.
+func tooMuchMetadata(o client.Object) *field.Error {
+	size := metadataSize(o)
+	if size <= MaxMetadata {
+		return nil
+	}
+	return field.Invalid(field.NewPath("metadata"), o.GetName(), fmt.Sprintf(
+		"labels, owners and finalizers have %d bytes as JSON, and may have 0 to %d: leave some out, or use annotations", size, MaxMetadata))
+}
+
+// metadataSize returns the size in bytes of labels, owners and finalizers.
+func metadataSize(o client.Object) int {
+	text, err := json.Marshal([]any{o.GetLabels(), o.GetOwnerReferences(), o.GetFinalizers()})
+	if err != nil {
+		return 0
+	}
+	return len(text)
 }
 
 // nothing is a validator of a kind that only has bounds.

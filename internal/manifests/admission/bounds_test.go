@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
@@ -34,6 +36,30 @@ func largeObjects(s *server) {
 	s.Expect(s.c.Update(ctx, b)).To(MatchError(ContainSubstring("and may have 0 to 131072")))
 	b.Annotations, b.Spec.Abort = nil, true
 	s.Expect(s.c.Update(ctx, b)).To(Succeed())
+	largeMetadata(s, b)
+	s.Expect(s.c.Delete(ctx, b)).To(Succeed())
+	largeMetadata(s, b) // It still exists, because of its finalizer.
+	s.Expect(s.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+}
+
+// largeMetadata adds labels and owners to an existing object, which the operator has in its memory.
+func largeMetadata(s *server, b *v1alpha1.Benchmark) {
+	note := `{"metadata":{"annotations":{"note":"` + strings.Repeat("x", 40000) + `"}}}`
+	s.Expect(s.c.Patch(s.t.Context(), b, client.RawPatch(types.MergePatchType, []byte(note)))).To(Succeed())
+	var labels []string
+	for i := range 200 {
+		labels = append(labels, fmt.Sprintf(`"l%d":"%s"`, i, strings.Repeat("x", 63)))
+	}
+	owner := `{"apiVersion":"v1","kind":"Pod","uid":"1","name":"` + strings.Repeat("x", 20000) + `"}`
+	for name, body := range map[string]string{
+		"labels":                           `{"metadata":{"labels":{` + strings.Join(labels, ",") + `}}}`,
+		"owners":                           `{"metadata":{"ownerReferences":[` + owner + `]}}`,
+		"labels in place of an annotation": `{"metadata":{"annotations":null,"labels":{` + strings.Join(labels, ",") + `}}}`,
+	} {
+		err := s.c.Patch(s.t.Context(), b.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))
+		s.Expect(err).To(MatchError(And(ContainSubstring("labels, owners and finalizers have "), ContainSubstring("and may have 0 to 8192"))), name)
+	}
+	s.Expect(s.c.Patch(s.t.Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"small":"yes"},"finalizers":["team/a"]}}`)))).To(Succeed())
 }
 
 // largeSelectors are refused by the schema, or when the values in them are read.
