@@ -25,7 +25,7 @@ package controllers
 // +kubebuilder:rbac:groups=nodrop.dev,resources=trafficprofiles,verbs=get;list;watch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=reservations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=reservations/status,verbs=patch
-// +kubebuilder:rbac:groups=nodrop.dev,resources=notificationsinks,verbs=get;list;watch
+// +kubebuilder:rbac:groups=nodrop.dev,resources=notificationsinks,verbs=list;watch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=notificationsinks/status,verbs=patch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=labpolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=nodrop.dev,resources=labpolicies/status,verbs=patch

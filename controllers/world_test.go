@@ -73,6 +73,12 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
+	if code == 0 {
+		for _, problem := range unusedRights() {
+			fmt.Fprintln(os.Stderr, problem)
+			code = 1
+		}
+	}
 	os.Exit(code)
 }
 
@@ -150,6 +156,7 @@ func launchServer(t *testing.T, changes ...func(*envtest.Environment)) server {
 	}
 	limited := user.Config()
 	limited.QPS, limited.Burst = cfg.QPS, cfg.Burst
+	recordRights(limited)
 	s.operator = limited
 	return s
 }
