@@ -148,6 +148,11 @@ fuzz: ## run every fuzz target for FUZZTIME (1h); make test runs their seeds
 lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds, and 400 and 4,000 on 20, without pods, with and without a LabPolicy: admissions per second, memory, requests
 	NODROP_LAB_SIM=1500,15000,400x20,4000x20 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
 
+HOSTILE ?= 60s,2
+.PHONY: hostile
+hostile: cluster-build ## ten honest teams without and with a hostile team, without pods; HOSTILE is time and rounds (60s,2), or 60s,2,unlimited: 8 min
+	NODROP_HOSTILE=$(HOSTILE) go test ./controllers -run '^TestMeasureHostileTeam$$' -count=1 -v -timeout 60m
+
 .PHONY: queue-load
 queue-load: cluster-build ## how long kubectl nodrop queue takes with 4,000 waiting benchmarks, and its memory
 	NODROP_QUEUE_LOAD=4000 go test ./cmd/nodrop -run '^TestMeasureQueue$$' -count=1 -v -timeout 10m

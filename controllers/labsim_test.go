@@ -390,6 +390,8 @@ type labTask struct {
 	CA, Cert, Key []byte
 	Benchmarks    int
 	Run           time.Duration
+	// Serving lets the operator run until it is asked to end; nil until all benchmarks have ended.
+	Serving *hostileServing
 }
 
 func measureLab(t *testing.T, size labSize) labReport {
@@ -466,6 +468,9 @@ func operateLab(file string) error {
 		return err
 	}
 	cfg := &rest.Config{Host: task.Host, TLSClientConfig: rest.TLSClientConfig{CAData: task.CA, CertData: task.Cert, KeyData: task.Key}}
+	if task.Serving != nil {
+		return operateHostileLab(ctrl.SetupSignalHandler(), cfg, task.Run, task.Serving)
+	}
 	r, err := simulateOperator(ctrl.SetupSignalHandler(), cfg, labSize{benchmarks: task.Benchmarks, run: task.Run})
 	if err != nil {
 		return err

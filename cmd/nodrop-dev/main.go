@@ -19,7 +19,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newXDPBenchCommand(), newBGPBenchCommand(), newSearchCostCommand(), newLabSimCommand(), newGroundTruthCommand())
+	root.AddCommand(newXDPBenchCommand(), newBGPBenchCommand(), newSearchCostCommand(), newLabSimCommand(), newGroundTruthCommand(), newHostileTeamCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(exit.Explain(os.Stderr, root.Name(), err))
 	}
