@@ -1,7 +1,6 @@
 package allocation
 
 import (
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/lab/queue"
@@ -9,8 +8,9 @@ import (
 
 // agenda lists the objects whose status may have to be written again.
 type agenda struct {
-	// news are benchmarks whose first message, or whose acceptance, is not written yet.
-	news []queue.Key
+	// urgent and news are benchmarks whose first message, or whose acceptance, is not written yet,
+	// in the order in which they came. Urgent ones preempt others, and come first.
+	urgent, news []queue.Key
 	// benchmarks and beds contain the rest of the current pass over all benchmarks and beds.
 	benchmarks []queue.Key
 	beds       []string
@@ -28,13 +28,28 @@ type shownAt struct {
 	writing bool
 }
 
-// add lists a benchmark whose message is news to people. One that preempts others comes first.
+// add lists a benchmark whose message is news to people.
 func (g *agenda) add(key queue.Key, preempts bool) {
 	if preempts {
-		g.news = slices.Insert(g.news, 0, key)
+		g.urgent = append(g.urgent, key)
 		return
 	}
 	g.news = append(g.news, key)
+}
+
+// hasNews reports whether a benchmark is listed whose message is news to people.
+func (g *agenda) hasNews() bool { return len(g.urgent)+len(g.news) > 0 }
+
+// nextNews removes and returns the next benchmark whose message is news to people.
+func (g *agenda) nextNews() (key queue.Key, some bool) {
+	for _, list := range []*[]queue.Key{&g.urgent, &g.news} {
+		if len(*list) > 0 {
+			key, *list = (*list)[0], (*list)[1:]
+			return key, true
+		}
+	}
+	g.urgent, g.news = nil, nil
+	return key, false
 }
 
 // stallAt notes a time at which a benchmark counts as stalled.

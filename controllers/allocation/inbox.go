@@ -1,6 +1,9 @@
 package allocation
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,6 +90,20 @@ func (c *changes) benchmark(b *v1alpha1.Benchmark, gone bool) {
 		return
 	}
 	c.benchmarks[key] = b
+}
+
+// arrivals returns the keys of the benchmarks that changed in the order of their creation; those
+// that are gone come first.
+func (c *changes) arrivals() []queue.Key {
+	created := func(key queue.Key) time.Time {
+		if b := c.benchmarks[key]; b != nil {
+			return b.CreationTimestamp.Time
+		}
+		return time.Time{}
+	}
+	return slices.SortedFunc(maps.Keys(c.benchmarks), func(x, y queue.Key) int {
+		return cmp.Or(created(x).Compare(created(y)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
 }
 
 func (c *changes) bed(bed *v1alpha1.TestBed, gone bool) { c.beds[bed.Name] = latest(gone, bed) }

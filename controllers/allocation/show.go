@@ -60,7 +60,7 @@ func newDisplay(b kit.Base, v *view, r *requests) *display {
 // continue.
 func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 	g, inv := d.view.agenda, d.view.inventory
-	if wait := d.next.Sub(now); wait > 0 && len(g.news) == 0 {
+	if wait := d.next.Sub(now); wait > 0 && !g.hasNews() {
 		return wait
 	}
 	g.begin(inv, now)
@@ -71,10 +71,9 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		if d.limiter.TokensAt(now) < 1 {
 			return d.pause(now, showPause)
 		}
+		key, news := g.nextNews()
 		switch {
-		case len(g.news) > 0:
-			key := g.news[0]
-			g.news = g.news[1:]
+		case news:
 			d.showBenchmark(ctx, inv.benchmarks[key], now, true)
 		case len(g.beds) > 0:
 			name := g.beds[0]
@@ -87,7 +86,6 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		case g.stale:
 			return d.pause(now, min(d.refresh, time.Second))
 		default:
-			g.news = nil
 			return d.showAgain(now)
 		}
 	}

@@ -66,8 +66,8 @@ func (v *view) apply(ch changes, now time.Time) {
 	for key, r := range ch.reservations {
 		v.calendar.apply(key, r)
 	}
-	for key, b := range ch.benchmarks {
-		v.applyBenchmark(key, b)
+	for _, key := range ch.arrivals() {
+		v.applyBenchmark(key, ch.benchmarks[key])
 	}
 	for _, settle := range ch.written {
 		settle(now)

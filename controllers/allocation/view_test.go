@@ -1,6 +1,8 @@
 package allocation
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +44,9 @@ func TestADeletedBedStaysAway(t *testing.T) {
 	}
 }
 
-// A deep queue does not delay the first message of a benchmark that preempts others.
-func TestThePreemptingBenchmarkHasItsMessageFirst(t *testing.T) {
+// A deep queue does not delay the first message of a benchmark that preempts others, and those
+// that preempt have theirs in the order in which they came, also when they came at once.
+func TestPreemptingBenchmarksHaveTheirMessagesFirst(t *testing.T) {
 	v := newView(kit.Options{Now: time.Now, Deadlines: kit.DefaultDeadlines()})
 	ch := newChanges()
 	ch.policy(&v1alpha1.LabPolicy{
@@ -52,14 +55,29 @@ func TestThePreemptingBenchmarkHasItsMessageFirst(t *testing.T) {
 	}, false)
 	ch.namespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, false)
 	v.apply(ch, time.Now())
-	urgent := objects.Benchmark("team", "urgent")
-	urgent.Spec.PriorityClassName = "urgent"
-	for _, b := range []*v1alpha1.Benchmark{objects.Benchmark("team", "a"), objects.Benchmark("team", "b"), urgent} {
+	created := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	come := func(names ...string) {
 		ch := newChanges()
-		ch.benchmark(b, false)
+		for i, name := range names {
+			b := objects.Benchmark("team", name)
+			b.CreationTimestamp = metav1.NewTime(created.Add(time.Duration(i) * time.Second))
+			if strings.HasPrefix(name, "urgent") {
+				b.Spec.PriorityClassName = "urgent"
+			}
+			ch.benchmark(b, false)
+		}
 		v.apply(ch, time.Now())
 	}
-	if got := v.agenda.news; len(got) != 3 || got[0].Name != "urgent" || got[1].Name != "a" {
-		t.Errorf("messages in the order %v", got)
+	come("a")
+	come("b")
+	come("urgent-4", "urgent-2", "urgent-3", "urgent-1")
+	come("urgent-0")
+	come("c")
+	var got []string
+	for key, some := v.agenda.nextNews(); some; key, some = v.agenda.nextNews() {
+		got = append(got, key.Name)
+	}
+	if want := []string{"urgent-4", "urgent-2", "urgent-3", "urgent-1", "urgent-0", "a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("messages in the order %v, want %v", got, want)
 	}
 }
