@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"os"
 	"os/exec"
@@ -39,13 +40,26 @@ type labSize struct {
 	benchmarks, beds, namespaces int
 	// policy reports whether there is a LabPolicy: a team for each namespace, with weights of 1 to 4.
 	policy bool
-	// run is the time for which a benchmark has its bed.
-	run time.Duration
+	// run is the time for which a benchmark has its bed; with mixed it is one to four times that,
+	// by what it measures, and up to a tenth more or less.
+	run   time.Duration
+	mixed bool
+	// preemptible reports whether beds may be taken from benchmarks.
+	preemptible bool
+}
+
+// labLook follows a simulated lab.
+type labLook interface {
+	// bed sees each version of a bed.
+	bed(b *v1alpha1.TestBed, now time.Time)
+	// look is called again and again with the number of benchmarks that have ended, and reports
+	// whether it has seen enough.
+	look(ctx context.Context, c client.Client, ended int) (enough bool, _ error)
 }
 
 // fakeBench lets every benchmark pass after a while, without any pods.
 type fakeBench struct {
-	run   time.Duration
+	run   func(*v1alpha1.Benchmark) time.Duration
 	mu    sync.Mutex
 	ready map[string]time.Time
 }
@@ -60,7 +74,7 @@ func (f *fakeBench) Run(_ context.Context, b *v1alpha1.Benchmark) (v1alpha1.Benc
 		f.ready = map[string]time.Time{}
 	}
 	if f.ready[uid].IsZero() {
-		f.ready[uid] = time.Now().Add(f.run)
+		f.ready[uid] = time.Now().Add(f.run(b))
 	}
 	if left := time.Until(f.ready[uid]); left > 0 {
 		return "", left, nil
@@ -98,6 +112,7 @@ type labObserver struct {
 	first, last time.Time
 	admissions  int
 	quarantined map[string]bool
+	look        labLook
 }
 
 func (o *labObserver) benchmark(obj any) {
@@ -126,6 +141,9 @@ func (o *labObserver) bed(old, obj any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
+	if o.look != nil {
+		o.look.bed(after, now)
+	}
 	for _, c := range after.Status.Conditions {
 		if c.Type == v1alpha1.ConditionQuarantined && c.Status == metav1.ConditionTrue {
 			o.quarantined[after.Name] = true
@@ -155,8 +173,9 @@ func quantile(sorted []time.Duration, share float64) float64 {
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)].Seconds()
 }
 
-// simulateOperator runs an operator until every benchmark has ended, and reports.
-func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labReport, error) {
+// simulateOperator runs an operator until every benchmark has ended, or the look has seen enough,
+// and reports. The look may be nil.
+func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize, look labLook) (labReport, error) {
 	requests := &requestCounter{}
 	mgr, err := operator.NewManager(requests.count(cfg), operator.Config{
 		Namespace: operatorNamespace, Lab: labSettings(), MetricsAddress: "0", HealthAddress: "0", LeaderElect: true,
@@ -165,14 +184,14 @@ func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labR
 		return labReport{}, err
 	}
 	err = controllers.SetupWithManager(mgr, kit.Options{
-		Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: size.run}, Now: time.Now,
+		Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: size.runOf}, Now: time.Now,
 	})
 	if err != nil {
 		return labReport{}, err
 	}
 	seen := &labObserver{
 		want: size.benchmarks, done: make(chan struct{}), finished: map[string]v1alpha1.BenchmarkPhase{},
-		freed: map[string]time.Time{}, quarantined: map[string]bool{},
+		freed: map[string]time.Time{}, quarantined: map[string]bool{}, look: look,
 	}
 	for obj, handler := range map[client.Object]toolscache.ResourceEventHandlerFuncs{
 		&v1alpha1.Benchmark{}: {AddFunc: seen.benchmark, UpdateFunc: func(_, obj any) { seen.benchmark(obj) }},
@@ -193,6 +212,12 @@ func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labR
 	var heap uint64
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	looks := make(<-chan time.Time)
+	if look != nil {
+		often := time.NewTicker(100 * time.Millisecond)
+		defer often.Stop()
+		looks = often.C
+	}
 	for waiting := true; waiting; {
 		select {
 		case <-seen.done:
@@ -205,9 +230,21 @@ func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize) (labR
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			heap = max(heap, m.HeapInuse)
+		case <-looks:
+			enough, err := look.look(ctx, mgr.GetClient(), seen.ended())
+			if err != nil {
+				return labReport{}, err
+			}
+			waiting = !enough
 		}
 	}
 	return seen.report(requests, heap), nil
+}
+
+func (o *labObserver) ended() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.finished)
 }
 
 func (o *labObserver) report(requests *requestCounter, heap uint64) labReport {
@@ -290,7 +327,7 @@ func (size labSize) fill(t *testing.T, cfg *rest.Config) {
 	for i := range size.benchmarks {
 		b := benchmark(fmt.Sprintf("b-%05d", i), "")
 		b.Namespace = fmt.Sprintf("sim-team-%02d", i%size.namespaces)
-		b.Spec.Priority = int32(i % 3)
+		b.Spec.Priority, b.Spec.Preemptible = int32(i%3), size.preemptible
 		switch racks := []string{fmt.Sprintf("r%d", i%8), fmt.Sprintf("r%d", (i+3)%8)}; {
 		case i%10 == 0:
 			b.Spec.TestBedName = fmt.Sprintf("sim-%03d", (i/10)%size.beds)
@@ -299,6 +336,9 @@ func (size labSize) fill(t *testing.T, cfg *rest.Config) {
 		default:
 			b.Spec.TestBedSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpExists}}}
 		}
+		if size.mixed {
+			b.Spec.FrameSizes = []v1alpha1.FrameSize{frameSizesOfKinds[i/size.namespaces%len(frameSizesOfKinds)]}
+		}
 		add(b)
 	}
 	if err := group.Wait(); err != nil {
@@ -306,8 +346,23 @@ func (size labSize) fill(t *testing.T, cfg *rest.Config) {
 	}
 }
 
+// frameSizesOfKinds are the frame sizes of what benchmarks measure in a lab with mixed durations.
+var frameSizesOfKinds = []v1alpha1.FrameSize{64, 128, 256, 512}
+
+// runOf returns the time for which a benchmark has its bed.
+func (size labSize) runOf(b *v1alpha1.Benchmark) time.Duration {
+	if !size.mixed {
+		return size.run
+	}
+	kind := 1 + slices.Index(frameSizesOfKinds, b.Spec.FrameSizes[0])
+	name := fnv.New32()
+	_, _ = name.Write([]byte(b.Name)) // A hash returns no error.
+	return time.Duration(kind) * size.run * time.Duration(900+name.Sum32()%201) / 1000
+}
+
 func (size labSize) labPolicy() *v1alpha1.LabPolicy {
 	policy := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	policy.Spec.PriorityClasses = []v1alpha1.PriorityClass{{Name: "urgent", Value: 100, Preempts: true}}
 	for i := range size.namespaces {
 		policy.Spec.Teams = append(policy.Spec.Teams, v1alpha1.Team{
 			Name: fmt.Sprintf("team-%02d", i), Namespaces: []string{fmt.Sprintf("sim-team-%02d", i)}, TeamShare: v1alpha1.TeamShare{Weight: int32(1 + i%4)},
@@ -335,7 +390,7 @@ func TestLabSim(t *testing.T) {
 	size.fill(t, s.admin)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
-	r, err := simulateOperator(ctx, s.operator, size)
+	r, err := simulateOperator(ctx, s.operator, size, nil)
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Log("\n" + labTable([]labSize{size}, []labReport{r}))
 	w.Expect(r.Passed).To(Equal(size.benchmarks))
@@ -356,18 +411,8 @@ func TestMeasureLab(t *testing.T) {
 	}
 	var sizes []labSize
 	var reports []labReport
-	for text := range strings.SplitSeq(list, ",") {
-		size := labSize{beds: 200, namespaces: 40, run: 200 * time.Millisecond}
-		var err error
-		benchmarks, beds, given := strings.Cut(text, "x")
-		if size.benchmarks, err = strconv.Atoi(benchmarks); err != nil {
-			t.Fatal(err)
-		}
-		if given {
-			if size.beds, err = strconv.Atoi(beds); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for _, size := range labSizes(t, list) {
+		size.run = 200 * time.Millisecond
 		for _, size.policy = range []bool{false, true} {
 			sizes, reports = append(sizes, size), append(reports, measureLab(t, size))
 			t.Log("\n" + labTable(sizes, reports))
@@ -378,6 +423,28 @@ func TestMeasureLab(t *testing.T) {
 			t.Errorf("%d of %d passed, %d beds are quarantined", r.Passed, sizes[i].benchmarks, r.Quarantined)
 		}
 	}
+}
+
+// labSizes are the sizes that a text such as 1500,4000x20 lists; a lab has 200 beds unless it
+// says otherwise.
+func labSizes(t *testing.T, list string) []labSize {
+	t.Helper()
+	var sizes []labSize
+	for text := range strings.SplitSeq(list, ",") {
+		size := labSize{beds: 200, namespaces: 40}
+		var err error
+		benchmarks, beds, given := strings.Cut(text, "x")
+		if size.benchmarks, err = strconv.Atoi(benchmarks); err != nil {
+			t.Fatal(err)
+		}
+		if given {
+			if size.beds, err = strconv.Atoi(beds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes
 }
 
 // labOperator is the environment variable with the file that says what an operator
@@ -471,7 +538,7 @@ func operateLab(file string) error {
 	if task.Serving != nil {
 		return operateHostileLab(ctrl.SetupSignalHandler(), cfg, task.Run, task.Serving)
 	}
-	r, err := simulateOperator(ctrl.SetupSignalHandler(), cfg, labSize{benchmarks: task.Benchmarks, run: task.Run})
+	r, err := simulateOperator(ctrl.SetupSignalHandler(), cfg, labSize{benchmarks: task.Benchmarks, run: task.Run}, nil)
 	if err != nil {
 		return err
 	}

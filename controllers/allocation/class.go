@@ -35,7 +35,8 @@ type class struct {
 	pools []string
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
-	work    work
+	// work is what the benchmarks measure.
+	work string
 	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string
 	members map[queue.Key]*waiter
@@ -73,15 +74,17 @@ func versionOf(p *v1alpha1.TrafficProfile) string {
 	return string(p.UID) + "/" + p.ResourceVersion
 }
 
-// planned is about how long the tests of a class take on a bed by their plan; 0 on a simulated bed,
+// planned is about how long the tests of a benchmark take on a bed by their plan; 0 on a simulated bed,
 // whose time is not that of the queue.
-func planned(c *class, bed *v1alpha1.TestBed) time.Duration {
-	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+func planned(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) time.Duration {
+	if profile == nil || isSimulated(bed) {
 		return 0
 	}
-	p, err := plan.Build(c.sample, c.profile, bed)
+	p, err := plan.Build(b, profile, bed)
 	if err != nil {
 		return 0
 	}
 	return p.Duration()
 }
+
+func isSimulated(bed *v1alpha1.TestBed) bool { return bed.Spec.Engine.Kind == v1alpha1.EngineSim }

@@ -3,6 +3,8 @@ package allocation
 import (
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/past"
 	"nodrop.dev/nodrop/internal/lab/queue"
 	"nodrop.dev/nodrop/internal/lab/share"
 )
@@ -11,41 +13,116 @@ import (
 // come first.
 const forecasts = 500
 
-// forecast returns when waiting benchmarks are expected to get a bed, for those that come first.
+// forecast returns when waiting benchmarks are expected to get a bed, for those that come first. It
+// uses up the view's shares.
 func (v *view) forecast(s queue.Snapshot) map[queue.Key]queue.Start {
-	due := map[share.Account]float64{}
-	if sharing := v.shares.sharing; sharing != nil {
-		for _, account := range sharing.Book.Accounts() {
-			due[account] = sharing.Book.Entitled(account)
-		}
-	}
-	return v.line.queue.Forecast(s, v.ends(s.Now), due, forecasts)
+	l := newLengths(v, s.Now)
+	return v.line.queue.Forecast(s, queue.Outlook{
+		Ends: v.ends(s, l), Sharing: v.shares.sharing, Most: forecasts,
+		Lasts: func(e *queue.Entry, bed string) time.Duration { return l.lasts(v.inventory.benchmarks[e.Key], bed) },
+	})
 }
 
-// ends returns the times at which the beds are expected to be returned.
-func (v *view) ends(now time.Time) map[string]queue.End {
+// ends returns the times at which the beds are expected to be free for the next benchmark.
+func (v *view) ends(s queue.Snapshot, l *lengths) map[string]queue.End {
 	ends := map[string]queue.End{}
 	for name, seen := range v.inventory.beds {
 		w := v.inventory.benchmarks[seen.holder()]
 		if w == nil {
 			continue
 		}
-		expected, since := v.past.expected(w), now
-		if l := seen.bed.Status.Lease; l != nil {
-			since = l.AcquireTime.Time
+		end := queue.End{Run: queue.Run{
+			Account: share.Account{Team: v.teams.teamOf(w.b.Namespace).Name, Pool: v.teams.poolOf(seen.bed)},
+			Since:   s.Now, Expected: v.ended.expected(w),
+		}}
+		lease := seen.bed.Status.Lease
+		if lease != nil {
+			end.Run.Since = lease.AcquireTime.Time
 		}
-		if expected == 0 {
-			continue
+		switch lasts := l.lasts(w, name); {
+		case lease != nil && lease.Preemption != nil && w.b.Spec.Preemptible:
+			end.At = s.Now.Add(l.turnover)
+		case lasts > 0:
+			end.At = s.Now.Add(past.Left(lasts, s.Now.Sub(end.Run.Since)))
 		}
-		end := queue.End{At: since.Add(expected)}
-		if overdue := now.Sub(end.At); overdue >= 0 {
-			// It takes longer than it did before: as long again as it is late, and a minute.
-			end.At = now.Add(overdue + time.Minute)
-		}
-		for _, l := range v.teams.limits(seen.bed, w.b) {
-			end.Keys = append(end.Keys, l.Key)
+		for _, limit := range v.teams.limits(seen.bed, w.b) {
+			end.Keys = append(end.Keys, limit.Key)
 		}
 		ends[name] = end
 	}
 	return ends
+}
+
+// lengths knows how long benchmarks are expected to have beds.
+type lengths struct {
+	view *view
+	// turnover is the time from the end of one benchmark until the next one has its bed.
+	turnover time.Duration
+	// overhead is the time for which benchmarks have a bed besides that of their plan, and simulated
+	// the time for which they have a simulated bed, both on average.
+	overhead, simulated time.Duration
+}
+
+func newLengths(v *view, now time.Time) *lengths {
+	l := &lengths{view: v, turnover: v.ended.record.Turnover()}
+	var over []time.Duration
+	for name, b := range v.ended.last {
+		if planned := l.planned(b, name); planned > 0 {
+			over = append(over, lengthOf(b)-planned)
+		}
+	}
+	l.overhead = max(past.Typical(over), 0)
+	var held time.Duration
+	for name, seen := range v.inventory.beds {
+		if lease := seen.bed.Status.Lease; lease != nil && l.isSimulated(name) {
+			held += max(now.Sub(lease.AcquireTime.Time), 0)
+		}
+	}
+	l.simulated = v.ended.record.Average(l.isSimulated, held)
+	return l
+}
+
+func (l *lengths) isSimulated(name string) bool {
+	bed := l.view.inventory.bed(name)
+	return bed != nil && isSimulated(bed)
+}
+
+// planned is about how long a benchmark takes on a bed by its plan; 0 if that is not known.
+func (l *lengths) planned(b *v1alpha1.Benchmark, name string) time.Duration {
+	bed := l.view.inventory.bed(name)
+	if bed == nil {
+		return 0
+	}
+	return planned(b, l.view.judge.profiles[queue.Key{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}], bed)
+}
+
+// lasts returns the time from the lease of a bed for a benchmark until the next one can have it; 0 if
+// that is not known. It is what the same work took before; or else what its plan says, and what
+// comes on top of plans; or else what anything took on simulated beds, whose time is not that of plans.
+func (l *lengths) lasts(w *waiter, bed string) time.Duration {
+	work := ""
+	if w.class != nil {
+		work = w.class.work
+	} else {
+		work = workOf(w.b)
+	}
+	length := l.view.ended.record.Length(work, bed)
+	if length == 0 {
+		if length = l.plannedOf(w, bed); length > 0 {
+			length += l.overhead
+		} else if l.isSimulated(bed) {
+			length = l.simulated
+		}
+	}
+	if length == 0 {
+		return 0
+	}
+	return length + l.turnover
+}
+
+func (l *lengths) plannedOf(w *waiter, bed string) time.Duration {
+	if w.class != nil {
+		return w.class.planned
+	}
+	return l.planned(w.b, bed)
 }

@@ -18,7 +18,7 @@ type judge struct {
 
 	inventory *inventory
 	teams     *teams
-	past      *past
+	ended     *ended
 	line      *line
 	agenda    *agenda
 }
@@ -46,7 +46,7 @@ func (j *judge) leave(w *waiter) {
 	if c == nil {
 		return
 	}
-	w.expected = j.past.expected(w)
+	w.expected = j.ended.expected(w)
 	w.class = nil
 	delete(c.members, queueKey(w.b))
 	if len(c.members) == 0 {
@@ -92,7 +92,7 @@ func (j *judge) judged(c *class) {
 	c.limits, c.pools, c.planned = nil, nil, 0
 	for i, bed := range c.beds {
 		if i == 0 {
-			c.planned = planned(c, j.inventory.beds[bed].bed)
+			c.planned = planned(c.sample, c.profile, j.inventory.beds[bed].bed)
 		}
 		c.pools = append(c.pools, j.teams.poolOf(j.inventory.beds[bed].bed))
 		for _, l := range c.fits[bed] {

@@ -10,7 +10,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/lab/queue"
-	"nodrop.dev/nodrop/internal/lab/share"
 )
 
 // LineupInput is everything that places in the queue depend on, as listed at one time.
@@ -55,7 +54,6 @@ func lineUp(in LineupInput) (*view, []Place) {
 	v, deadlines := viewOf(in)
 	explainer := explainer{view: v, deadlines: deadlines}
 	s := v.snapshot(time.Time{})
-	s.Standings = publishedStandings(in.Policy)
 	all, starts := v.line.queue.Places(s), v.forecast(s)
 	var places []Place
 	for _, w := range v.inventory.benchmarks {
@@ -102,17 +100,8 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 	for i := range in.Beds {
 		ch.bed(&in.Beds[i], false)
 	}
-	unfinished := map[string]bool{}
 	for i := range in.Benchmarks {
-		if b := &in.Benchmarks[i]; !b.Status.Phase.Finished() {
-			unfinished[b.Namespace] = true
-		}
-	}
-	for i := range in.Benchmarks {
-		// How long a finished one took is of use only for others of its namespace.
-		if b := &in.Benchmarks[i]; unfinished[b.Namespace] {
-			ch.benchmark(b, false)
-		}
+		ch.benchmark(&in.Benchmarks[i], false)
 	}
 	if in.Policy != nil {
 		ch.policy(in.Policy, false)
@@ -122,6 +111,8 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 		// Users without the right to list the reservations of others can read the ones in the status of beds.
 		seen.reserved = publishedSlices(seen.bed)
 	}
+	v.shares.carry(in.Policy, in.Now)
+	v.promises.keep(v.inventory, v.line.queue)
 	return v, options.Deadlines
 }
 
@@ -145,18 +136,4 @@ func Waiting(in LineupInput) []queue.Waiting {
 	}
 	slices.SortFunc(waiting[first:], func(x, y queue.Waiting) int { return v.teams.compare(x.Benchmark, y.Benchmark) })
 	return waiting
-}
-
-// publishedStandings returns the standings of the policy's status.
-func publishedStandings(p *v1alpha1.LabPolicy) map[share.Account]queue.Standing {
-	all := map[share.Account]queue.Standing{}
-	if p == nil {
-		return all
-	}
-	for _, t := range p.Status.Teams {
-		for _, pool := range t.Pools {
-			all[share.Account{Team: t.Name, Pool: pool.Pool}] = queue.Standing{Behind: pool.Behind.Duration, Weight: float64(t.Weight)}
-		}
-	}
-	return all
 }

@@ -31,7 +31,7 @@ type shares struct {
 	now       func() time.Time
 	inventory *inventory
 	teams     *teams
-	past      *past
+	ended     *ended
 	queue     *queue.Queue
 }
 
@@ -43,6 +43,18 @@ func (h *shares) begin(p *v1alpha1.LabPolicy) {
 		h.sharing = nil
 	case h.sharing == nil || h.sharing.Book.Window() != p.Spec.Window.Duration:
 		h.sharing = &queue.Sharing{Book: share.NewBook(p.Spec.Window.Duration)}
+	}
+}
+
+// carry takes over what the status of a LabPolicy says that teams were due and have had.
+func (h *shares) carry(p *v1alpha1.LabPolicy, now time.Time) {
+	if h.sharing == nil {
+		return
+	}
+	for _, t := range p.Status.Teams {
+		for _, pool := range t.Pools {
+			h.sharing.Book.Carry(share.Account{Team: t.Name, Pool: pool.Pool}, share.Use{Due: pool.Due.Duration, Had: pool.Had.Duration}, now)
+		}
 	}
 }
 
@@ -75,7 +87,7 @@ func (h *shares) runs() []queue.Run {
 			r.Since = l.AcquireTime.Time
 		}
 		if w := h.inventory.benchmarks[key]; w != nil {
-			r.Expected = h.past.expected(w)
+			r.Expected = h.ended.expected(w)
 		}
 		runs = append(runs, r)
 	}
@@ -95,7 +107,7 @@ func (h *shares) standings(s queue.Snapshot) []v1alpha1.TeamStanding {
 		t, use := get(account.Team), h.sharing.Book.Use(account)
 		if len(t.Pools) < maxPools {
 			t.Pools = append(t.Pools, v1alpha1.PoolStanding{
-				Pool: account.Pool, Due: minutes(use.Due), Had: minutes(use.Had), Behind: minutes(s.Standings[account].Behind),
+				Pool: account.Pool, Due: seconds(use.Due), Had: seconds(use.Had), Behind: seconds(s.Standings[account].Behind),
 			})
 		}
 	}
@@ -126,7 +138,7 @@ func (h *shares) bedHours(now time.Time) map[string]time.Duration {
 		return h.hours
 	}
 	h.computed, h.hours = now, map[string]time.Duration{}
-	h.past.forget(now)
+	h.ended.forget(now)
 	names := map[string]string{}
 	teamName := func(namespace string) string {
 		name, known := names[namespace]
@@ -136,7 +148,7 @@ func (h *shares) bedHours(now time.Time) map[string]time.Duration {
 		}
 		return name
 	}
-	for _, u := range h.past.uses {
+	for _, u := range h.ended.uses {
 		h.hours[teamName(u.namespace)] += u.within(now)
 	}
 	for _, seen := range h.inventory.beds {
@@ -149,5 +161,5 @@ func (h *shares) bedHours(now time.Time) map[string]time.Duration {
 	return h.hours
 }
 
-// minutes is a duration in whole minutes.
-func minutes(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d.Round(time.Minute)} }
+// seconds is a duration in whole seconds.
+func seconds(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d.Round(time.Second)} }

@@ -18,7 +18,7 @@ type view struct {
 	now       func() time.Time
 	inventory *inventory
 	teams     *teams
-	past      *past
+	ended     *ended
 	gangs     *gangs
 	line      *line
 	judge     *judge
@@ -29,15 +29,15 @@ type view struct {
 }
 
 func newView(o kit.Options) *view {
-	v := &view{now: o.Now, inventory: newInventory(), teams: newTeams(), past: newPast(), promises: promises{}, agenda: &agenda{}}
+	v := &view{now: o.Now, inventory: newInventory(), teams: newTeams(), ended: newEnded(), promises: promises{}, agenda: &agenda{}}
 	v.gangs = &gangs{byKey: map[queue.Key]*gang{}, inventory: v.inventory}
-	v.line = &line{queue: queue.New(), deadlines: o.Deadlines, inventory: v.inventory, teams: v.teams, gangs: v.gangs, past: v.past}
+	v.line = &line{queue: queue.New(), deadlines: o.Deadlines, inventory: v.inventory, teams: v.teams, gangs: v.gangs, ended: v.ended}
 	v.judge = &judge{
 		profiles: map[queue.Key]*v1alpha1.TrafficProfile{}, classes: map[classKey]*class{}, defaultPolicy: o.DefaultPolicy,
-		inventory: v.inventory, teams: v.teams, past: v.past, line: v.line, agenda: v.agenda,
+		inventory: v.inventory, teams: v.teams, ended: v.ended, line: v.line, agenda: v.agenda,
 	}
 	v.calendar = newCalendar(o.Lab.Namespace, v.inventory, v.teams, v.agenda)
-	v.shares = &shares{now: o.Now, inventory: v.inventory, teams: v.teams, past: v.past, queue: v.line.queue}
+	v.shares = &shares{now: o.Now, inventory: v.inventory, teams: v.teams, ended: v.ended, queue: v.line.queue}
 	return v
 }
 
@@ -60,7 +60,7 @@ func (v *view) apply(ch changes, now time.Time) {
 		v.applyPolicy(name, p)
 	}
 	for _, b := range ch.ended {
-		v.past.learn(b, v.now())
+		v.ended.learn(b, v.now())
 		v.gangs.end(b)
 	}
 	for key, r := range ch.reservations {

@@ -24,6 +24,8 @@ type simulation struct {
 	watch *watch
 	// spent is the processor time of each decision that had a bed to give.
 	spent []time.Duration
+	// look is called after each decision with the state that it led to; nil without an observer.
+	look func(*simulation, queue.Snapshot)
 }
 
 // newSimulation returns a simulation at the beginning of a trace.
@@ -129,6 +131,9 @@ func (l *simulation) decide() {
 		heap.Push(&l.ends, j)
 	}
 	l.watch.see(l, &s)
+	if l.look != nil {
+		l.look(l, l.snapshot())
+	}
 }
 
 // boundaries are all begins and ends of reservations, in order.

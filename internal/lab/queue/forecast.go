@@ -14,33 +14,51 @@ type Start struct {
 	Bed string
 }
 
-// End is the time at which a bed is expected to be returned.
+// End describes when a bed that is in use is expected to be returned.
 type End struct {
+	// At is the time; zero if it is not known.
 	At time.Time
 	// Keys of the limits under which its holder counts.
 	Keys []string
+	// Run of its holder.
+	Run Run
 }
 
 // forecastAhead is the time for which a forecast looks ahead.
 const forecastAhead = 7 * 24 * time.Hour
 
-// Forecast returns when entries are expected to get a bed, for those that come first, up to a
-// number. It decides as Decide does, again and again, at the times at which beds are expected
-// to be returned and reservations begin and end. Ends contains the beds that are in use; a bed
-// without an end is not expected to be returned. An entry whose duration is not known keeps
-// its bed. Due is the number of beds that each team is due. The queue and the snapshot do not
+// Outlook is what a forecast assumes.
+type Outlook struct {
+	// Ends of the beds that are in use.
+	Ends map[string]End
+	// Lasts returns how long it takes from the lease of a bed for an entry until the next entry can have
+	// it; 0 if that is not known. If nil, it is the time that the entry is expected to take.
+	Lasts func(e *Entry, bed string) time.Duration
+	// Sharing determines the standings of teams; nil without shares. The forecast lets time pass in it.
+	Sharing *Sharing
+	// Most is the number of entries for which a start is wanted.
+	Most int
+}
+
+// Forecast returns when entries are expected to get a bed, for those that come first. It decides as
+// Decide does, again and again, at the times at which beds are expected to be returned and
+// reservations begin and end. A bed without a time of its end is not expected to be returned, and an
+// entry for which it is not known how long it lasts keeps its bed. The queue and the snapshot do not
 // change.
-func (q *Queue) Forecast(s Snapshot, ends map[string]End, due map[share.Account]float64, most int) map[Key]Start {
-	f := forecast{queue: q.Clone(), s: s, ends: maps.Clone(ends), due: due, starts: map[Key]Start{}}
-	f.s.Beds, f.s.Running, f.s.Standings = maps.Clone(s.Beds), maps.Clone(s.Running), maps.Clone(s.Standings)
+func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start {
+	f := forecast{Outlook: o, queue: q.Clone(), s: s, starts: map[Key]Start{}}
+	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
 	}
-	if f.ends == nil {
-		f.ends = map[string]End{}
+	if f.Ends = maps.Clone(o.Ends); f.Ends == nil {
+		f.Ends = map[string]End{}
+	}
+	if f.Lasts == nil {
+		f.Lasts = func(e *Entry, _ string) time.Duration { return e.Expected }
 	}
 	boundaries := boundariesOf(s)
-	for f.queue.Len() > 0 && len(f.starts) < most {
+	for f.queue.Len() > 0 && len(f.starts) < f.Most {
 		f.decide()
 		next, found := f.next(boundaries)
 		if !found || next.Sub(s.Now) > forecastAhead {
@@ -53,14 +71,16 @@ func (q *Queue) Forecast(s Snapshot, ends map[string]End, due map[share.Account]
 
 // forecast is one in progress.
 type forecast struct {
+	Outlook
 	queue  *Queue
 	s      Snapshot
-	ends   map[string]End
-	due    map[share.Account]float64
 	starts map[Key]Start
 }
 
 func (f *forecast) decide() {
+	if f.Sharing != nil {
+		f.Sharing.Stand(f.queue, &f.s, f.runs())
+	}
 	for _, d := range f.queue.Decide(f.s) {
 		e := d.Entry
 		f.starts[e.Key] = Start{At: f.s.Now, Bed: d.Bed}
@@ -68,33 +88,35 @@ func (f *forecast) decide() {
 		b := f.s.Beds[d.Bed]
 		b.Leased = true
 		f.s.Beds[d.Bed] = b
-		end := End{At: f.s.Now.Add(e.Expected)}
+		end := End{Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: f.s.Now, Expected: e.Expected}}
 		for _, l := range e.Limits {
 			if l.Bed == "" || l.Bed == d.Bed {
 				f.s.Running[l.Key]++
 				end.Keys = append(end.Keys, l.Key)
 			}
 		}
-		if e.Expected > 0 {
-			f.ends[d.Bed] = end
+		if lasts := f.Lasts(&e, d.Bed); lasts > 0 {
+			end.At = f.s.Now.Add(lasts)
 		}
-		f.stand(share.Account{Team: e.Team, Pool: b.Pool}, -e.Expected)
+		f.Ends[d.Bed] = end
 	}
 }
 
-// stand moves a team; without shares there is nothing to move.
-func (f *forecast) stand(a share.Account, by time.Duration) {
-	if len(f.s.Standings) == 0 {
-		return
+// runs returns the entries that have a bed.
+func (f *forecast) runs() []Run {
+	runs := make([]Run, 0, len(f.Ends))
+	for _, end := range f.Ends {
+		runs = append(runs, end.Run)
 	}
-	st := f.s.Standings[a]
-	st.Behind += by
-	f.s.Standings[a] = st
+	return runs
 }
 
 // next returns the time at which the next bed is returned, or a reservation begins or ends.
 func (f *forecast) next(boundaries []time.Time) (next time.Time, found bool) {
-	for _, end := range f.ends {
+	for _, end := range f.Ends {
+		if end.At.IsZero() {
+			continue
+		}
 		if !found || end.At.Before(next) {
 			next, found = end.At, true
 		}
@@ -113,16 +135,14 @@ func (f *forecast) next(boundaries []time.Time) (next time.Time, found bool) {
 
 // advance goes on to a time, at which beds are given back.
 func (f *forecast) advance(to time.Time) {
-	passed := max(to.Sub(f.s.Now), 0)
-	f.s.Now = f.s.Now.Add(passed)
-	for a, beds := range f.due {
-		f.stand(a, time.Duration(beds*float64(passed)))
+	if to.After(f.s.Now) {
+		f.s.Now = to
 	}
-	for name, end := range f.ends {
-		if end.At.After(f.s.Now) {
+	for name, end := range f.Ends {
+		if end.At.IsZero() || end.At.After(f.s.Now) {
 			continue
 		}
-		delete(f.ends, name)
+		delete(f.Ends, name)
 		b := f.s.Beds[name]
 		b.Leased, b.Lease = false, nil
 		f.s.Beds[name] = b

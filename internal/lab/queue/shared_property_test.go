@@ -179,13 +179,41 @@ func TestForecastComesTrue(t *testing.T) {
 			entries[i].Hold = entries[i].Expected
 		}
 		q := New(entries...)
-		want := q.Forecast(s, ends, nil, 1000)
+		want := q.Forecast(s, Outlook{Ends: ends, Most: 1000})
 		if q.Len() != len(entries) {
 			t.Fatalf("seed %d: the forecast changed the queue", seed)
 		}
 		if got := happens(q, s, ends); !cmp.Equal(got, want) {
 			t.Fatalf("seed %d: %s", seed, cmp.Diff(want, got))
 		}
+	}
+}
+
+// TestForecastAgreesWithPlaces looks for entries that are expected to start now, though a
+// reservation, a limit or the bed-hours of their team keep them from their beds, or one that is
+// expected before the reservation ends that has its only bed.
+func TestForecastAgreesWithPlaces(t *testing.T) {
+	some := 0
+	for seed := range seeds(4000) {
+		entries, s := shared(rand.New(rand.NewPCG(seed, 13)))
+		q := New(entries...)
+		places := q.Places(s)
+		for key, start := range q.Forecast(s, Outlook{Most: 1000}) {
+			p := places[key]
+			kept := p.Obstacle != nil || p.Limit != nil || p.Spent
+			if kept && !start.At.After(s.Now) {
+				t.Fatalf("seed %d: %s is expected to start now, and waits: %+v", seed, key, p)
+			}
+			if o := p.Obstacle; o != nil && o.Slice != nil && p.Beds == 1 && q.of[key].group.reservation == (Key{}) {
+				some++
+				if start.At.Before(o.Slice.Until) {
+					t.Fatalf("seed %d: %s is expected to start at %s, and its bed is reserved until %s", seed, key, start.At, o.Slice.Until)
+				}
+			}
+		}
+	}
+	if some < 10 {
+		t.Errorf("only %d entries that wait for the end of a reservation were looked at", some)
 	}
 }
 

@@ -103,6 +103,23 @@ func (b *Book) Advance(now time.Time, s State) {
 	b.state, b.due = s, s.Due()
 }
 
+// Carry takes over what another book has for an account, spread evenly over the window.
+func (b *Book) Carry(a Account, u Use, now time.Time) {
+	kept := b.open(a)
+	kept.due.add(now.Add(-b.length), now, float64(u.Due)/float64(b.length))
+	kept.had.add(now.Add(-b.length), now, float64(u.Had)/float64(b.length))
+}
+
+// open returns an account, and opens it if it does not exist.
+func (b *Book) open(a Account) *account {
+	kept := b.accounts[a]
+	if kept == nil {
+		kept = &account{due: newWindow(b.length), had: newWindow(b.length)}
+		b.accounts[a] = kept
+	}
+	return kept
+}
+
 // AddUp adds up the time until now, in which the last state held. A time before the last
 // one changes nothing.
 func (b *Book) AddUp(now time.Time) {
@@ -115,11 +132,7 @@ func (b *Book) AddUp(now time.Time) {
 		return
 	}
 	for a, l := range b.state.Loads {
-		kept := b.accounts[a]
-		if kept == nil {
-			kept = &account{due: newWindow(b.length), had: newWindow(b.length)}
-			b.accounts[a] = kept
-		}
+		kept := b.open(a)
 		kept.due.add(from, now, b.due[a])
 		kept.had.add(from, now, float64(l.Running))
 	}

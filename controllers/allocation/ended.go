@@ -1,0 +1,116 @@
+package allocation
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/past"
+)
+
+// week is the time over which bed-hours are limited.
+const week = 7 * 24 * time.Hour
+
+// workOf identifies what a benchmark measures, whatever its bed: two of the same work take about as
+// long.
+func workOf(b *v1alpha1.Benchmark) string {
+	text, err := json.Marshal([]any{
+		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.SettleTime, b.Spec.RestTime,
+	})
+	if err != nil {
+		panic(err) // The types have nothing that cannot be marshalled.
+	}
+	digest := sha256.Sum256(text)
+	return b.Namespace + "/" + string(digest[:])
+}
+
+// ended contains the bed times of finished benchmarks.
+type ended struct {
+	record *past.Record
+	// last is the last benchmark of each bed that was measured to its end.
+	last map[string]*v1alpha1.Benchmark
+	// uses contains the bed times within a week, by UID.
+	uses map[types.UID]use
+}
+
+// use is the bed time of a finished benchmark.
+type use struct {
+	namespace string
+	until     time.Time
+	length    time.Duration
+}
+
+func newEnded() *ended {
+	return &ended{record: past.NewRecord(), last: map[string]*v1alpha1.Benchmark{}, uses: map[types.UID]use{}}
+}
+
+// learn takes over a finished benchmark, once.
+func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
+	s := &b.Status
+	if s.StartTime == nil || s.CompletionTime == nil || !s.Phase.Finished() || now.Sub(s.CompletionTime.Time) > week {
+		return
+	}
+	if _, known := e.uses[b.UID]; known {
+		return
+	}
+	length := lengthOf(b)
+	e.uses[b.UID] = use{namespace: b.Namespace, until: s.CompletionTime.Time, length: max(length, time.Second)}
+	run := past.Run{Work: workOf(b), Bed: s.TestBedName, Created: b.CreationTimestamp.Time, From: s.StartTime.Time, Until: s.CompletionTime.Time, Length: length}
+	if s.LeaseTime != nil {
+		run.From = s.LeaseTime.Time
+	}
+	switch s.Phase {
+	case v1alpha1.PhasePassed, v1alpha1.PhaseMeasured, v1alpha1.PhaseFailed, v1alpha1.PhaseInconclusive:
+		if last := e.last[run.Bed]; last == nil || last.Status.CompletionTime.Before(s.CompletionTime) {
+			e.last[run.Bed] = b
+		}
+	default:
+		run.Cut = true
+	}
+	e.record.Add(run)
+}
+
+// lengthOf returns the time for which a finished benchmark had a bed.
+func lengthOf(b *v1alpha1.Benchmark) time.Duration {
+	if b.Status.Preemptions > 0 {
+		return time.Duration(b.Status.ActiveSeconds) * time.Second
+	}
+	return b.Status.CompletionTime.Sub(b.Status.StartTime.Time)
+}
+
+// forget forgets what is older than a week.
+func (e *ended) forget(now time.Time) {
+	for uid, u := range e.uses {
+		if now.Sub(u.until) > week {
+			delete(e.uses, uid)
+		}
+	}
+	e.record.Forget(now.Add(-week))
+}
+
+// within is the part of a use in the week before a time.
+func (u use) within(now time.Time) time.Duration {
+	from := u.until.Add(-u.length)
+	if begin := now.Add(-week); from.Before(begin) {
+		from = begin
+	}
+	return max(u.until.Sub(from), 0)
+}
+
+// expected returns the time for which a benchmark is expected to have its bed: what the same
+// work took, or else what its plan says; 0 where neither is known.
+func (e *ended) expected(w *waiter) time.Duration {
+	if w.class != nil {
+		if d := e.record.Length(w.class.work, ""); d > 0 {
+			return d
+		}
+		return w.class.planned
+	}
+	if w.expected == 0 {
+		w.expected = e.record.Length(workOf(w.b), "")
+	}
+	return w.expected
+}
