@@ -145,8 +145,9 @@ fuzz: ## run every fuzz target for FUZZTIME (1h); make test runs their seeds
 	@hack/fuzz $(FUZZTIME)
 
 .PHONY: lab-sim
-lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds, and 400 and 4,000 on 20, without pods, with and without a LabPolicy: admissions per second, memory, requests
-	NODROP_LAB_SIM=1500,15000,400x20,4000x20 go test ./controllers -run '^TestMeasureLab$$' -count=1 -v -timeout 60m
+lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds, and 400 and 4,000 on 20, without pods, with and without a LabPolicy: admissions per second, memory, requests; errors of expected starts; how long a preemption takes
+	NODROP_LAB_SIM=1500,15000,400x20,4000x20 NODROP_LAB_ESTIMATES=400x20 NODROP_LAB_PREEMPTION=4000x20 \
+		go test ./controllers -run '^TestMeasure(Lab|Estimates|Preemption)$$' -count=1 -v -timeout 90m
 
 HOSTILE ?= 60s,2
 .PHONY: hostile

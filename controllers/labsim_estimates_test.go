@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,19 +24,33 @@ type labEstimates struct {
 	moments    []float64
 	promises   map[float64]map[string]labPromise
 	leased     map[string]time.Time
-	spent      []time.Duration
+	// last are the times at which beds were leased last, and cycles the times from one lease of a bed to
+	// the next, by the moment that was asked for last.
+	last   map[string]time.Time
+	cycles map[float64][]time.Duration
+	moment float64
+	mu     sync.Mutex
 }
 
 // labPromise is an expected start, zero if it is not known, and when it was computed.
 type labPromise struct{ made, start time.Time }
 
 func newLabEstimates(benchmarks int, moments ...float64) *labEstimates {
-	return &labEstimates{benchmarks: benchmarks, moments: moments, promises: map[float64]map[string]labPromise{}, leased: map[string]time.Time{}}
+	return &labEstimates{
+		benchmarks: benchmarks, moments: moments, promises: map[float64]map[string]labPromise{}, leased: map[string]time.Time{},
+		last: map[string]time.Time{}, cycles: map[float64][]time.Duration{},
+	}
 }
 
 func (e *labEstimates) bed(b *v1alpha1.TestBed, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if l := b.Status.Lease; l != nil && e.leased[l.Holder].IsZero() {
 		e.leased[l.Holder] = now
+		if last, known := e.last[b.Name]; known {
+			e.cycles[e.moment] = append(e.cycles[e.moment], now.Sub(last))
+		}
+		e.last[b.Name] = now
 	}
 }
 
@@ -45,6 +60,9 @@ func (e *labEstimates) look(ctx context.Context, c client.Client, ended int) (en
 	}
 	moment := e.moments[0]
 	e.moments = e.moments[1:]
+	e.mu.Lock()
+	e.moment = moment
+	e.mu.Unlock()
 	var beds v1alpha1.TestBedList
 	var benchmarks v1alpha1.BenchmarkList
 	for _, list := range []client.ObjectList{&beds, &benchmarks} {
@@ -61,7 +79,6 @@ func (e *labEstimates) look(ctx context.Context, c client.Client, ended int) (en
 	for _, p := range allocation.Lineup(lab) {
 		e.promises[moment][p.Benchmark.Namespace+"/"+p.Benchmark.Name] = labPromise{lab.Now, p.Start}
 	}
-	e.spent = append(e.spent, time.Since(lab.Now))
 	return false, nil
 }
 
@@ -69,13 +86,24 @@ func (e *labEstimates) look(ctx context.Context, c client.Client, ended int) (en
 // one are left out.
 func (e *labEstimates) table(shortest time.Duration) string {
 	text := fmt.Sprintf("%-10s%8s%8s%10s%10s%10s%12s\n", "moment", "waits", "known", "median", "p90", "bias", "median wait")
+	begin := fmt.Sprintf("mean time from lease to lease of a bed: %.1f s before", mean(e.cycles[0]))
 	var all []labError
 	for _, moment := range slices.Sorted(maps.Keys(e.promises)) {
 		of := e.errorsOf(e.promises[moment], shortest)
 		text += tableOfErrors(fmt.Sprintf("%.0f %%", 100*moment), of)
 		all = append(all, of...)
+		begin += fmt.Sprintf(", %.1f s after %.0f %%", mean(e.cycles[moment]), 100*moment)
 	}
-	return text + tableOfErrors("all", all)
+	return text + tableOfErrors("all", all) + begin
+}
+
+// mean returns the mean of durations in seconds.
+func mean(durations []time.Duration) float64 {
+	var sum time.Duration
+	for _, d := range durations {
+		sum += d
+	}
+	return sum.Seconds() / max(float64(len(durations)), 1)
 }
 
 // labError is the relative error of one expected start, with its sign.
@@ -126,20 +154,21 @@ func TestMeasureEstimates(t *testing.T) {
 	}
 	for _, size := range labSizes(t, list) {
 		size.namespaces = 4
-		for _, lab := range []labSize{{run: 5 * time.Second}, {run: 2 * time.Second, mixed: true}} {
-			for _, policy := range []bool{false, true} {
-				size.run, size.mixed, size.policy = lab.run, lab.mixed, policy
-				e := newLabEstimates(size.benchmarks, 0.1, 0.3, 0.5)
-				s := launchServer(t)
-				size.fill(t, s.admin)
-				if _, err := simulateOperator(t.Context(), s.operator, size, e); err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%d benchmarks of %d teams on %d beds, run %s, mixed %t, LabPolicy %t; estimates in %v\n%s", size.benchmarks, size.namespaces, size.beds,
-					size.run, size.mixed, size.policy, e.spent, e.table(5*time.Second))
-				if err := s.stop(); err != nil {
-					t.Error(err)
-				}
+		for _, lab := range []labSize{{run: 10 * time.Second}, {run: 4 * time.Second, mixed: true}} {
+			for _, size.policy = range []bool{false, true} {
+				size.run, size.mixed = lab.run, lab.mixed
+				t.Run(fmt.Sprintf("%dx%d,mixed=%t,policy=%t", size.benchmarks, size.beds, size.mixed, size.policy), func(t *testing.T) {
+					e := newLabEstimates(size.benchmarks, 0.1, 0.3, 0.5)
+					s := launchServer(t)
+					size.fill(t, s.admin)
+					if _, err := simulateOperator(t.Context(), s.operator, size, e); err != nil {
+						t.Fatal(err)
+					}
+					t.Logf("%d benchmarks of %d teams on %d beds\n%s", size.benchmarks, size.namespaces, size.beds, e.table(10*time.Second))
+					if err := s.stop(); err != nil {
+						t.Error(err)
+					}
+				})
 			}
 		}
 	}

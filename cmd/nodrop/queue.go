@@ -32,9 +32,10 @@ progress and that come, as the beds have them in their status. A benchmark start
 would end before them.
 
 STARTS IN is an estimate for the first 500 of the queue, from how long benchmarks with the
-same tests had beds before, or from their plan. It is "?" where neither is known, such as for
-a simulated bed on which such tests have not run yet. With a LabPolicy benchmarks come in the
-order in which their teams are behind their shares: see docs/sharing.md.
+same tests had beds before, or from their plan, and from how long it takes until the next one
+has the bed. It is "?" where nothing is known, such as for a simulated bed on which no
+benchmark has ended yet. With a LabPolicy benchmarks come in the order in which their teams
+are behind their shares: see docs/sharing.md.
 
 The place is counted on the bed where the fewest come first: 1 comes next. It is
 computed from what you may list. Who may list the benchmarks of one namespace only sees

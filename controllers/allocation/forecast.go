@@ -13,11 +13,10 @@ import (
 // come first.
 const forecasts = 500
 
-// forecast returns when waiting benchmarks are expected to get a bed, for those that come first. It
-// uses up the view's shares.
+// forecast returns when waiting benchmarks are expected to get a bed, for those that come first.
 func (v *view) forecast(s queue.Snapshot) map[queue.Key]queue.Start {
 	l := newLengths(v, s.Now)
-	return v.line.queue.Forecast(s, queue.Outlook{
+	return v.line.queue.Expect(s, queue.Outlook{
 		Ends: v.ends(s, l), Sharing: v.shares.sharing, Most: forecasts,
 		Lasts: func(e *queue.Entry, bed string) time.Duration { return l.lasts(v.inventory.benchmarks[e.Key], bed) },
 	})

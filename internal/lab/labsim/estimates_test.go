@@ -56,7 +56,7 @@ func (e *estimator) look(l *simulation, s queue.Snapshot) {
 		}
 		o.Ends[name] = end
 	}
-	starts := l.queue.Forecast(s, o)
+	starts := l.queue.Expect(s, o)
 	for key := range l.waiting {
 		if at, known := starts[key]; known {
 			e.promises = append(e.promises, promise{key, l.now, at.At.Sub(begin)})
@@ -116,7 +116,7 @@ func estimate(p Policy, moments []float64, change func(*trace, *rand.Rand), last
 	a := &accuracy{}
 	for seed := range uint64(2) {
 		c := small(seed)
-		c.Benchmarks = 600
+		c.Benchmarks = 400
 		t := newTrace(c)
 		change(t, rand.New(rand.NewPCG(seed, 7)))
 		l := newSimulation(c, t, newDecider(p, c, t.weights))
@@ -155,13 +155,7 @@ func ofKinds(t *trace, r *rand.Rand) {
 }
 
 // kindOf names what a benchmark measures.
-func kindOf(j *job) string {
-	n := 0
-	for _, digit := range j.Name[len("b-"):] {
-		n = 10*n + int(digit-'0')
-	}
-	return fmt.Sprint(j.Team, " ", n%5)
-}
+func kindOf(j *job) string { return fmt.Sprint(j.Team, " ", j.Name[len(j.Name)-1]%5) }
 
 // fromPast knows only what has ended, and what that took.
 func fromPast() func(*simulation, *job, string) time.Duration {
@@ -206,7 +200,7 @@ func TestEstimates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := estimate(tc.policy, tc.moments, tc.change, tc.lasts)
-			t.Log(got)
+			t.Logf("%s: %s", name, got)
 			if !tc.open && (len(got.errors) < 500 || got.quantile(0.5) > 0.10 || got.quantile(0.9) > 0.30) {
 				t.Errorf("want a median error of at most 10 %%, and 90 %% within 30 %%: %s", got)
 			}

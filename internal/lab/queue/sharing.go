@@ -34,6 +34,13 @@ type Sharing struct {
 	counted time.Time
 }
 
+// clone returns shares with the same content.
+func (h *Sharing) clone() *Sharing {
+	c := *h
+	c.Book = h.Book.Clone()
+	return &c
+}
+
 // counting is the processor time per group that it takes at most to count what teams want,
 // which is done the less often the more groups there are, and once a second at least.
 const counting = 200 * time.Microsecond

@@ -94,6 +94,16 @@ func NewBook(length time.Duration) *Book {
 	return &Book{length: length, accounts: map[Account]*account{}}
 }
 
+// Clone returns a book with the same content.
+func (b *Book) Clone() *Book {
+	c := *b
+	c.accounts = make(map[Account]*account, len(b.accounts))
+	for a, kept := range b.accounts {
+		c.accounts[a] = &account{due: kept.due.clone(), had: kept.had.clone()}
+	}
+	return &c
+}
+
 // Window is the length of the window.
 func (b *Book) Window() time.Duration { return b.length }
 

@@ -108,3 +108,22 @@ func TestBookWeights(t *testing.T) {
 		t.Errorf("team b is entitled to %v beds, want 1", got)
 	}
 }
+
+// A book that takes over what another one has forgets it over the window, and its clone goes its own way.
+func TestCarry(t *testing.T) {
+	a := Account{"a", "p"}
+	book := NewBook(6 * time.Hour)
+	book.Carry(a, Use{Due: 12 * time.Hour, Had: 6 * time.Hour}, start)
+	near := func(b *Book, due, had time.Duration) {
+		t.Helper()
+		if got := b.Use(a); (got.Due-due).Abs() > 20*time.Minute || (got.Had-had).Abs() > 20*time.Minute {
+			t.Errorf("%+v, want %s due and %s had", got, due, had)
+		}
+	}
+	near(book, 12*time.Hour, 6*time.Hour)
+	book.AddUp(start)
+	clone := book.Clone()
+	clone.AddUp(start.Add(3 * time.Hour))
+	near(clone, 6*time.Hour, 3*time.Hour)
+	near(book, 12*time.Hour, 6*time.Hour)
+}

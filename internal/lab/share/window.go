@@ -1,6 +1,9 @@
 package share
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // window adds up bed time over a sliding window, in steps. What is older than the window
 // is forgotten one step at a time.
@@ -17,6 +20,12 @@ const stepsOfWindow = 72
 
 func newWindow(length time.Duration) window {
 	return window{step: max(length/stepsOfWindow, time.Second), steps: make([]time.Duration, stepsOfWindow)}
+}
+
+func (w *window) clone() window {
+	c := *w
+	c.steps = slices.Clone(w.steps)
+	return c
 }
 
 // number is the number of the step that holds a time.
