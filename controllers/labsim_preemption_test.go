@@ -70,7 +70,7 @@ func (p *labPreemptions) look(ctx context.Context, _ client.Client, _ int) (enou
 
 // table prints the times since the creation.
 func (p *labPreemptions) table() string {
-	text := fmt.Sprintf("%-26s%8s%10s%10s\n", "since the creation, s", "count", "p50", "longest")
+	text := fmt.Sprintf("%-26s%8s%10s%10s%10s\n", "since the creation, s", "count", "p50", "longest", "first")
 	for _, row := range []struct {
 		name string
 		at   map[string]time.Time
@@ -81,8 +81,9 @@ func (p *labPreemptions) table() string {
 				took = append(took, at.Sub(created))
 			}
 		}
+		first := quantile(took, 0) // It comes right after the start of the operator.
 		slices.Sort(took)
-		text += fmt.Sprintf("%-26s%8d%10.3f%10.3f\n", row.name, len(took), quantile(took, 0.5), quantile(took, 1))
+		text += fmt.Sprintf("%-26s%8d%10.3f%10.3f%10.3f\n", row.name, len(took), quantile(took, 0.5), quantile(took, 1), first)
 	}
 	return text
 }

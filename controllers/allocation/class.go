@@ -35,7 +35,7 @@ type class struct {
 	pools []string
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
-	// work is what the benchmarks measure.
+	// work identifies the measurements of the benchmarks.
 	work string
 	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string

@@ -57,8 +57,8 @@ type lengths struct {
 	view *view
 	// turnover is the time from the end of one benchmark until the next one has its bed.
 	turnover time.Duration
-	// overhead is the time for which benchmarks have a bed besides that of their plan, and simulated
-	// the time for which they have a simulated bed, both on average.
+	// overhead is the typical time by which benchmarks have a bed longer than planned, and simulated the
+	// average time for which they have a simulated bed.
 	overhead, simulated time.Duration
 }
 
@@ -96,8 +96,8 @@ func (l *lengths) planned(b *v1alpha1.Benchmark, name string) time.Duration {
 }
 
 // lasts returns the time from the lease of a bed for a benchmark until the next one can have it; 0 if
-// that is not known. It is what the same work took before; or else what its plan says, and what
-// comes on top of plans; or else what anything took on simulated beds, whose time is not that of plans.
+// that is not known. It follows from the past of the same work; or else from the plan and the overhead;
+// or else, on a simulated bed, whose time is not that of the plan, from the average there.
 func (l *lengths) lasts(w *waiter, bed string) time.Duration {
 	work := ""
 	if w.class != nil {

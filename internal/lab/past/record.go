@@ -20,8 +20,7 @@ type Run struct {
 	Created, From, Until time.Time
 	// Length is the time for which it had a bed; more than from From until Until if it was preempted.
 	Length time.Duration
-	// Cut reports whether it ended before all was measured, so that its length says nothing
-	// about others.
+	// Cut reports whether it ended before all was measured, so that its length is not typical.
 	Cut bool
 }
 
@@ -68,8 +67,8 @@ func (r *Record) Forget(before time.Time) {
 // enough is the number of runs on a bed from which on those on other beds are left out.
 const enough = 3
 
-// Length returns the time for which a benchmark is expected to have a bed, which is what the last ones
-// of the same work had, on this bed if they are enough; 0 if there was none.
+// Length returns the time for which a benchmark is expected to have a bed, from the last ones of the
+// same work: those on this bed if they are enough, or else on all beds; 0 if there was none.
 func (r *Record) Length(work, bed string) time.Duration {
 	all := r.places[place(work, bed)]
 	if len(all) < enough {
@@ -78,9 +77,9 @@ func (r *Record) Length(work, bed string) time.Duration {
 	return Typical(all.lengths())
 }
 
-// Average returns the time for which benchmarks have some beds on average, whatever they measure; 0 if none has
-// ended. Held is the time for which the current ones have had them, which counts, since the
-// first ones to end are the short ones.
+// Average returns the average time for which benchmarks have some beds, whatever they measure; 0 if
+// none has ended. Held is the time for which the current ones have had them. It counts as well,
+// since the first ones to end are the short ones.
 func (r *Record) Average(some func(bed string) bool, held time.Duration) time.Duration {
 	sum, n := held, 0
 	for bed, all := range r.beds {
@@ -123,8 +122,7 @@ func (all runs) lengths() []time.Duration {
 }
 
 // Typical returns the mean of durations without the shortest and the longest quarter; 0 without any.
-// One that is far off does not matter, and times in whole seconds average out, which they
-// would not in the median.
+// An outlier does not matter, and errors of times in whole seconds cancel out, unlike in the median.
 func Typical(durations []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(durations))
 	middle := sorted[len(sorted)/4 : len(sorted)-len(sorted)/4]
@@ -135,8 +133,8 @@ func Typical(durations []time.Duration) time.Duration {
 	return sum / time.Duration(max(len(middle), 1))
 }
 
-// Left returns the time for which a benchmark is expected to have its bed after it has had it for some
-// time. One that takes longer than expected is taken to be at its end, the less so the later it is.
+// Left returns the remaining time for which a benchmark is expected to have its bed. One that is late is
+// expected to take as much longer again, and a tenth of its time at least.
 func Left(expected, had time.Duration) time.Duration {
 	if left := expected - had; left > 0 {
 		return left

@@ -30,7 +30,7 @@ type End struct {
 // forecastAhead is the time for which a forecast looks ahead.
 const forecastAhead = 7 * 24 * time.Hour
 
-// Outlook is what a forecast assumes.
+// Outlook contains the assumptions of a forecast.
 type Outlook struct {
 	// Ends of the beds that are in use.
 	Ends map[string]End
@@ -80,8 +80,8 @@ const (
 )
 
 // Expect returns what Forecast does, as the median of several forecasts in which everything takes up to
-// a tenth more or less. Where a bed that is free a second earlier goes to another team, and that
-// changes all that follows, one forecast is as good as any other.
+// a tenth more or less time. A bed that is free a second earlier can go to another team, which changes
+// all later starts, so that a single forecast can be far off.
 func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
 	starts := map[Key][]Start{}
 	for n := range variations {
@@ -97,8 +97,8 @@ func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
 	return median
 }
 
-// vary returns an outlook in which everything takes longer or shorter. One number always returns the
-// same, 0 the outlook itself, and 2 the contrary of 1.
+// vary returns an outlook in which everything takes longer or shorter, by a random factor that depends on
+// n and the name. It is the outlook itself for 0, and what takes longer for 1 takes shorter for 2.
 func (o Outlook) vary(n int) Outlook {
 	if n == 0 {
 		return o
@@ -114,7 +114,7 @@ func (o Outlook) vary(n int) Outlook {
 	}
 	lasts, ends := o.lasts(), o.Ends
 	o.Lasts = func(e *Entry, bed string) time.Duration {
-		return time.Duration(float64(lasts(e, bed)) * factor(e.Key.String()))
+		return time.Duration(float64(lasts(e, bed)) * factor(e.String()))
 	}
 	o.Ends = make(map[string]End, len(ends))
 	for bed, end := range ends {
