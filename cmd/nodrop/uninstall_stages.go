@@ -83,8 +83,6 @@ func (u *uninstaller) reasons(ctx context.Context) (reasons []string, _ error) {
 		name := o.GetNamespace() + "/" + o.GetName()
 		switch f := o.GetFinalizers(); {
 		case holders[name]:
-		case slices.Contains(f, v1alpha1.FinalizerCleanUp):
-			reasons = append(reasons, fmt.Sprintf("benchmark %s has a bed, or is about to get one", name))
 		case slices.Contains(f, v1alpha1.FinalizerArchive):
 			reasons = append(reasons, fmt.Sprintf("the result of benchmark %s is not archived or recorded yet", name))
 		}

@@ -50,7 +50,7 @@ func newStuckLab(t *testing.T) *stuckLab {
 	}
 	l.bedWithHolder("bed", stuckTeam+"/ran", 0)
 	b := objects.Benchmark(stuckTeam, "ran", objects.BedName("bed"), objects.ProfileName("pairs"), objects.Tests(objects.Throughput(v1alpha1.ThroughputTest{})))
-	b.Finalizers = []string{"example.com/of-another", v1alpha1.FinalizerCleanUp, v1alpha1.FinalizerArchive}
+	b.Finalizers = []string{"example.com/of-another", v1alpha1.FinalizerArchive}
 	b.Spec.Tests[0].Throughput.TrialDuration.Duration, b.Spec.Tests[0].Throughput.SearchTrialDuration.Duration = time.Minute, 10*time.Second
 	l.create(b)
 	part := stored.NewPart(b, 1, "throughput", "")
