@@ -62,7 +62,8 @@ func operateHostileLab(ctx context.Context, cfg *rest.Config, run time.Duration,
 	if err != nil {
 		return err
 	}
-	err = controllers.SetupWithManager(mgr, kit.Options{Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: run}, Now: time.Now})
+	always := func(*v1alpha1.Benchmark) time.Duration { return run }
+	err = controllers.SetupWithManager(mgr, kit.Options{Lab: labSettings(), Runner: newFakeRunners(), Bench: &fakeBench{run: always}, Now: time.Now})
 	if err != nil {
 		return err
 	}
