@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +119,9 @@ func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field
 	if err != nil {
 		return nil, err
 	}
+	if err := v.readProfile(ctx, &in, b.Spec.TrafficProfileName); err != nil {
+		return nil, err
+	}
 	in.Benchmark = b
 	return preflight.Benchmark(in).Problems, nil
 }
@@ -139,7 +143,7 @@ func (v *Benchmarks) models(ctx context.Context) preflight.Models {
 }
 
 // everything returns the objects in the API server by which a benchmark of a namespace is
-// judged.
+// judged, and the traffic profiles that the cache knows: those of a team can be too large to be read for each refusal.
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
 	var err error
@@ -150,7 +154,7 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 		return in, fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	var profiles v1alpha1.TrafficProfileList
-	if err := v.Live.List(ctx, &profiles, client.InNamespace(namespace)); err != nil {
+	if err := v.Cache.List(ctx, &profiles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing the traffic profiles of namespace %s: %w", namespace, err)
 	}
 	var beds v1alpha1.TestBedList
@@ -159,6 +163,20 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string) (prefligh
 	}
 	in.Profiles, in.Beds = profiles.Items, beds.Items
 	return in, nil
+}
+
+// readProfile reads the profile that a benchmark names from the API server, in place of the cached one.
+func (v *Benchmarks) readProfile(ctx context.Context, in *preflight.Input, name string) error {
+	in.Profiles = slices.DeleteFunc(in.Profiles, func(p v1alpha1.TrafficProfile) bool { return p.Name == name })
+	profile := v1alpha1.TrafficProfile{}
+	err := v.Live.Get(ctx, client.ObjectKey{Namespace: in.Namespace.Name, Name: name}, &profile)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading traffic profile %s: %w", name, err)
+	}
+	if err == nil {
+		in.Profiles = append(in.Profiles, profile)
+	}
+	return nil
 }
 
 // full returns an error if the team has as many waiting benchmarks as it may, by the cache:

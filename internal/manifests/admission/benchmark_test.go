@@ -62,6 +62,12 @@ func TestCacheAcceptsOnly(t *testing.T) {
 					}
 					return c.Get(ctx, key, o, opts...)
 				},
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					if _, profiles := list.(*v1alpha1.TrafficProfileList); profiles {
+						t.Error("a refusal reads all profiles of a team from the API server, which may be 64 MB")
+					}
+					return c.List(ctx, list, opts...)
+				},
 			}).Build()
 			webhook := admission.Benchmarks{Cache: fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.cached...).Build(), Live: live}
 			b := objects.Benchmark("team", "b",

@@ -86,6 +86,7 @@ func (v *Schedules) acceptances(ctx context.Context, s *v1alpha1.BenchmarkSchedu
 func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule) (field.ErrorList, error) {
 	problems := schedule.ValidateTemplate(&s.Spec)
 	var in *preflight.Input
+	read := map[string]bool{}
 	cells := schedule.Cells(&s.Spec)
 	for _, cell := range cells {
 		b := cell.Benchmark(s, "", len(cells))
@@ -98,6 +99,12 @@ func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule)
 				return nil, err
 			}
 			in = &everything
+		}
+		if name := b.Spec.TrafficProfileName; !read[name] {
+			if err := v.Benchmarks.readProfile(ctx, in, name); err != nil {
+				return nil, err
+			}
+			read[name] = true
 		}
 		in.Benchmark = b
 		for _, problem := range preflight.Benchmark(*in).Problems {

@@ -111,7 +111,7 @@ func (c *column) sweep(all []occurrence, takers []taker) {
 // count notes how many slices of others are in an occurrence.
 func (c *column) count(o *occurrence, t taker) {
 	there := Overlapping(c.slices, Span{From: time.Unix(o.from, 0), Until: time.Unix(o.until, 0)})
-	lost := int32(len(there)) - o.pieces //nolint:gosec // A calendar has fewer slices than 2^31.
+	lost := int32(len(there)) - o.pieces
 	if lost == 0 {
 		return
 	}
