@@ -166,7 +166,7 @@ type TeamShare struct {
 	// maxBenchmarks is the maximum number of benchmarks of the team that exist, waiting, running or finished. A further one
 	// is refused. The limit also applies without a LabPolicy.
 	// +optional
-	// +kubebuilder:default=5000
+	// +kubebuilder:default=2000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	MaxBenchmarks int32 `json:"maxBenchmarks,omitempty"`
@@ -195,7 +195,7 @@ type TeamShare struct {
 
 // Limits of a team and of a bed where the LabPolicy has none, or where there is no LabPolicy.
 const (
-	DefaultMaxBenchmarks          = 5000
+	DefaultMaxBenchmarks          = 2000
 	DefaultMaxSchedules           = 200
 	DefaultMaxTrafficProfiles     = 500
 	DefaultMaxNotificationSinks   = 50

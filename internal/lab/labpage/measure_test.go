@@ -85,7 +85,6 @@ func TestMeasurePage(t *testing.T) {
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
 	}
 	go func() { _ = server.Start(t.Context()) }()
-	//nolint:gosec // the certificate is not what is measured
 	browser := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	open := func(path string) (time.Duration, int) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
