@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,9 @@ func TestEveryContainerIsLimited(t *testing.T) {
 			}
 			for _, c := range append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...) {
 				seen++
+				if c.Name == "operator" && !heedsItsLimit(c) {
+					t.Errorf("%s: container %s of %s %s does not get its memory limit as GOMEMLIMIT, so that it is ended where it could have freed memory", name, c.Name, o.GetKind(), o.GetName())
+				}
 				r := c.Resources
 				if r.Requests.Cpu().IsZero() || r.Requests.Memory().IsZero() || r.Limits.Memory().IsZero() || r.Limits.StorageEphemeral().IsZero() {
 					t.Errorf("%s: container %s of %s %s has requests %v and limits %v, want CPU and memory requested, memory and storage limited", name, c.Name, o.GetKind(), o.GetName(), r.Requests, r.Limits)
@@ -42,4 +46,12 @@ func TestEveryContainerIsLimited(t *testing.T) {
 			t.Errorf("%s: no container was looked at", name)
 		}
 	}
+}
+
+// heedsItsLimit reports whether the Go program in a container frees memory before it reaches the
+// container's limit.
+func heedsItsLimit(c corev1.Container) bool {
+	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+		return e.Name == "GOMEMLIMIT" && e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+	})
 }
