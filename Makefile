@@ -68,6 +68,7 @@ test: ## everything that must pass; what takes long is repeated less often, or l
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
 	$(MAKE) --no-print-directory -j1 SHORT= logic frames
+	$(MAKE) --no-print-directory -j1 race
 	$(MAKE) --no-print-directory -j1 frames-afxdp
 	$(MAKE) --no-print-directory -j1 e2e E2E='-test.skip ^TestRouter$$'
 	$(MAKE) --no-print-directory -j1 ground-truth
@@ -106,6 +107,10 @@ vulncheck: ## known vulnerabilities in code that is called (needs https://vuln.g
 	@cd hack/vulncheck && CGO_ENABLED=0 go build -o $(TOOLS)/govulncheck golang.org/x/vuln/cmd/govulncheck
 	$(TOOLS)/govulncheck ./...
 	cd hack && $(TOOLS)/govulncheck ./...
+
+.PHONY: race
+race: test-tools ## the tests of make logic with -short and the race detector (needs gcc)
+	export NODROP_ONLY=logic CGO_ENABLED=1; $(call GOTESTSUM) -race -short $(GOTEST_BUILD) -timeout 60m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
