@@ -339,7 +339,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		return b
 	}
 	until := time.Now().Add(time.Hour)
-	expired := time.Now().Add(-25 * time.Hour)
+	expired := time.Now().Add(-pki.MarginDays*24*time.Hour - time.Hour)
 	for name, b := range map[string]pki.Bundle{
 		"another lab's runner": own(stranger.Runner(uid, until)),
 		"the recorder itself":  own(l.authority.Recorder()),
