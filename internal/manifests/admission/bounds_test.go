@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/manifests/admission"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -36,10 +39,34 @@ func largeObjects(s *server) {
 	s.Expect(s.c.Update(ctx, b)).To(MatchError(ContainSubstring("and may have 0 to 131072")))
 	b.Annotations, b.Spec.Abort = nil, true
 	s.Expect(s.c.Update(ctx, b)).To(Succeed())
+	largestMetadata(s, b)
 	largeMetadata(s, b)
 	s.Expect(s.c.Delete(ctx, b)).To(Succeed())
 	largeMetadata(s, b) // It still exists, because of its finalizer.
 	s.Expect(s.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+}
+
+// largestMetadata has a team use all of the metadata that it may have, which does not keep the operator from adding the
+// finalizer of the archive: a benchmark without it would not begin, and would keep its bed.
+func largestMetadata(s *server, b *v1alpha1.Benchmark) {
+	labels := map[string]string{}
+	size := func() int {
+		text, err := json.Marshal([]any{labels, b.OwnerReferences, b.Finalizers})
+		s.Expect(err).NotTo(HaveOccurred())
+		return len(text)
+	}
+	for i := 0; size()+80 < admission.MaxMetadata; i++ {
+		labels[fmt.Sprintf("l%d", i)] = strings.Repeat("x", 40)
+	}
+	labels["rest"] = ""
+	labels["rest"] = strings.Repeat("x", admission.MaxMetadata-size())
+	b.Labels = labels
+	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
+	s.Expect(kit.HoldForArchive(s.t.Context(), s.c, b)).To(Succeed())
+	body := `{"metadata":{"finalizers":["` + v1alpha1.FinalizerArchive + `","` + v1alpha1.FinalizerArchive + `"]}}`
+	s.Expect(s.c.Patch(s.t.Context(), b.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)))).
+		To(MatchError(ContainSubstring("and may have 0 to 8192")), "a second time")
+	s.Expect(s.c.Patch(s.t.Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null,"labels":null}}`)))).To(Succeed())
 }
 
 // largeMetadata adds labels and owners to an existing object, which the operator has in its memory.
