@@ -26,7 +26,7 @@ func TestFairness(t *testing.T) {
 	operator := as[flowcontrolv1.FlowSchema](t, objects, "FlowSchema", "nodrop-operator")
 	users := as[flowcontrolv1.FlowSchema](t, objects, "FlowSchema", "nodrop-users")
 	if account := operator.Spec.Rules[0].Subjects[0].ServiceAccount; account == nil || account.Namespace != "lab-system" || account.Name != "nodrop-operator" {
-		t.Errorf("the seats are those of %+v, want the operator's", account)
+		t.Errorf("%+v has the seats, want the operator", account)
 	}
 	// The schemas of Kubernetes for service accounts and for all users have 9000 and 9900.
 	if operator.Spec.MatchingPrecedence >= users.Spec.MatchingPrecedence || users.Spec.MatchingPrecedence >= 9000 {

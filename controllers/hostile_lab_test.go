@@ -267,8 +267,8 @@ func (l *hostileLab) attack(ctx context.Context, objects, writes int) hostiletea
 	return r
 }
 
-// heldBeds closes all beds, waits until no benchmark has one, and returns those that stay leased
-// or are quarantined.
+// heldBeds closes all beds, waits until no benchmark has one, and returns the names of beds
+// that stay leased or are quarantined.
 func (l *hostileLab) heldBeds() (held []string) {
 	l.t.Helper()
 	ctx := l.t.Context()

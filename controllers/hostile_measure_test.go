@@ -42,8 +42,8 @@ type honestWork struct {
 	wrong, refused, held []string
 	// wait is the time from the creation of a benchmark to its end.
 	wait []time.Duration
-	// operator is the most memory that the operator has had in MiB, memory and cpu are those of the
-	// API server and etcd, in MiB and in seconds.
+	// operator is the most memory that the operator has had in MiB; memory and cpu contain the figures of the
+	// API server and of etcd, in MiB and in seconds.
 	operator float64
 	// restarts is the number of operators that ended by themselves.
 	restarts    int64
@@ -73,7 +73,7 @@ func (h *honestCrowd) follow(ctx context.Context) {
 	h.l.Expect(err).NotTo(HaveOccurred())
 	see := func(obj any) {
 		b, ok := obj.(*v1alpha1.Benchmark)
-		if !ok || !b.Status.Phase.Finished() || len(b.Finalizers) > 0 {
+		if !ok || !b.Status.Phase.Finished() {
 			return
 		}
 		h.mu.Lock()
@@ -169,20 +169,12 @@ func measureHonest(t *testing.T, attacked, fair bool, length time.Duration) (wor
 // serverMemory returns the most memory that the API server and etcd have had, in MiB, by program.
 func serverMemory(t *testing.T) map[string]float64 {
 	t.Helper()
-	all, err := procfs.AllProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
 	used := map[string]float64{}
-	for _, p := range all {
-		stat, err := p.Stat()
-		if err != nil || stat.PPID != os.Getpid() || !slices.Contains(serverPrograms, stat.Comm) {
-			continue
-		}
+	eachServer(t, func(p procfs.Proc, stat procfs.ProcStat) {
 		if status, err := p.NewStatus(); err == nil {
 			used[stat.Comm] += float64(status.VmHWM) / (1 << 20)
 		}
-	}
+	})
 	return used
 }
 

@@ -117,7 +117,7 @@ type labObserver struct {
 
 func (o *labObserver) benchmark(obj any) {
 	b, ok := obj.(*v1alpha1.Benchmark)
-	if !ok || !b.Status.Phase.Finished() || len(b.Finalizers) > 0 {
+	if !ok || !b.Status.Phase.Finished() {
 		return
 	}
 	o.mu.Lock()
@@ -425,8 +425,8 @@ func TestMeasureLab(t *testing.T) {
 	}
 }
 
-// labSizes are the sizes that a text such as 1500,4000x20 lists; a lab has 200 beds unless it
-// says otherwise.
+// labSizes are the sizes that a text such as 1500,4000x20 lists; a lab without a number of
+// beds has 200.
 func labSizes(t *testing.T, list string) []labSize {
 	t.Helper()
 	var sizes []labSize
@@ -510,18 +510,24 @@ var serverPrograms = []string{"kube-apiserver", "etcd"}
 // now, in seconds, by program.
 func serverCPU(t *testing.T) map[string]float64 {
 	t.Helper()
+	used := map[string]float64{}
+	eachServer(t, func(_ procfs.Proc, stat procfs.ProcStat) { used[stat.Comm] += stat.CPUTime() })
+	return used
+}
+
+// eachServer passes the processes of this process's API server and etcd to a function. A process that has
+// ended since has no status any more.
+func eachServer(t *testing.T, do func(procfs.Proc, procfs.ProcStat)) {
+	t.Helper()
 	all, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]float64{}
 	for _, p := range all {
-		// A process that has ended since has no status any more.
 		if stat, err := p.Stat(); err == nil && stat.PPID == os.Getpid() && slices.Contains(serverPrograms, stat.Comm) {
-			used[stat.Comm] += stat.CPUTime()
+			do(p, stat)
 		}
 	}
-	return used
 }
 
 // operateLab is the whole of an operator process.

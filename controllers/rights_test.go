@@ -147,7 +147,7 @@ func grantedRights(namespace string, rules []rbacv1.PolicyRule) (all []right) {
 	return all
 }
 
-// operatorRights are the rights of the operator in config/rbac, which are also those of the chart,
+// operatorRights are the rights of the operator in config/rbac, which the chart grants too,
 // and the rights that it has for connection data.
 func operatorRights(root string) (all []right, err error) {
 	text, err := os.ReadFile(filepath.Join(root, "config", "rbac", "role.yaml"))

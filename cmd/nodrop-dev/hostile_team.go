@@ -40,7 +40,7 @@ largest and above, change the metadata of benchmarks, ask for admission without 
 anything, and open the lab page with unknown tokens. The command prints how many requests
 of each kind were accepted, and why the others were refused.
 
-The account is that of KUBECONFIG. Use one that has the ClusterRole nodrop-edit or edit in
+The command uses the account of KUBECONFIG. Give one that has the ClusterRole nodrop-edit or edit in
 one namespace, and nothing else. Objects stay when the command ends: delete the namespace.`,
 		Example: `  nodrop-dev hostile-team --namespace team-hostile --bed frr --for 60s
   nodrop-dev hostile-team --namespace team-hostile --bed frr --page https://nodrop-page.nodrop-system.svc --page-ca-file ca.crt`,
@@ -54,8 +54,8 @@ one namespace, and nothing else. Objects stay when the command ends: delete the 
 	flags.DurationVar(&f.length, "for", time.Minute, "time of the attack, 1s to 1h")
 	flags.StringVar(&f.team.Receiver, "receiver", "https://hooks.example.com", "receiver of the team's notifications, an https:// URL without a path")
 	flags.StringVar(&f.team.Page, "page", "", "URL of the lab page; without it the page is not opened")
-	flags.StringVar(&f.team.PageName, "page-name", "", "name in the certificate of the lab page, if it is not that of the URL")
-	flags.StringVar(&f.caFile, "page-ca-file", "", "file with the authority of the lab page's certificate; without it those of the system")
+	flags.StringVar(&f.team.PageName, "page-name", "", "name in the certificate of the lab page, if it differs from the host of the URL")
+	flags.StringVar(&f.caFile, "page-ca-file", "", "file with the authority of the lab page's certificate; without it the system's authorities are used")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.complete(); err != nil {
 			return err

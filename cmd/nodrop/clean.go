@@ -14,8 +14,6 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/hostdevice"
 	"nodrop.dev/nodrop/internal/base/netif/card"
-	"nodrop.dev/nodrop/internal/base/processors"
-	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/lab/standalone"
 )
 
@@ -44,19 +42,14 @@ Exit codes: 0 when nothing is left to put back, 1 otherwise.`,
 		if err != nil {
 			return err
 		}
-		done, living, err := store.Clean()
-		standalone.SayPutBack(cmd.OutOrStdout(), done)
-		routers, cleaning := router.Clean(router.Dir)
-		standalone.SayRoutersGone(cmd.OutOrStdout(), routers)
-		threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
-		standalone.SayPrioritiesRestored(cmd.OutOrStdout(), threads)
+		found, living, err := standalone.CleanUp(cmd.OutOrStdout(), store)
 		settings, recovering := card.RecoverAll()
 		saySettingsRestored(cmd.OutOrStdout(), settings)
-		err = errors.Join(err, cleaning, restoring, recovering)
+		err = errors.Join(err, recovering)
 		switch {
 		case living > 0:
 			fmt.Fprintf(cmd.OutOrStdout(), "runs that go on, with their interfaces: %d\n", living)
-		case len(done) == 0 && routers == 0 && len(threads) == 0 && len(settings) == 0 && err == nil:
+		case !found && len(settings) == 0 && err == nil:
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be put back")
 		}
 		return err

@@ -24,6 +24,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/base/pages"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
@@ -190,7 +191,7 @@ func (u *uninstaller) definitions(ctx context.Context) ([]action, error) {
 	if !u.crds {
 		return nil, nil
 	}
-	actions, err := u.deletions(ctx, definitionKind, ours)
+	actions, err := u.deletions(ctx, definitionKind, isOurDefinition)
 	if len(actions) == 0 || err != nil {
 		return nil, err
 	}
@@ -200,37 +201,34 @@ func (u *uninstaller) definitions(ctx context.Context) ([]action, error) {
 		if err := deleting(ctx); err != nil {
 			return err
 		}
-		return u.gone(ctx, func(ctx context.Context) (left []string, _ error) {
-			err := u.each(ctx, definitionKind, func(o *unstructured.Unstructured) {
-				if ours(o) {
-					left = append(left, "definition "+o.GetName())
-				}
-			})
-			return left, err
-		})
+		return u.gone(ctx, u.ourDefinitions)
 	}
 	return actions, nil
 }
 
-// ours reports whether a definition is of NoDrop.
-func ours(definition *unstructured.Unstructured) bool {
-	return strings.HasSuffix(definition.GetName(), "."+v1alpha1.GroupVersion.Group)
+// ourDefinitions names the definitions of NoDrop.
+func (u *uninstaller) ourDefinitions(ctx context.Context) (names []string, _ error) {
+	err := u.each(ctx, definitionKind, func(o *unstructured.Unstructured) {
+		if isOurDefinition(o) {
+			names = append(names, "definition "+o.GetName())
+		}
+	})
+	return names, err
+}
+
+func isOurDefinition(o *unstructured.Unstructured) bool {
+	return strings.HasSuffix(o.GetName(), "."+v1alpha1.GroupVersion.Group)
 }
 
 // left names what is not removed.
 func (u *uninstaller) left(ctx context.Context) ([]string, error) {
 	left := u.unstopped
-	definitions := 0
-	err := u.each(ctx, definitionKind, func(o *unstructured.Unstructured) {
-		if ours(o) {
-			definitions++
-		}
-	})
+	definitions, err := u.ourDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if definitions > 0 && !u.crds {
-		left = append(left, fmt.Sprintf("%d definitions with all Benchmarks, results and TestBeds (--crds removes them)", definitions))
+	if len(definitions) > 0 && !u.crds {
+		left = append(left, fmt.Sprintf("%d definitions with all Benchmarks, results and TestBeds (--crds removes them)", len(definitions)))
 	}
 	var roles int
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
@@ -258,7 +256,7 @@ func (u *uninstaller) left(ctx context.Context) ([]string, error) {
 // releases removes the finalizers of NoDrop from all objects of a kind.
 func (u *uninstaller) releases(ctx context.Context, kind schema.GroupVersionKind, selection ...client.ListOption) (actions []action, _ error) {
 	err := u.each(ctx, kind, func(o *unstructured.Unstructured) {
-		if !slices.ContainsFunc(o.GetFinalizers(), isOurs) {
+		if !slices.ContainsFunc(o.GetFinalizers(), isOurFinalizer) {
 			return
 		}
 		held := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()}}
@@ -275,7 +273,7 @@ func (u *uninstaller) release(ctx context.Context, held *metav1.PartialObjectMet
 		if err := u.client.Get(ctx, client.ObjectKeyFromObject(held), now); err != nil || now.UID != held.UID {
 			return err
 		}
-		for _, finalizer := range slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return !isOurs(f) }) {
+		for _, finalizer := range slices.DeleteFunc(slices.Clone(now.Finalizers), func(f string) bool { return !isOurFinalizer(f) }) {
 			if err := kit.RemoveFinalizer(ctx, u.client, now, finalizer, v1alpha1.LabelUnarchived); err != nil {
 				return err
 			}
@@ -285,7 +283,7 @@ func (u *uninstaller) release(ctx context.Context, held *metav1.PartialObjectMet
 	return client.IgnoreNotFound(err)
 }
 
-func isOurs(finalizer string) bool {
+func isOurFinalizer(finalizer string) bool {
 	return strings.HasPrefix(finalizer, v1alpha1.GroupVersion.Group+"/")
 }
 
@@ -306,24 +304,21 @@ func (u *uninstaller) deletions(ctx context.Context, kind schema.GroupVersionKin
 // each passes the objects of a kind to a function, page by page. A kind that the cluster does not have
 // has none.
 func (u *uninstaller) each(ctx context.Context, kind schema.GroupVersionKind, do func(*unstructured.Unstructured), selection ...client.ListOption) error {
-	const page = 200
-	for next := ""; ; {
+	const size = 200
+	empty := func() *unstructured.UnstructuredList {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := u.client.List(ctx, list, slices.Concat(selection, []client.ListOption{client.Limit(page), client.Continue(next)})...)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
-		}
-		for i := range list.Items {
-			do(&list.Items[i])
-		}
-		if next = list.GetContinue(); next == "" {
-			return nil
-		}
+		return list
 	}
+	err := pages.Each(ctx, u.client, size, empty, func(page *unstructured.UnstructuredList) {
+		for i := range page.Items {
+			do(&page.Items[i])
+		}
+	}, selection...)
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+	}
+	return nil
 }
 
 // gone waits until a function names no object any more.

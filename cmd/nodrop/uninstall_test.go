@@ -161,7 +161,10 @@ func TestUninstall(t *testing.T) {
 	l.Expect(l.client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operator.DefaultNamespace}})).To(Succeed())
 	l.Eventually(func() bool { return l.exists(namespaceKind, "", operator.DefaultNamespace) }).Should(BeFalse())
 	l.nodrop(t, "uninstall", "--force").wants(exit.Passed, "there is nothing to remove", "")
-	l.nodrop(t, "uninstall", "--force", "--crds").wants(exit.Passed, "deleted CustomResourceDefinition testbeds.nodrop.dev", "")
+	// The API server removes the objects of each definition first; a busy one took longer than patience.
+	last := l.nodrop(t, "uninstall", "--force", "--crds", "--timeout", (3 * patience).String())
+	last.exitWithin(4 * patience)
+	last.ended(exit.Passed, "deleted CustomResourceDefinition testbeds.nodrop.dev", "")
 	l.Expect(l.exists(definitionKind, "", "testbeds.nodrop.dev")).To(BeFalse())
 	l.nodrop(t, "uninstall", "--crds").wants(exit.Passed, "there is nothing to remove", "")
 }

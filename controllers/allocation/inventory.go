@@ -30,11 +30,13 @@ type waiter struct {
 	// b is the latest version of the benchmark; it is only read.
 	b *v1alpha1.Benchmark
 
+	// Set by inventory.
+
 	// leased is the last attempt for which a bed was leased, as far as this operator knows; nil
 	// without one.
 	leased *int32
 
-	// Set by judge and past.
+	// Set by judge and ended.
 
 	// class is the class with which the benchmark is judged; nil unless it waits.
 	class *class

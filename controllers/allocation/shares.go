@@ -46,7 +46,7 @@ func (h *shares) begin(p *v1alpha1.LabPolicy) {
 	}
 }
 
-// carry takes over what the status of a LabPolicy says that teams were due and have had.
+// carry takes over the bed time that teams were due and have had from the status of a LabPolicy.
 func (h *shares) carry(p *v1alpha1.LabPolicy, now time.Time) {
 	if h.sharing == nil {
 		return

@@ -132,7 +132,7 @@ func (r *Reconciler) awaitProbe(ctx context.Context, bed *v1alpha1.TestBed, node
 		pod, err := r.probePod(ctx, bed, n)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-			return 0, r.giveUp(ctx, bed, nodes, now, kit.Refusal(err, r.Lab.Namespace).Error())
+			return 0, r.giveUp(ctx, bed, now, kit.Refusal(err, r.Lab.Namespace).Error())
 		case err != nil && !late:
 			return 0, err
 		case err != nil:
@@ -142,14 +142,14 @@ func (r *Reconciler) awaitProbe(ctx context.Context, bed *v1alpha1.TestBed, node
 		default:
 			answer, err := labobjects.ProbeAnswer(pod)
 			if err != nil {
-				return 0, r.giveUp(ctx, bed, nodes, now, fmt.Sprintf("node %s: %s", n.Node, kit.EndOf(pod)))
+				return 0, r.giveUp(ctx, bed, now, fmt.Sprintf("node %s: %s", n.Node, kit.EndOf(pod)))
 			}
 			answers = append(answers, answered{Answer: answer, node: n, after: pod.CreationTimestamp.Time, notAfter: now})
 		}
 	}
 	switch {
 	case pending != "" && late:
-		return 0, r.giveUp(ctx, bed, nodes, now, fmt.Sprintf("no answer within %s: %s", probeDeadline, pending))
+		return 0, r.giveUp(ctx, bed, now, fmt.Sprintf("no answer within %s: %s", probeDeadline, pending))
 	case pending != "":
 		return r.Poll, nil
 	}
@@ -157,15 +157,15 @@ func (r *Reconciler) awaitProbe(ctx context.Context, bed *v1alpha1.TestBed, node
 	if err != nil {
 		return 0, err
 	}
-	if err := r.removeProbePods(ctx, bed, nodes); err != nil {
+	if err := r.removeProbePods(ctx, bed); err != nil {
 		return 0, err
 	}
 	return 0, r.setHealthy(ctx, bed, now, judgeAnswers(bed, answers, used))
 }
 
 // giveUp ends a probe that has no answer.
-func (r *Reconciler) giveUp(ctx context.Context, bed *v1alpha1.TestBed, nodes []labobjects.ProbedNode, now time.Time, why string) error {
-	if err := r.removeProbePods(ctx, bed, nodes); err != nil {
+func (r *Reconciler) giveUp(ctx context.Context, bed *v1alpha1.TestBed, now time.Time, why string) error {
+	if err := r.removeProbePods(ctx, bed); err != nil {
 		return err
 	}
 	setUnknown(bed, now, why)
@@ -225,24 +225,21 @@ func (r *Reconciler) stopProbe(ctx context.Context, bed *v1alpha1.TestBed) error
 	if h == nil || h.StartTime == nil {
 		return nil
 	}
-	// The spec may name other nodes by now: pods are numbered by the nodes of a bed.
+	if err := r.removeProbePods(ctx, bed); err != nil {
+		return err
+	}
+	h.StartTime = nil
+	return nil
+}
+
+// removeProbePods removes all pods that probe a bed, also on nodes that its spec does not name any more.
+func (r *Reconciler) removeProbePods(ctx context.Context, bed *v1alpha1.TestBed) error {
 	var pods corev1.PodList
 	if err := r.Live.List(ctx, &pods, client.InNamespace(r.Lab.Namespace), client.MatchingLabels(labobjects.ProbeSelector(bed))); err != nil {
 		return fmt.Errorf("listing the pods that probe test bed %s: %w", bed.Name, err)
 	}
 	for i := range pods.Items {
 		if err := r.removePod(ctx, &pods.Items[i]); err != nil {
-			return err
-		}
-	}
-	h.StartTime = nil
-	return nil
-}
-
-func (r *Reconciler) removeProbePods(ctx context.Context, bed *v1alpha1.TestBed, nodes []labobjects.ProbedNode) error {
-	for _, n := range nodes {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.Lab.Namespace, Name: labobjects.ProbePodName(bed, n.Index)}}
-		if err := r.removePod(ctx, pod); err != nil {
 			return err
 		}
 	}

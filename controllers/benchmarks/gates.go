@@ -138,7 +138,7 @@ func (j *gateJudge) baselines(ctx context.Context, b *v1alpha1.Benchmark, conten
 
 // eachOf passes the newest results of a history of a namespace to a function.
 func (j *gateJudge) eachOf(ctx context.Context, namespace, name string, newest int, do func(*report.Document) error) ([]history.Unreadable, error) {
-	key, err := kit.HistoryOf(ctx, j.live, namespace, name)
+	key, err := stored.HistoryOf(ctx, j.live, namespace, name)
 	if err != nil {
 		return nil, err
 	}

@@ -76,8 +76,10 @@ type followed struct {
 	key    types.NamespacedName
 	pod    types.UID
 	target kit.RunnerTarget
-	check  *results.Checker
-	cancel context.CancelFunc
+	// validUntil is the time at which the certificate of the target expires.
+	validUntil time.Time
+	check      *results.Checker
+	cancel     context.CancelFunc
 	// poke ends the pause between two requests.
 	poke chan struct{}
 
@@ -122,7 +124,7 @@ func (p *Poller) validUntil(key types.NamespacedName) time.Time {
 	if f == nil {
 		return time.Time{}
 	}
-	return f.target.Certificate.ValidUntil()
+	return f.validUntil
 }
 
 // follow begins to poll the runner in a pod, and stops to poll another one of the
@@ -130,7 +132,7 @@ func (p *Poller) validUntil(key types.NamespacedName) time.Time {
 func (p *Poller) follow(key types.NamespacedName, pod types.UID, target kit.RunnerTarget, check *results.Checker) {
 	p.forget(key)
 	ctx, cancel := context.WithCancel(p.ctx)
-	f := &followed{key: key, pod: pod, target: target, check: check, cancel: cancel, poke: make(chan struct{}, 1)}
+	f := &followed{key: key, pod: pod, target: target, validUntil: target.Certificate.ValidUntil(), check: check, cancel: cancel, poke: make(chan struct{}, 1)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.runs[key] = f

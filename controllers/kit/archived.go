@@ -11,7 +11,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
-	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
 // Archive keeps finished results.
@@ -23,13 +22,6 @@ type Archive interface {
 	EachOf(ctx context.Context, of history.Key, newest int, do func(*report.Document) error) ([]history.Unreadable, error)
 	// URL returns the address of the archive, without credentials.
 	URL() string
-}
-
-// HistoryOf returns the key of a history in the archive: of the namespace that exists now, not of an
-// earlier one with its name.
-func HistoryOf(ctx context.Context, live client.Reader, namespace, name string) (history.Key, error) {
-	uid, err := stored.NamespaceUID(ctx, live, namespace)
-	return history.Key{Namespace: namespace, NamespaceUID: uid, Name: name}, err
 }
 
 // IsArchived reports whether the result is in the archive.

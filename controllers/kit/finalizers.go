@@ -2,14 +2,12 @@ package kit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -23,15 +21,11 @@ func HoldForArchive(ctx context.Context, writer client.Writer, b *v1alpha1.Bench
 	if slices.Contains(b.Finalizers, v1alpha1.FinalizerArchive) {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{
+	target := Named(&v1alpha1.Benchmark{}, b) // It takes the answer.
+	err := writer.Patch(ctx, target, applyPatch(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Benchmark",
 		"metadata": map[string]any{"name": b.Name, "namespace": b.Namespace, "uid": b.UID, "finalizers": []string{v1alpha1.FinalizerArchive}},
-	})
-	if err != nil {
-		return fmt.Errorf("adding the finalizer of the archive: %w", err)
-	}
-	target := Named(&v1alpha1.Benchmark{}, b) // It takes the answer.
-	err = writer.Patch(ctx, target, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("nodrop-archive"), client.ForceOwnership)
+	}), client.FieldOwner("nodrop-archive"), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		err = apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("benchmarks").GroupResource(), b.Name, err)
 	}

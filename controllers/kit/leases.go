@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -53,16 +52,12 @@ func RunOf(l *v1alpha1.BedLease) labobjects.Run {
 // ReleaseBed removes the lease of a bed if the run has it. The patch tests that, so that
 // it needs no earlier read, and no lock that others could break.
 func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Reader, name string, run labobjects.Run) error {
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/status/lease/uid", "value": run.UID},
-		{"op": "test", "path": "/status/lease/attempt", "value": numberOrAbsent(run.Attempt)},
-		{"op": "remove", "path": "/status/lease"},
-	})
-	if err != nil {
-		return fmt.Errorf("releasing test bed %s: %w", name, err)
-	}
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err = writer.Status().Patch(ctx, bed, client.RawPatch(types.JSONPatchType, patch))
+	err := writer.Status().Patch(ctx, bed, jsonPatch([]operation{
+		{"test", "/status/lease/uid", run.UID},
+		{"test", "/status/lease/attempt", numberOrAbsent(run.Attempt)},
+		{"remove", "/status/lease", nil},
+	}))
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}

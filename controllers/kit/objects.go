@@ -34,12 +34,17 @@ func Named[T client.Object](empty, of T) T {
 }
 
 // MergePatch is a JSON merge patch (RFC 7386).
-func MergePatch(body map[string]any) client.Patch {
+func MergePatch(body map[string]any) client.Patch { return patchOf(types.MergePatchType, body) }
+
+// applyPatch is a patch of server-side apply.
+func applyPatch(body map[string]any) client.Patch { return patchOf(types.ApplyPatchType, body) }
+
+func patchOf(kind types.PatchType, body any) client.Patch {
 	text, err := json.Marshal(body)
 	if err != nil {
 		panic(err) // The bodies are built of types that can be marshalled.
 	}
-	return client.RawPatch(types.MergePatchType, text)
+	return client.RawPatch(kind, text)
 }
 
 // BrokenError is a failure that a retry does not solve.

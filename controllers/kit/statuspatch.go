@@ -126,13 +126,7 @@ type operation struct {
 }
 
 // jsonPatch is a JSON patch (RFC 6902).
-func jsonPatch(operations []operation) client.Patch {
-	text, err := json.Marshal(operations)
-	if err != nil {
-		panic(err) // The values are types that can be marshalled.
-	}
-	return client.RawPatch(types.JSONPatchType, text)
-}
+func jsonPatch(operations []operation) client.Patch { return patchOf(types.JSONPatchType, operations) }
 
 // isTestFailed reports whether the API server could not apply a JSON patch, or would have stored
 // a condition twice: the object is not as the patch expects it. An object that its schema does

@@ -202,5 +202,5 @@ func (r *ArchiveReconciler) hold(ctx context.Context, b *v1alpha1.Benchmark) err
 	if !b.DeletionTimestamp.IsZero() || b.Status.TestBedName == "" {
 		return nil
 	}
-	return kit.HoldForArchive(ctx, r.Client, b.DeepCopy())
+	return kit.HoldForArchive(ctx, r.Client, b)
 }

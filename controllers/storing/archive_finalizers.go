@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/base/pages"
 )
 
 // storedKinds are the kinds that KeepForArchive marks.
@@ -52,23 +52,23 @@ func releaseStored(ctx context.Context, b *kit.Base, obj *metav1.PartialObjectMe
 // eachStored calls do for the parts of results and the snapshots of a selection. It
 // reads only their metadata, from the API server, a page at a time.
 func eachStored(ctx context.Context, b *kit.Base, selection []client.ListOption, do func(*metav1.PartialObjectMetadata) error) error {
-	const page = 200
+	const size = 200
 	var errs []error
 	for _, kind := range storedKinds {
-		for next := ""; ; {
+		empty := func() *metav1.PartialObjectMetadataList {
 			list := &metav1.PartialObjectMetadataList{}
 			list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
-			if err := b.Live.List(ctx, list, slices.Concat(selection, []client.ListOption{client.Limit(page), client.Continue(next)})...); err != nil {
-				return errors.Join(append(errs, fmt.Errorf("listing objects of kind %s: %w", kind, err))...)
-			}
-			for i := range list.Items {
-				obj := &list.Items[i]
+			return list
+		}
+		err := pages.Each(ctx, b.Live, size, empty, func(page *metav1.PartialObjectMetadataList) {
+			for i := range page.Items {
+				obj := &page.Items[i]
 				obj.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 				errs = append(errs, do(obj))
 			}
-			if next = list.Continue; next == "" {
-				break
-			}
+		}, selection...)
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("listing objects of kind %s: %w", kind, err))...)
 		}
 	}
 	return errors.Join(errs...)

@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/stored"
 	"nodrop.dev/nodrop/internal/reporting/trend"
 )
 
@@ -95,7 +96,7 @@ func (r *TrendReconciler) history(ctx context.Context, b *v1alpha1.Benchmark) (*
 		}
 		return builder.Add(d)
 	}
-	key, err := kit.HistoryOf(ctx, r.Live, b.Namespace, b.Spec.History(b.Name))
+	key, err := stored.HistoryOf(ctx, r.Live, b.Namespace, b.Spec.History(b.Name))
 	if err != nil {
 		return nil, device, err
 	}

@@ -32,7 +32,7 @@ func explained(where string, d *report.Document, err error) (*report.Document, e
 		return nil, hint.With(err, "kubectl nodrop report and nodrop run write a result with -o json")
 	case IsURL(where):
 		return nil, hint.With(err, "status.results.archive.url of a benchmark has the URL of its document; "+
-			"the archive of a lab has it under NAMESPACE/NAMESPACE-UID/NAME/UID.json.zst, and credentials of S3 are those of the environment or of ~/.aws")
+			"the archive of a lab has it under NAMESPACE/NAMESPACE-UID/NAME/UID.json.zst, and credentials of S3 come from the environment or from ~/.aws")
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hint.With(err, "an argument with a folder or one of the endings .json, .yaml and .zst is a file; the name of a benchmark has neither")
 	}

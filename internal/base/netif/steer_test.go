@@ -3,6 +3,8 @@ package netif
 import (
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
 )
 
 func TestMask(t *testing.T) {
@@ -14,7 +16,7 @@ func TestMask(t *testing.T) {
 }
 
 func TestSteerRefuses(t *testing.T) {
-	inNamespace(t)
+	namespacetest.Enter(t)
 	if err := Steer("moo", 0); err == nil || !strings.Contains(err.Error(), "steering what moo receives to processor 0: opening class/net/moo/") {
 		t.Errorf("%v", err)
 	}

@@ -3,41 +3,15 @@ package netif
 import (
 	"context"
 	"errors"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
-)
 
-// inNamespace runs a test in a network namespace of its own.
-func inNamespace(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("making network namespaces needs root")
-	}
-	runtime.LockOSThread()
-	old, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		own.Close()
-		if err := netns.Set(old); err != nil {
-			t.Fatal(err)
-		}
-		old.Close()
-		runtime.UnlockOSThread()
-	})
-}
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
+)
 
 func addVeth(t *testing.T, h *netlink.Handle, name, peer string) {
 	t.Helper()
@@ -47,7 +21,7 @@ func addVeth(t *testing.T, h *netlink.Handle, name, peer string) {
 }
 
 func TestWaitSeesWhatAppears(t *testing.T) {
-	inNamespace(t)
+	namespacetest.Enter(t)
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +51,7 @@ func TestWaitSeesWhatAppears(t *testing.T) {
 }
 
 func TestWaitNamesWhatIsMissing(t *testing.T) {
-	inNamespace(t)
+	namespacetest.Enter(t)
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)

@@ -4,25 +4,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
 )
 
 // The routes of a namespace are counted, of both versions, and those that are added exactly.
 func TestRoutesAreCounted(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("skipped: needs root, to make network namespaces")
-	}
-	runtime.LockOSThread() // for good: the thread ends with the test
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ns.Close()
+	ns := namespacetest.Enter(t)
 	handle, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)

@@ -2,15 +2,14 @@ package bedprobe
 
 import (
 	"errors"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -100,26 +99,7 @@ func TestPCIAddresses(t *testing.T) {
 // TestReadLink reads a pair of interfaces of a namespace of its own, of which one end is up, and
 // then both.
 func TestReadLink(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("making network namespaces needs root")
-	}
-	runtime.LockOSThread()
-	old, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		own.Close()
-		if err := netns.Set(old); err != nil {
-			t.Fatal(err)
-		}
-		old.Close()
-		runtime.UnlockOSThread()
-	})
+	namespacetest.Enter(t)
 	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p1"}, PeerName: "q1"}
 	if err := netlink.LinkAdd(pair); err != nil {
 		t.Fatal(err)

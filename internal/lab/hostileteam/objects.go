@@ -30,7 +30,7 @@ type kind struct {
 	build   func(a *attack, name string, size int) client.Object
 }
 
-// kinds are the kinds of objects that a team may make, those of NoDrop first.
+// kinds are the kinds of objects that a team may make; kinds of NoDrop come first.
 var kinds = []kind{
 	{"Benchmark", largest, func(a *attack, name string, size int) client.Object { return a.benchmark(name, size) }},
 	{"TrafficProfile", largest, func(a *attack, name string, size int) client.Object { return fill(a.profile(name), size) }},
@@ -53,26 +53,19 @@ func longName(prefix string, n int) string {
 	return prefix + strings.Repeat("x", max(n-len(prefix), 0))
 }
 
-// labels returns labels of about size bytes, as members of a JSON object.
-func labels(size int) string {
-	var text strings.Builder
-	for i := 0; text.Len() < size; i++ {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		fmt.Fprintf(&text, "%q:%q", longName(fmt.Sprintf("l%05d", i), 63), longName("v", 63))
+// labels returns labels of about size bytes as JSON.
+func labels(size int) map[string]string {
+	set := map[string]string{}
+	for i := 0; i*131 < size; i++ {
+		set[longName(fmt.Sprintf("l%05d", i), 63)] = longName("v", 63)
 	}
-	return text.String()
+	return set
 }
 
 // fill adds labels to an object, as many as admission accepts, and annotations until it has about size
 // bytes. The operator keeps labels in its memory, and no annotations.
 func fill(o client.Object, size int) client.Object {
-	set := map[string]string{}
-	for i := 0; i*131 < min(size, largestMetadata); i++ {
-		set[longName(fmt.Sprintf("l%05d", i), 63)] = longName("v", 63)
-	}
-	o.SetLabels(set)
+	o.SetLabels(labels(min(size, largestMetadata)))
 	if size > largestMetadata {
 		o.SetAnnotations(map[string]string{"team/note": longName("x", size-largestMetadata)})
 	}

@@ -110,7 +110,7 @@ type pageStatus int
 
 func (s pageStatus) Error() string { return http.StatusText(int(s)) }
 
-// reason names the reason of a refusal: that of the API server with the first field, or the status
+// reason names the reason of a refusal: the reason of the API server with the first field, or the status
 // of a page.
 func reason(err error) string {
 	var page pageStatus

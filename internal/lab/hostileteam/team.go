@@ -3,12 +3,14 @@ package hostileteam
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,8 +35,8 @@ type Team struct {
 }
 
 const (
-	// makers is the number of concurrent requests for each kind of object, writers that of
-	// changes of metadata, and askers that of admission and of pages.
+	// Numbers of concurrent requests: makers for each kind of object, writers for changes of metadata,
+	// and askers for admission and for pages.
 	makers, writers, askers = 4, 32, 4
 	// requestTimeout bounds a request.
 	requestTimeout = 30 * time.Second
@@ -120,8 +122,8 @@ func (a *attack) write(ctx context.Context, worker int) {
 	pace := time.NewTicker(time.Second * writers / time.Duration(a.Writes))
 	defer pace.Stop()
 	for i := worker; ctx.Err() == nil; i += writers {
-		n := fmt.Sprint(time.Now().UnixNano())
-		a.counts.add(ctx, "write metadata", a.patch(ctx, i%written, `{"metadata":{"annotations":{"team/a":"`+n+`"},"labels":{"team":"`+n+`"}}}`))
+		n := map[string]string{"team/a": fmt.Sprint(time.Now().UnixNano())}
+		a.counts.add(ctx, "write metadata", a.patch(ctx, i%written, map[string]any{"annotations": n, "labels": n}))
 		select {
 		case <-ctx.Done():
 		case <-pace.C:
@@ -129,24 +131,29 @@ func (a *attack) write(ctx context.Context, worker int) {
 	}
 }
 
-// patch changes one of the benchmarks; a benchmark that is not made yet is replaced by the first.
-func (a *attack) patch(ctx context.Context, i int, body string) error {
+// patch changes the metadata of one of the benchmarks; a benchmark that is not made yet is replaced by the first.
+func (a *attack) patch(ctx context.Context, i int, metadata map[string]any) error {
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return fmt.Errorf("writing a patch: %w", err)
+	}
 	b := &v1alpha1.Benchmark{}
 	b.Namespace, b.Name = a.Namespace, fmt.Sprintf("hostile-%05d", i)
-	err := a.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, []byte(body)))
-	if client.IgnoreNotFound(err) == nil && err != nil {
+	err = a.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, body))
+	if apierrors.IsNotFound(err) {
 		b.Name = "hostile"
-		err = a.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, []byte(body)))
+		err = a.c.Patch(ctx, b, client.RawPatch(types.MergePatchType, body))
 	}
 	return err //nolint:wrapcheck // It is counted by its type.
 }
 
-// grow adds labels, finalizers and owners to existing benchmarks until they have about 1 MiB.
+// grow adds labels and owners to existing benchmarks until they have about 1 MiB.
 func (a *attack) grow(ctx context.Context, _ int) {
+	owner := map[string]string{"apiVersion": "v1", "kind": "Pod", "uid": "1", "name": strings.Repeat("x", 1<<20)}
 	for i := 0; i < a.Objects && ctx.Err() == nil; i++ {
-		n := i * 7 % max(a.Objects, 1)
-		a.counts.add(ctx, "grow by labels", a.patch(ctx, n, `{"metadata":{"labels":{`+labels(1<<20)+`}}}`))
-		a.counts.add(ctx, "grow by owners", a.patch(ctx, n, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","uid":"1","name":"`+strings.Repeat("x", 1<<20)+`"}]}}`))
+		n := i * 7 % a.Objects
+		a.counts.add(ctx, "grow by labels", a.patch(ctx, n, map[string]any{"labels": labels(1 << 20)}))
+		a.counts.add(ctx, "grow by owners", a.patch(ctx, n, map[string]any{"ownerReferences": []any{owner}}))
 	}
 }
 

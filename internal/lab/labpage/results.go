@@ -336,12 +336,11 @@ func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.
 
 // historyOf returns the key of the history that a request names: of the namespace that exists now.
 func (r *results) historyOf(ctx context.Context, q *request) (history.Key, error) {
-	namespace := q.PathValue("namespace")
-	uid, err := stored.NamespaceUID(ctx, r.stored, namespace)
+	key, err := stored.HistoryOf(ctx, r.stored, q.PathValue("namespace"), q.PathValue("name"))
 	if apierrors.IsNotFound(err) {
 		err = errNotFound
 	}
-	return history.Key{Namespace: namespace, NamespaceUID: uid, Name: q.PathValue("name")}, err
+	return key, err
 }
 
 // isName reports whether a text can be the name of an object: it leads to no other folder of

@@ -133,20 +133,26 @@ func (o *Options) cleanFirst() error {
 	if err != nil {
 		return err
 	}
-	done, _, err := store.Clean()
-	SayPutBack(os.Stderr, done)
-	routers, cleaning := router.Clean(router.Dir)
-	SayRoutersGone(os.Stderr, routers)
-	threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
-	SayPrioritiesRestored(os.Stderr, threads)
-	if err = errors.Join(err, cleaning, restoring); err != nil {
+	if _, _, err := CleanUp(os.Stderr, store); err != nil {
 		exit.Explain(os.Stderr, "nodrop", fmt.Errorf("cleaning up after a run that was killed: %w", err))
 	}
 	return nil
 }
 
-// SayPutBack writes a line for each interface that is back.
-func SayPutBack(w io.Writer, all []hostdevice.PutBack) {
+// CleanUp puts back what runs that were killed have left: interfaces, of which the store has notes, routers, and
+// priorities of threads. It says so, and reports whether there was anything, and the number of runs that go on.
+func CleanUp(w io.Writer, store *hostdevice.Store) (found bool, living int, _ error) {
+	done, living, err := store.Clean()
+	sayPutBack(w, done)
+	routers, cleaning := router.Clean(router.Dir)
+	sayRoutersGone(w, routers)
+	threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
+	sayPrioritiesRestored(w, threads)
+	return len(done)+routers+len(threads) > 0, living, errors.Join(err, cleaning, restoring)
+}
+
+// sayPutBack writes a line for each interface that is back.
+func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
 	for _, p := range all {
 		what := "was as it should be"
 		switch {
@@ -162,15 +168,15 @@ func SayPutBack(w io.Writer, all []hostdevice.PutBack) {
 	}
 }
 
-// SayRoutersGone writes how many routers are gone that runs have left.
-func SayRoutersGone(w io.Writer, routers int) {
+// sayRoutersGone writes how many routers are gone that runs have left.
+func sayRoutersGone(w io.Writer, routers int) {
 	if routers > 0 {
 		fmt.Fprintf(w, "routers that runs have left when they were killed, and that are gone: %d\n", routers)
 	}
 }
 
-// SayPrioritiesRestored writes which threads of the kernel have their priority again.
-func SayPrioritiesRestored(w io.Writer, threads []string) {
+// sayPrioritiesRestored writes which threads of the kernel have their priority again.
+func sayPrioritiesRestored(w io.Writer, threads []string) {
 	if len(threads) > 0 {
 		fmt.Fprintf(w, "threads of the kernel whose priority runs that were killed had raised, and that have it back: %s\n", strings.Join(threads, ", "))
 	}

@@ -143,7 +143,7 @@ func (v *Benchmarks) models(ctx context.Context) preflight.Models {
 }
 
 // everything returns the objects in the API server by which a benchmark of a namespace is
-// judged, and the traffic profiles that the cache knows: those of a team can be too large to be read for each refusal.
+// judged, and the traffic profiles that the cache knows, since the profiles of a team can be too large to be read for each refusal.
 func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
 	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
 	var err error

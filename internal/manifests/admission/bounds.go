@@ -80,10 +80,7 @@ func withoutArchive(o client.Object) client.Object {
 	if !ok {
 		return o
 	}
-	c.SetFinalizers(slices.Delete(slices.Clone(o.GetFinalizers()), at, at+1))
-	if len(c.GetFinalizers()) == 0 {
-		c.SetFinalizers(nil)
-	}
+	c.SetFinalizers(slices.Delete(c.GetFinalizers(), at, at+1))
 	return c
 }
 

@@ -143,7 +143,7 @@ type loadField struct {
 	path *field.Path
 }
 
-// loads returns the loads of a test that may be the word throughput; path is that of the member.
+// loads returns the loads of a test that may be the word throughput; path is the path of the member.
 func (m Method) loads(test v1alpha1.Test, path *field.Path) []loadField {
 	var fields []loadField
 	if m.Load != nil {

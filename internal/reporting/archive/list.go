@@ -15,7 +15,7 @@ import (
 )
 
 // List returns the URLs of the documents in a folder of an archive, in the order of their
-// names. Results of a benchmark are in NAMESPACE/NAMESPACE-UID/NAME; the folder NAMESPACE/NAME stands for
+// names. Results of a benchmark are in NAMESPACE/NAMESPACE-UID/NAME; for the folder NAMESPACE/NAME it lists
 // these folders of all namespaces of that name. A folder that does not exist has no documents.
 func List(ctx context.Context, folder string) ([]string, error) {
 	l, err := parseLocation(folder)

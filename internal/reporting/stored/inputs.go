@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/pages"
 	"nodrop.dev/nodrop/internal/reporting/gate"
 )
 
@@ -38,20 +39,16 @@ func ReadInputs(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark
 		return in, nil
 	}
 	var all []v1alpha1.BenchmarkSnapshot
-	for next := ""; ; {
-		var page v1alpha1.BenchmarkSnapshotList
-		err := reader.List(ctx, &page, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)), client.Limit(pageSize), client.Continue(next))
-		if err != nil {
-			return in, fmt.Errorf("listing the snapshots of benchmark %s: %w", b.Name, err)
-		}
+	empty := func() *v1alpha1.BenchmarkSnapshotList { return &v1alpha1.BenchmarkSnapshotList{} }
+	err := pages.Each(ctx, reader, pageSize, empty, func(page *v1alpha1.BenchmarkSnapshotList) {
 		for _, s := range page.Items {
 			if s.Spec.BenchmarkUID == string(b.UID) {
 				all = append(all, s)
 			}
 		}
-		if next = page.Continue; next == "" {
-			break
-		}
+	}, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)))
+	if err != nil {
+		return in, fmt.Errorf("listing the snapshots of benchmark %s: %w", b.Name, err)
 	}
 	for _, source := range b.Status.Results.Inputs {
 		var err error

@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/canonical"
+	"nodrop.dev/nodrop/internal/base/pages"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -66,12 +67,8 @@ func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]
 // it before the next page is read.
 func parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark, reduce func(*v1alpha1.ResultRow)) ([]v1alpha1.BenchmarkResult, error) {
 	var all []v1alpha1.BenchmarkResult
-	for next := ""; ; {
-		var page v1alpha1.BenchmarkResultList
-		err := reader.List(ctx, &page, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)), client.Limit(pageSize), client.Continue(next))
-		if err != nil {
-			return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
-		}
+	empty := func() *v1alpha1.BenchmarkResultList { return &v1alpha1.BenchmarkResultList{} }
+	err := pages.Each(ctx, reader, pageSize, empty, func(page *v1alpha1.BenchmarkResultList) {
 		for _, p := range page.Items {
 			// Labels can be changed; the field that names the owner cannot.
 			if p.Spec.BenchmarkUID == string(b.UID) {
@@ -81,9 +78,9 @@ func parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark, red
 				all = append(all, p)
 			}
 		}
-		if next = page.Continue; next == "" {
-			break
-		}
+	}, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)))
+	if err != nil {
+		return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
 	return all, nil

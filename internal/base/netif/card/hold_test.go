@@ -1,14 +1,13 @@
 package card
 
 import (
-	"os"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
 )
 
 const feature = "tx-generic-segmentation"
@@ -16,15 +15,7 @@ const feature = "tx-generic-segmentation"
 // newVeth makes a veth with an alias in a network namespace of the test's thread.
 func newVeth(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("skipped: needs root, to make network namespaces")
-	}
-	runtime.LockOSThread() // for good: the thread ends with the test
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
+	namespacetest.Enter(t)
 	veth := netlink.NewVeth(netlink.LinkAttrs{Name: "v1"})
 	veth.PeerName = "v2"
 	if err := netlink.LinkAdd(veth); err != nil {

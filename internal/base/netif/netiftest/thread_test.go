@@ -3,28 +3,20 @@ package netiftest
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
 )
 
 // veth makes a veth in a network namespace of the test, which its thread is in.
 func veth(t *testing.T, polls bool) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("skipped: making network namespaces needs root")
-	}
-	runtime.LockOSThread() // for good: the thread ends with the test
-	ns, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ns.Close() })
+	namespacetest.Enter(t)
 	link := netlink.NewVeth(netlink.LinkAttrs{Name: "d1"})
 	link.PeerName = "p1"
 	if err := netlink.LinkAdd(link); err != nil {
