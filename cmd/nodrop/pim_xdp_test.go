@@ -77,6 +77,7 @@ func TestRunRoutesMulticast(t *testing.T) {
 // a second for the answer (RFC 3376 sections 8.8 and 8.9): the rest between trials is longer.
 func TestRunGroupDelaysOfARouter(t *testing.T) {
 	needsRouter(t, router.FRR)
+	long(t, "TestRunGroupsOverBridge")
 	benchmark := pimBenchmark("{name: join, groupJoinDelay: {load: 2%, leadTime: 500ms, waitTime: 3s, repetitions: 1}}",
 		"{name: leave, groupLeaveDelay: {load: 2%, leadTime: 1s, waitTime: 3s, repetitions: 1}}")
 	document := runHere(t, strings.Replace(benchmark, "restTime: 0s", "restTime: 3s", 1), pimManifests)

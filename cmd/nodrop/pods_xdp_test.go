@@ -143,6 +143,7 @@ func startWith(t *testing.T, capabilities string, args ...string) *process {
 // A run in pods' processes over a real router survives the death of its runner
 // and of its agent: every row is measured once, and the ports are given back.
 func TestRunSurvivesItsPods(t *testing.T) {
+	long(t, "TestKill in the cluster")
 	if !isolated(t) {
 		return
 	}

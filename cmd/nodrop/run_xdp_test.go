@@ -91,6 +91,15 @@ func rare(t *testing.T, is bool) {
 	}
 }
 
+// long skips a test in short runs: it takes seconds with real frames, and another test covers
+// its subject.
+func long(t *testing.T, other string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("takes long: make test-long; short runs have %s", other)
+	}
+}
+
 // runHere runs a benchmark on the engine xdp and returns its result. Nothing may
 // be left of it on this machine.
 func runHere(t *testing.T, benchmark, rest string) *report.Document {
@@ -186,12 +195,14 @@ func TestRunRouterInNamespace(t *testing.T) {
 }
 
 func TestRunRouterIPv6(t *testing.T) {
+	long(t, "TestRunOverLearntRoutes")
 	document := runHere(t, xdpBenchmark, strings.Replace(xdpManifests, "ipv4: {}", "ipv6: {hostsPerPort: 4}", 1))
 	measured(t, document, 4)
 }
 
 // Two senders share the streams of a port, or the result says why there is one.
 func TestRunWithTwoSenders(t *testing.T) {
+	long(t, "TestTwoSenders of the engine")
 	rest := strings.NewReplacer("ipv4: {}", "ipv4: {hostsPerPort: 4}", "engine: {kind: xdp}", "engine: {kind: xdp, xdp: {sendersPerPort: 2}}").Replace(xdpManifests)
 	document := runHere(t, xdpBenchmark, rest)
 	measured(t, document, 4)
@@ -208,6 +219,7 @@ func TestRunWithTwoSenders(t *testing.T) {
 }
 
 func TestRunBridgeInNamespace(t *testing.T) {
+	long(t, "TestCompareRouterAndBridge")
 	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
 		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64").Replace(xdpManifests)
 	document := runHere(t, xdpBenchmark, rest)
