@@ -51,6 +51,7 @@ func (br *linuxBridge) learnt(iteration int) int {
 // A Linux bridge holds every address that it is offered: the capacity is at least the
 // greatest number that is tried, and its table says the same.
 func TestBridgeHoldsAddresses(t *testing.T) {
+	long(t, "TestRunAddressesOverBridge")
 	br := addressed(t)
 	test := &v1alpha1.AddressCachingTest{MaxAddresses: 500, LearningRate: 1000}
 	test.AgingTime.Duration = 2 * time.Second // of a fresh bridge, which has nothing to forget
@@ -64,6 +65,7 @@ func TestBridgeHoldsAddresses(t *testing.T) {
 
 // It learns them as fast as they come.
 func TestBridgeLearnsAddresses(t *testing.T) {
+	long(t, "TestRunAddressesOverBridge")
 	br := addressed(t)
 	most := int32(2000)
 	test := &v1alpha1.AddressLearningTest{Addresses: 1000, MaxRate: &most, Resolution: 500}

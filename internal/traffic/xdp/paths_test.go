@@ -38,6 +38,7 @@ func (f freshDevice) Start(ctx context.Context, trial traffic.Trial) error {
 // they come. So the throughput, the loss and the counts of trials are known. The rows of
 // live frames and of AF_XDP have them, and are the same.
 func TestPathsMeasureTheSame(t *testing.T) {
+	long(t, "TestExactDropper and TestOrderingOverAReorderer")
 	const (
 		lineRate = 100e6 / 8 / (512 + 20) // frames/s of the port
 		trial    = 500 * time.Millisecond
