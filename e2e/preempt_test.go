@@ -17,6 +17,7 @@ import (
 // one measures, and the other resumes on the router made anew, with every row once. A
 // priority class of the LabPolicy asks for it.
 func TestPreemption(t *testing.T) {
+	long(t)
 	together(t)
 	alone(t, &theRouter)
 	alone(t, &thePolicy)
