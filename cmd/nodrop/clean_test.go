@@ -18,7 +18,7 @@ var deaths = []struct {
 		m.eventually("the first interface to leave", func() bool { return !m.has("nd-p1") })
 	}},
 	{"when interfaces come back", func(m *machine, p *process) {
-		p.says("latency 128 B: 5% for 24h0m0s")
+		p.says("latency 128 B: 0.1% for 24h0m0s")
 		m.must(p.cmd.Process.Signal(syscall.SIGTERM))
 		m.eventually("the first interface to come back", func() bool { return m.has("nd-p1") })
 	}},
@@ -28,7 +28,7 @@ var deaths = []struct {
 			return len(notes) > 0
 		})
 	}},
-	{"in a trial", func(_ *machine, p *process) { p.says("latency 128 B: 5% for 24h0m0s") }},
+	{"in a trial", func(_ *machine, p *process) { p.says("latency 128 B: 0.1% for 24h0m0s") }},
 	{"before the note is written", func(m *machine, _ *process) {
 		m.eventually("the directory", func() bool { return len(m.notes()) > 0 })
 	}},
@@ -78,7 +78,7 @@ func TestInterfacesUsedInPlaceAreRestoredAfterAKill(t *testing.T) {
 	m := newMachine(t)
 	before := m.interfaces()
 	p := m.run(longBenchmark, physicalBed, "--in-place")
-	p.says("latency 128 B: 5% for 24h0m0s")
+	p.says("latency 128 B: 0.1% for 24h0m0s")
 	m.must(p.cmd.Process.Kill())
 	p.exit()
 	if m.interfaces() == before {
@@ -93,7 +93,7 @@ func TestCleanLeavesARunThatLivesAlone(t *testing.T) {
 	m := newMachine(t)
 	before := m.interfaces()
 	p := m.run(longBenchmark, physicalBed)
-	p.says("latency 128 B: 5% for 24h0m0s")
+	p.says("latency 128 B: 0.1% for 24h0m0s")
 	start(t, "clean", "--state-dir", m.state).wants(exit.Passed, "runs that go on, with their interfaces: 1\n", "")
 	if m.has("nd-p1") {
 		t.Error("an interface of the run came back")

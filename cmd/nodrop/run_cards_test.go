@@ -97,7 +97,7 @@ func awaitTrial(t *testing.T, p *process) {
 	deadline := time.After(slowPatience)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !strings.Contains(p.stderr.String(), "latency 128 B: 5% for 24h0m0s") {
+	for !strings.Contains(p.stderr.String(), "latency 128 B: 0.1% for 24h0m0s") {
 		select {
 		case <-deadline:
 			t.Fatalf("no trial within %s:\n%s", slowPatience, &p.stderr)
