@@ -64,7 +64,7 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 	if full := v.full(ctx, b); full != nil {
 		problems = append(problems, full)
 	}
-	if len(problems) == 0 && v.acceptable(ctx, b) {
+	if len(problems) == 0 && v.acceptable(ctx, b, v.models(ctx)) {
 		return nil, nil
 	}
 	more, err := v.problems(ctx, b)
@@ -80,8 +80,8 @@ func (v *Benchmarks) ValidateCreate(ctx context.Context, b *v1alpha1.Benchmark) 
 
 // acceptable judges a benchmark by the cache, with no more than what it names. Whatever
 // is missing there makes it false.
-func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark) bool {
-	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
+func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark, models preflight.Models) bool {
+	in := preflight.Input{Benchmark: b, Namespace: &corev1.Namespace{}, Profiles: make([]v1alpha1.TrafficProfile, 1), DefaultPolicy: v.DefaultPolicy, Models: models}
 	var err error
 	if in.LabPolicy, err = labpolicy.Read(ctx, v.Cache); err != nil {
 		return false

@@ -87,10 +87,10 @@ func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule)
 	problems := schedule.ValidateTemplate(&s.Spec)
 	var in *preflight.Input
 	read := map[string]bool{}
-	cells := schedule.Cells(&s.Spec)
+	cells, models := schedule.Cells(&s.Spec), v.Benchmarks.models(ctx)
 	for _, cell := range cells {
 		b := cell.Benchmark(s, "", len(cells))
-		if v.Benchmarks.acceptable(ctx, b) {
+		if v.Benchmarks.acceptable(ctx, b, models) {
 			continue
 		}
 		if in == nil {
@@ -99,6 +99,7 @@ func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule)
 				return nil, err
 			}
 			in = &everything
+			in.Models = models
 		}
 		if name := b.Spec.TrafficProfileName; !read[name] {
 			if err := v.Benchmarks.readProfile(ctx, in, name); err != nil {
