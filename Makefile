@@ -159,6 +159,11 @@ HOSTILE ?= 60s,2
 hostile: cluster-build ## ten honest teams without and with a hostile team, without pods; HOSTILE is time and rounds (60s,2), or 60s,2,unlimited: 8 min
 	NODROP_HOSTILE=$(HOSTILE) go test ./controllers -run '^TestMeasureHostileTeam$$' -count=1 -v -timeout 60m
 
+.PHONY: hostile-cluster
+hostile-cluster: HOSTILE = 45s,2
+hostile-cluster: ## the same on a local cluster, with pods and the operator of the chart; HOSTILE is as above (45s,2): 10 min
+	NODROP_HOSTILE=$(HOSTILE) hack/e2e -test.run '^TestMeasureHostileTeam$$'
+
 .PHONY: queue-load
 queue-load: cluster-build ## how long kubectl nodrop queue takes with 4,000 waiting benchmarks, and its memory
 	NODROP_QUEUE_LOAD=4000 go test ./cmd/nodrop -run '^TestMeasureQueue$$' -count=1 -v -timeout 10m

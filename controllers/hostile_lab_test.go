@@ -17,7 +17,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/procfs"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +30,12 @@ import (
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/hostileteam"
 	"nodrop.dev/nodrop/internal/manifests/admission"
+	"nodrop.dev/nodrop/internal/testkit/honestteams"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // Sizes of the lab that a hostile team attacks.
 const (
-	honestTeams = 10
 	// honestWaiting is the number of benchmarks that each honest team has waiting or running.
 	honestWaiting = 4
 	hostileBeds   = 20
@@ -214,8 +213,8 @@ func (l *hostileLab) fill() {
 		bed.Spec.Access = []v1alpha1.AccessGrant{{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"lab": "shared"}}, MaxPriority: 100}}
 		l.Eventually(func() error { return c.Create(ctx, bed.DeepCopy()) }, patience, time.Second).Should(Succeed())
 	}
-	for i := range honestTeams {
-		name := honestTeam(i)
+	for i := range honestteams.Count {
+		name := honestteams.Namespace(i)
 		l.newTeam(name)
 		p := profile()
 		p.Namespace = name
@@ -224,69 +223,32 @@ func (l *hostileLab) fill() {
 	l.newTeam(hostileNamespace)
 }
 
-func honestTeam(i int) string { return fmt.Sprintf("team-honest-%d", i) }
-
 // newTeam makes a namespace with an account that may edit it.
 func (l *hostileLab) newTeam(name string) {
 	l.t.Helper()
 	ns := namespace(name, "restricted")
 	ns.SetLabels(map[string]string{"lab": "shared"})
-	create(l.t, l.admin, ns, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "team"}})
+	create(l.t, l.admin, ns, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: honestteams.AccountName}})
 	// No controller aggregates the ClusterRole edit here.
 	for _, role := range []string{"nodrop-edit", "system:aggregate-to-edit"} {
 		create(l.t, l.admin, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: strings.ReplaceAll(role, ":", "-")},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: "team"}},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: honestteams.AccountName}},
 		})
 	}
 }
 
-// account returns how the account of a team reaches the API server, with its token.
-func (l *hostileLab) account(team string) (*rest.Config, string) {
-	l.t.Helper()
-	request := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "team"}}
-	l.Expect(l.admin.SubResource("token").Create(l.t.Context(), account, request)).To(Succeed())
-	cfg := rest.AnonymousClientConfig(l.server.admin)
-	cfg.BearerToken, cfg.QPS = request.Status.Token, -1
-	return cfg, request.Status.Token
-}
-
 // attack runs the hostile team until the context ends.
-func (l *hostileLab) attack(ctx context.Context, objects, writes int) hostileteam.Report {
-	l.t.Helper()
-	cfg, token := l.account(hostileNamespace)
+func (l *hostileLab) attack(ctx context.Context, objects, writes int) (hostileteam.Report, error) {
+	cfg, err := honestteams.Account(ctx, l.server.admin, l.admin, hostileNamespace)
+	if err != nil {
+		return hostileteam.Report{}, err
+	}
 	roots := x509.NewCertPool()
-	l.Expect(roots.AppendCertsFromPEM(l.env.WebhookInstallOptions.LocalServingCAData)).To(BeTrue())
-	r, err := hostileteam.Team{
+	roots.AppendCertsFromPEM(l.env.WebhookInstallOptions.LocalServingCAData)
+	return hostileteam.Team{
 		Namespace: hostileNamespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes,
-		Page: "https://" + l.serving.PageAddress, PageName: "localhost", Roots: roots, Token: token,
+		Page: "https://" + l.serving.PageAddress, PageName: "localhost", Roots: roots, Token: cfg.BearerToken,
 	}.Run(ctx, cfg)
-	l.Expect(err).NotTo(HaveOccurred())
-	return r
-}
-
-// heldBeds closes all beds, waits until no benchmark has one, and returns the names of beds
-// that stay leased or are quarantined.
-func (l *hostileLab) heldBeds() (held []string) {
-	l.t.Helper()
-	ctx := l.t.Context()
-	var beds v1alpha1.TestBedList
-	l.Expect(l.admin.List(ctx, &beds)).To(Succeed())
-	for i := range beds.Items {
-		l.Expect(l.admin.Patch(ctx, &beds.Items[i], kit.MergePatch(map[string]any{"spec": map[string]any{"unschedulable": true}}))).To(Succeed())
-	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Second) {
-		held = nil
-		l.Expect(l.admin.List(ctx, &beds)).To(Succeed())
-		for i := range beds.Items {
-			if bed := &beds.Items[i]; bed.Status.Lease != nil || kit.IsTrue(bed.Status.Conditions, v1alpha1.ConditionQuarantined) {
-				held = append(held, bed.Name)
-			}
-		}
-		if len(held) == 0 || time.Now().After(end) {
-			return held
-		}
-	}
 }

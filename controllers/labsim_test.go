@@ -18,7 +18,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +32,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // labSize is the size of a simulated lab.
@@ -497,37 +497,21 @@ func measureLab(t *testing.T, size labSize) labReport {
 		t.Fatalf("reading what the operator said: %v: %s", err, out)
 	}
 	r.ServerCPU = map[string]float64{}
-	for _, name := range serverPrograms {
+	for _, name := range testserver.Programs {
 		r.ServerCPU[name] = after[name] - before[name]
 	}
 	return r
 }
 
-// serverPrograms are the programs that a test's API server consists of.
-var serverPrograms = []string{"kube-apiserver", "etcd"}
-
 // serverCPU returns the processor time of this process's API server and etcd until
 // now, in seconds, by program.
 func serverCPU(t *testing.T) map[string]float64 {
 	t.Helper()
-	used := map[string]float64{}
-	eachServer(t, func(_ procfs.Proc, stat procfs.ProcStat) { used[stat.Comm] += stat.CPUTime() })
-	return used
-}
-
-// eachServer passes the processes of this process's API server and etcd to a function. A process that has
-// ended since has no status any more.
-func eachServer(t *testing.T, do func(procfs.Proc, procfs.ProcStat)) {
-	t.Helper()
-	all, err := procfs.AllProcs()
+	cpu, _, err := testserver.Usage(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil && stat.PPID == os.Getpid() && slices.Contains(serverPrograms, stat.Comm) {
-			do(p, stat)
-		}
-	}
+	return cpu
 }
 
 // operateLab is the whole of an operator process.
@@ -583,7 +567,7 @@ func labTable(sizes []labSize, reports []labReport) string {
 	line("operator CPU, ms per benchmark", func(i int) string {
 		return fmt.Sprintf("%.2f", 1000*reports[i].CPUSeconds/float64(sizes[i].benchmarks))
 	})
-	for _, name := range serverPrograms {
+	for _, name := range testserver.Programs {
 		line(name+" CPU, ms per benchmark", func(i int) string {
 			return fmt.Sprintf("%.2f", 1000*reports[i].ServerCPU[name]/float64(sizes[i].benchmarks))
 		})

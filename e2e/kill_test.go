@@ -3,17 +3,16 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -240,36 +239,32 @@ func podProcess(t *testing.T, pod *corev1.Pod, command string) int {
 	return processOfPod(t, pod, "nodrop", command)
 }
 
-// processOfPod is the process of a pod that runs a program with a first argument. The
-// tests run in the node's pid namespace, and find it by command line and cgroup.
+// processOfPod is the process of a pod that runs a program with a first argument.
 func processOfPod(t *testing.T, pod *corev1.Pod, program, argument string) int {
 	t.Helper()
-	var found []int
-	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		cmdline, err := os.ReadFile(entry)
-		if err != nil {
-			continue // the process has ended
-		}
-		args := bytes.Split(cmdline, []byte{0})
-		if len(args) < 2 || filepath.Base(string(args[0])) != program || string(args[1]) != argument {
-			continue
-		}
-		cgroup, err := os.ReadFile(filepath.Join(filepath.Dir(entry), "cgroup"))
-		if err != nil || !strings.Contains(string(cgroup), string(pod.UID)) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(entry)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, pid)
-	}
+	found := processesOfPod(pod, program, argument)
 	if len(found) != 1 {
 		t.Fatalf("%d processes of pod %s run %s %s, want 1", len(found), pod.Name, program, argument)
 	}
 	return found[0]
+}
+
+// processesOfPod are the processes of a pod that run a program with a first argument. The
+// tests run in the node's pid namespace, and find them by command line and cgroup.
+func processesOfPod(pod *corev1.Pod, program, argument string) (found []int) {
+	processes, err := procfs.AllProcs()
+	if err != nil {
+		return nil
+	}
+	for _, p := range processes {
+		args, err := p.CmdLine() // A process that has ended has none.
+		if err != nil || len(args) < 2 || filepath.Base(args[0]) != program || args[1] != argument {
+			continue
+		}
+		cgroups, err := p.Cgroups()
+		if err == nil && slices.ContainsFunc(cgroups, func(c procfs.Cgroup) bool { return strings.Contains(c.Path, string(pod.UID)) }) {
+			found = append(found, p.PID)
+		}
+	}
+	return found
 }
