@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -246,7 +247,9 @@ func (l *hostileLab) attack(ctx context.Context, objects, writes int) (hostilete
 		return hostileteam.Report{}, err
 	}
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(l.env.WebhookInstallOptions.LocalServingCAData)
+	if !roots.AppendCertsFromPEM(l.env.WebhookInstallOptions.LocalServingCAData) {
+		return hostileteam.Report{}, errors.New("the authority of the webhooks has no certificate")
+	}
 	return hostileteam.Team{
 		Namespace: hostileNamespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes,
 		Page: "https://" + l.serving.PageAddress, PageName: "localhost", Roots: roots, Token: cfg.BearerToken,

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/honestteams"
 )
 
 // labPreemptions creates benchmarks that preempt others in a simulated lab whose beds are all in use, one
@@ -81,9 +82,9 @@ func (p *labPreemptions) table() string {
 				took = append(took, at.Sub(created))
 			}
 		}
-		first := quantile(took, 0) // It comes right after the start of the operator.
+		first := honestteams.Quantile(took, 0) // It comes right after the start of the operator.
 		slices.Sort(took)
-		text += fmt.Sprintf("%-26s%8d%10.3f%10.3f%10.3f\n", row.name, len(took), quantile(took, 0.5), quantile(took, 1), first)
+		text += fmt.Sprintf("%-26s%8d%10.3f%10.3f%10.3f\n", row.name, len(took), honestteams.Quantile(took, 0.5), honestteams.Quantile(took, 1), first)
 	}
 	return text
 }

@@ -32,6 +32,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/honestteams"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
@@ -165,14 +166,6 @@ func (o *labObserver) bed(old, obj any) {
 	}
 }
 
-// quantile returns the share-th part of sorted durations, in seconds.
-func quantile(sorted []time.Duration, share float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)].Seconds()
-}
-
 // simulateOperator runs an operator until every benchmark has ended, or the look has seen enough,
 // and reports. The look may be nil.
 func simulateOperator(ctx context.Context, cfg *rest.Config, size labSize, look labLook) (labReport, error) {
@@ -253,7 +246,7 @@ func (o *labObserver) report(requests *requestCounter, heap uint64) labReport {
 	slices.Sort(o.gaps)
 	r := labReport{
 		Admissions: o.admissions, Seconds: o.last.Sub(o.first).Seconds(), Quarantined: len(o.quarantined),
-		P50: quantile(o.gaps, 0.5), P99: quantile(o.gaps, 0.99),
+		P50: honestteams.Quantile(o.gaps, 0.5), P99: honestteams.Quantile(o.gaps, 0.99),
 		HeapMiB: float64(heap) / (1 << 20), RSSMiB: peakRSS(), Requests: requests.copy(),
 	}
 	for _, phase := range o.finished {

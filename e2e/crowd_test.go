@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -195,12 +194,8 @@ func (l *lab) metrics(t *testing.T, address string) string {
 	defer func() { g.Expect(l.Delete(context.WithoutCancel(t.Context()), may)).To(Succeed()) }()
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(l.SubResource("token").Create(t.Context(), account, token)).To(Succeed())
-	var secret corev1.Secret
-	g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: operator.WebhookSecret}, &secret)).To(Succeed())
-	roots := x509.NewCertPool()
-	g.Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: roots, ServerName: operator.WebhookService + "." + operatorNamespace + ".svc",
+		RootCAs: l.webhookRoots(t), ServerName: operator.WebhookService + "." + operatorNamespace + ".svc",
 	}}}
 	var page []byte
 	// The API server's authorizer learns of the binding a moment later, and the operator

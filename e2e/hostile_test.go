@@ -4,10 +4,10 @@ package e2e
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,10 +67,9 @@ func TestMeasureHostileTeam(t *testing.T) {
 			if err != nil {
 				return hostileteam.Report{}, err
 			}
-			page, roots := l.pageAddress(t)
 			return hostileteam.Team{
 				Namespace: hostileNamespace, Bed: "hostile", Receiver: "https://hooks.example.com", Objects: 10_000, Writes: 500,
-				Page: page, PageName: operator.PageService + "." + operatorNamespace + ".svc", Roots: roots, Token: account.BearerToken,
+				Page: l.pageURL(t), PageName: operator.PageService + "." + operatorNamespace + ".svc", Roots: l.webhookRoots(t), Token: account.BearerToken,
 			}.Run(ctx, account)
 		}
 		if !attacked {
@@ -159,15 +158,7 @@ spec:
 	if out, err := l.kubectl(t, text.String(), "apply", "-f", "-"); err != nil {
 		t.Fatalf("kubectl apply: %v\n%s", err, out)
 	}
-	g := NewWithT(t)
-	g.Eventually(func(g Gomega) {
-		var beds v1alpha1.TestBedList
-		g.Expect(l.List(t.Context(), &beds, client.MatchingLabels{"hostile-lab": "yes"})).To(Succeed())
-		g.Expect(beds.Items).To(HaveLen(honestBeds + 1))
-		for _, bed := range beds.Items {
-			g.Expect(meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), bed.Name)
-		}
-	}, time.Minute, poll).Should(Succeed())
+	l.awaitBeds(t, "hostile-lab", honestBeds+1)
 }
 
 // removeHostileLab removes the teams with all that they have, and the beds.
@@ -175,14 +166,14 @@ func (l *lab) removeHostileLab(t *testing.T, namespaces []string) {
 	t.Helper()
 	g, ctx := NewWithT(t), context.Background()
 	for _, name := range namespaces {
-		g.Expect(client.IgnoreNotFound(l.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))).To(Succeed())
+		l.discard(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	g.Expect(l.DeleteAllOf(ctx, &v1alpha1.TestBed{}, client.MatchingLabels{"hostile-lab": "yes"})).To(Succeed())
 	for _, o := range []client.Object{
 		&v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: "hostile-model"}},
 	} {
-		g.Expect(client.IgnoreNotFound(l.Delete(ctx, o))).To(Succeed())
+		l.discard(t, o)
 	}
 	for _, name := range namespaces {
 		g.Eventually(func() error {
@@ -196,17 +187,13 @@ func (l *lab) removeHostileLab(t *testing.T, namespaces []string) {
 	}, time.Minute, poll).Should(Succeed())
 }
 
-// pageAddress returns the URL of the lab page, and the authorities of its certificate.
-func (l *lab) pageAddress(t *testing.T) (string, *x509.CertPool) {
+// pageURL returns the URL of the lab page.
+func (l *lab) pageURL(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
-	var secret corev1.Secret
-	g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: operator.WebhookSecret}, &secret)).To(Succeed())
 	var service corev1.Service
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: operator.PageService}, &service)).To(Succeed())
-	roots := x509.NewCertPool()
-	g.Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
-	return fmt.Sprintf("https://%s:8444", service.Spec.ClusterIP), roots
+	return fmt.Sprintf("https://%s:8444", service.Spec.ClusterIP)
 }
 
 // watchOperator returns the most memory in bytes that the cgroup of the operator's container has had. It is watched
@@ -231,22 +218,24 @@ func (l *lab) watchOperator(t *testing.T) *atomic.Uint64 {
 
 // cgroupPeak returns the most memory in bytes that the cgroup of a process has had.
 func cgroupPeak(pid int) (uint64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, err
+	}
+	cgroups, err := p.Cgroups()
 	if err != nil {
 		return 0, err
 	}
 	file := ""
-	for line := range strings.Lines(string(text)) {
-		hierarchy, path, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, path, _ := strings.Cut(path, ":")
+	for _, c := range cgroups {
 		switch {
-		case controllers == "memory":
-			file = filepath.Join("/sys/fs/cgroup/memory", path, "memory.max_usage_in_bytes")
-		case hierarchy == "0" && file == "":
-			file = filepath.Join("/sys/fs/cgroup", path, "memory.peak")
+		case slices.Contains(c.Controllers, "memory"):
+			file = filepath.Join("/sys/fs/cgroup/memory", c.Path, "memory.max_usage_in_bytes")
+		case c.HierarchyID == 0 && file == "":
+			file = filepath.Join("/sys/fs/cgroup", c.Path, "memory.peak")
 		}
 	}
-	text, err = os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}

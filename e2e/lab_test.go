@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
@@ -152,6 +154,30 @@ func (l *lab) get(key client.ObjectKey, o client.Object, wantGone bool) error {
 		return fmt.Errorf("%s still exists", key)
 	}
 	return err
+}
+
+// awaitBeds waits until so many beds with a label are ready.
+func (l *lab) awaitBeds(t *testing.T, label string, count int) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		var beds v1alpha1.TestBedList
+		g.Expect(l.List(t.Context(), &beds, client.MatchingLabels{label: "yes"})).To(Succeed())
+		g.Expect(beds.Items).To(HaveLen(count))
+		for _, bed := range beds.Items {
+			g.Expect(meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), bed.Name)
+		}
+	}, time.Minute, poll).Should(Succeed())
+}
+
+// webhookRoots returns the authorities of the certificate of the operator's webhooks, metrics and page.
+func (l *lab) webhookRoots(t *testing.T) *x509.CertPool {
+	t.Helper()
+	g := NewWithT(t)
+	var secret corev1.Secret
+	g.Expect(l.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: operator.WebhookSecret}, &secret)).To(Succeed())
+	roots := x509.NewCertPool()
+	g.Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
+	return roots
 }
 
 // benchmark reads a benchmark.

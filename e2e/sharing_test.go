@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -174,13 +173,5 @@ spec:
 			l.discard(t, o)
 		}
 	})
-	g := NewWithT(t)
-	g.Eventually(func(g Gomega) {
-		var beds v1alpha1.TestBedList
-		g.Expect(l.List(t.Context(), &beds, client.MatchingLabels{"sharing": "yes"})).To(Succeed())
-		g.Expect(beds.Items).To(HaveLen(2))
-		for _, bed := range beds.Items {
-			g.Expect(meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), bed.Name)
-		}
-	}, time.Minute, poll).Should(Succeed())
+	l.awaitBeds(t, "sharing", 2)
 }

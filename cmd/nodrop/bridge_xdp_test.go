@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // benchmarkOf is a benchmark of these tests on the bed bridge, whose profile has
@@ -177,7 +178,7 @@ func nothingFlooded(t *testing.T, iterations []v1alpha1.AddressIteration) {
 // is congested: the tests say that instead of answering, and lose nothing. Bridges
 // with slow ports are tested next to the engine.
 func TestRunCongestionOverBridge(t *testing.T) {
-	long(t, "TestABridgeThatIsNotCongested of the engine")
+	longtest.Skip(t, "TestABridgeThatIsNotCongested of the engine")
 	const tests = `  - name: blocking
     headOfLineBlocking: {load: 70%, trialDuration: 300ms}
   - name: congestion

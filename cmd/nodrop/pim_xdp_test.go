@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // pimManifests are a router that routes multicast from one port to two others, to a number of
@@ -77,7 +78,7 @@ func TestRunRoutesMulticast(t *testing.T) {
 // a second for the answer (RFC 3376 sections 8.8 and 8.9): the rest between trials is longer.
 func TestRunGroupDelaysOfARouter(t *testing.T) {
 	needsRouter(t, router.FRR)
-	long(t, "TestRunGroupsOverBridge")
+	longtest.Skip(t, "TestRunGroupsOverBridge")
 	benchmark := pimBenchmark("{name: join, groupJoinDelay: {load: 2%, leadTime: 500ms, waitTime: 3s, repetitions: 1}}",
 		"{name: leave, groupLeaveDelay: {load: 2%, leadTime: 1s, waitTime: 3s, repetitions: 1}}")
 	document := runHere(t, strings.Replace(benchmark, "restTime: 0s", "restTime: 3s", 1), pimManifests)

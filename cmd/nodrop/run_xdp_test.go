@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/measure/result"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 const xdpManifests = `apiVersion: nodrop.dev/v1alpha1
@@ -88,15 +89,6 @@ func rare(t *testing.T, is bool) {
 	t.Helper()
 	if testing.Short() && is {
 		t.Skip("another case is like it: make test-long")
-	}
-}
-
-// long skips a test in short runs: it takes seconds with real frames, and another test covers
-// its subject.
-func long(t *testing.T, other string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skipf("takes long: make test-long; short runs have %s", other)
 	}
 }
 
@@ -195,14 +187,14 @@ func TestRunRouterInNamespace(t *testing.T) {
 }
 
 func TestRunRouterIPv6(t *testing.T) {
-	long(t, "TestRunOverLearntRoutes")
+	longtest.Skip(t, "TestRunOverLearntRoutes")
 	document := runHere(t, xdpBenchmark, strings.Replace(xdpManifests, "ipv4: {}", "ipv6: {hostsPerPort: 4}", 1))
 	measured(t, document, 4)
 }
 
 // Two senders share the streams of a port, or the result says why there is one.
 func TestRunWithTwoSenders(t *testing.T) {
-	long(t, "TestTwoSenders of the engine")
+	longtest.Skip(t, "TestTwoSenders of the engine")
 	rest := strings.NewReplacer("ipv4: {}", "ipv4: {hostsPerPort: 4}", "engine: {kind: xdp}", "engine: {kind: xdp, xdp: {sendersPerPort: 2}}").Replace(xdpManifests)
 	document := runHere(t, xdpBenchmark, rest)
 	measured(t, document, 4)
@@ -219,7 +211,7 @@ func TestRunWithTwoSenders(t *testing.T) {
 }
 
 func TestRunBridgeInNamespace(t *testing.T) {
-	long(t, "TestCompareRouterAndBridge")
+	longtest.Skip(t, "TestCompareRouterAndBridge")
 	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
 		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64").Replace(xdpManifests)
 	document := runHere(t, xdpBenchmark, rest)

@@ -115,7 +115,7 @@ func (v *Benchmarks) acceptable(ctx context.Context, b *v1alpha1.Benchmark, mode
 // problems judges a benchmark by all that the API server has, so that they name what
 // could be meant.
 func (v *Benchmarks) problems(ctx context.Context, b *v1alpha1.Benchmark) (field.ErrorList, error) {
-	in, err := v.everything(ctx, b.Namespace)
+	in, err := v.everything(ctx, b.Namespace, v.models(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (v *Benchmarks) models(ctx context.Context) preflight.Models {
 
 // everything returns the objects in the API server by which a benchmark of a namespace is
 // judged, and the traffic profiles that the cache knows, since the profiles of a team can be too large to be read for each refusal.
-func (v *Benchmarks) everything(ctx context.Context, namespace string) (preflight.Input, error) {
-	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: v.models(ctx)}
+func (v *Benchmarks) everything(ctx context.Context, namespace string, models preflight.Models) (preflight.Input, error) {
+	in := preflight.Input{Namespace: &corev1.Namespace{}, DefaultPolicy: v.DefaultPolicy, Models: models}
 	var err error
 	if in.LabPolicy, err = labpolicy.Read(ctx, v.Live); err != nil {
 		return in, err

@@ -94,12 +94,11 @@ func (v *Schedules) template(ctx context.Context, s *v1alpha1.BenchmarkSchedule)
 			continue
 		}
 		if in == nil {
-			everything, err := v.Benchmarks.everything(ctx, s.Namespace)
+			everything, err := v.Benchmarks.everything(ctx, s.Namespace, models)
 			if err != nil {
 				return nil, err
 			}
 			in = &everything
-			in.Models = models
 		}
 		if name := b.Spec.TrafficProfileName; !read[name] {
 			if err := v.Benchmarks.readProfile(ctx, in, name); err != nil {

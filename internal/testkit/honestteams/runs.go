@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/lab/hostileteam"
+	"nodrop.dev/nodrop/internal/reporting/trend"
 )
 
 // Limits of a measurement: the rate of honest teams next to the hostile team as a share of that without
@@ -121,13 +123,16 @@ func breaches(all []Run) (texts []string) {
 	return texts
 }
 
-// ratio is the median rate with the hostile team as a share of that without it.
+// ratio is the median rate with the hostile team as a share of the one without it; NaN unless both were measured.
 func ratio(all []Run) float64 {
 	rates := map[bool][]float64{}
 	for _, r := range all {
 		rates[r.Hostile] = append(rates[r.Hostile], r.Rate())
 	}
-	return middle(rates[true]) / middle(rates[false])
+	if len(rates[true]) == 0 || len(rates[false]) == 0 {
+		return math.NaN()
+	}
+	return trend.Median(rates[true]) / trend.Median(rates[false])
 }
 
 // table has one line for each run, and what the hostile team reached in the last one.
@@ -136,7 +141,7 @@ func table(w io.Writer, all []Run) error {
 		"operator MiB", "API server MiB, s", "etcd MiB, s")
 	for _, r := range all {
 		slices.Sort(r.Wait)
-		fmt.Fprintf(w, "%-8v%10d%14.2f%10.1f%10.1f%7d%9d%6d%9d%14.0f%12.0f%7.1f%10.0f%7.1f\n", r.Hostile, r.Measured, r.Rate(), quantile(r.Wait, 0.5), quantile(r.Wait, 0.99),
+		fmt.Fprintf(w, "%-8v%10d%14.2f%10.1f%10.1f%7d%9d%6d%9d%14.0f%12.0f%7.1f%10.0f%7.1f\n", r.Hostile, r.Measured, r.Rate(), Quantile(r.Wait, 0.5), Quantile(r.Wait, 0.99),
 			len(r.Wrong), len(r.Refused), len(r.Held), r.Restarts, r.Operator, r.Memory["kube-apiserver"], r.CPU["kube-apiserver"], r.Memory["etcd"], r.CPU["etcd"])
 	}
 	last := all[len(all)-1]
@@ -154,17 +159,8 @@ func table(w io.Writer, all []Run) error {
 	return nil
 }
 
-// middle returns the median; 0 of no values.
-func middle(all []float64) float64 {
-	if len(all) == 0 {
-		return 0
-	}
-	all = slices.Sorted(slices.Values(all))
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
-}
-
-// quantile returns a quantile of sorted times in seconds; 0 of no values.
-func quantile(sorted []time.Duration, share float64) float64 {
+// Quantile returns a quantile of sorted times in seconds; 0 of no values.
+func Quantile(sorted []time.Duration, share float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}

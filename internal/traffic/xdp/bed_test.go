@@ -46,15 +46,6 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// long skips a test in short runs: it takes seconds with real frames, and another test covers
-// its subject.
-func long(t *testing.T, other string) {
-	t.Helper()
-	if testing.Short() {
-		t.Skipf("takes long: make test-long; short runs have %s", other)
-	}
-}
-
 // part is the bed in a part of the test, which runs on another thread: it may use engines
 // that are open, but not enter namespaces.
 func (b *bed) part(t *testing.T) *bed {
