@@ -73,6 +73,15 @@ func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
 	e.record.Add(run)
 }
 
+// until returns the time at which the holder of a lease ended; false if it is not known to have ended.
+func (e *ended) until(l *v1alpha1.BedLease) (time.Time, bool) {
+	if l == nil {
+		return time.Time{}, false
+	}
+	u, known := e.uses[types.UID(l.UID)]
+	return u.until, known
+}
+
 // lengthOf returns the time for which a finished benchmark had a bed.
 func lengthOf(b *v1alpha1.Benchmark) time.Duration {
 	if b.Status.Preemptions > 0 {

@@ -6,7 +6,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/lab/past"
 	"nodrop.dev/nodrop/internal/lab/queue"
-	"nodrop.dev/nodrop/internal/lab/share"
 )
 
 // forecasts is the maximum number of benchmarks for which a start is estimated: those that
@@ -26,17 +25,20 @@ func (v *view) forecast(s queue.Snapshot) map[queue.Key]queue.Start {
 func (v *view) ends(s queue.Snapshot, l *lengths) map[string]queue.End {
 	ends := map[string]queue.End{}
 	for name, seen := range v.inventory.beds {
-		w := v.inventory.benchmarks[seen.holder()]
-		if w == nil {
+		if seen.holder() == (queue.Key{}) {
 			continue
 		}
-		end := queue.End{Run: queue.Run{
-			Account: share.Account{Team: v.teams.teamOf(w.b.Namespace).Name, Pool: v.teams.poolOf(seen.bed)},
-			Since:   s.Now, Expected: v.ended.expected(w),
-		}}
+		end := queue.End{Run: v.shares.runOf(seen)}
 		lease := seen.bed.Status.Lease
-		if lease != nil {
-			end.Run.Since = lease.AcquireTime.Time
+		until, ended := v.ended.until(lease)
+		w := v.inventory.benchmarks[seen.holder()]
+		if w == nil && !ended {
+			continue
+		}
+		if w == nil {
+			end.At = s.Now.Add(past.Left(l.turnover, s.Now.Sub(until)))
+			ends[name] = end
+			continue
 		}
 		switch lasts := l.lasts(w, name); {
 		case lease != nil && lease.Preemption != nil && w.b.Spec.Preemptible:

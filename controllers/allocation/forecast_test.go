@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/share"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -174,5 +175,47 @@ func TestReservedUntilTomorrow(t *testing.T) {
 	p := Lineup(l.LineupInput)[0]
 	if p.Reason != v1alpha1.ReasonReserved || !strings.Contains(p.Why, "2026-01-06") {
 		t.Errorf("it waits: %s: %s", p.Reason, p.Why)
+	}
+}
+
+// A bed whose benchmark has ended is free soon, after the typical time until the next one has it.
+func TestABedThatIsBeingReturned(t *testing.T) {
+	l := newOutlookLab(simulatedBed("sim"))
+	for i := range 3 {
+		l.benchmark(fmt.Sprint("past-", i), "sim", ran(76-20*i, 60-20*i))
+	}
+	l.has("ended", "sim", 16)
+	last := &l.Benchmarks[len(l.Benchmarks)-1]
+	last.Status.Phase, last.Status.CompletionTime = v1alpha1.PhaseMeasured, ago(1)
+	l.benchmark("a", "sim")
+	l.benchmark("b", "sim")
+	l.startsIn(t, map[string]float64{"a": 3, "b": 23})
+}
+
+// A team is not charged for a bed that its finished benchmark is about to return as for one that it keeps.
+func TestATeamReturnsABed(t *testing.T) {
+	l := newOutlookLab(simulatedBed("sim"))
+	l.Policy = &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	l.Policy.Spec.Window.Duration = 6 * time.Hour
+	l.has("ended", "sim", 16)
+	last := &l.Benchmarks[len(l.Benchmarks)-1]
+	last.Status.Phase, last.Status.CompletionTime = v1alpha1.PhaseMeasured, ago(1)
+	l.benchmark("waits", "sim")
+
+	behind := func() time.Duration {
+		v, _ := viewOf(l.LineupInput)
+		standings := v.snapshot(outlookNow).Standings
+		if len(standings) != 1 {
+			t.Fatalf("standings of %d teams, want one", len(standings))
+		}
+		for _, s := range standings {
+			return s.Behind
+		}
+		return 0
+	}
+	returning := behind()
+	l.Beds[0].Status.Lease = nil
+	if charge := behind() - returning; charge > share.Horizon/10 {
+		t.Errorf("the team is charged %s for the bed until it is returned, want at most %s", charge, share.Horizon/10)
 	}
 }

@@ -78,20 +78,28 @@ func (h *shares) stand(s *queue.Snapshot) {
 func (h *shares) runs() []queue.Run {
 	var runs []queue.Run
 	for _, seen := range h.inventory.beds {
-		key := seen.holder()
-		if key == (queue.Key{}) {
-			continue
+		if seen.holder() != (queue.Key{}) {
+			runs = append(runs, h.runOf(seen))
 		}
-		r := queue.Run{Account: share.Account{Team: h.teams.teamOf(key.Namespace).Name, Pool: h.teams.poolOf(seen.bed)}, Since: h.now()}
-		if l := seen.bed.Status.Lease; l != nil {
-			r.Since = l.AcquireTime.Time
-		}
-		if w := h.inventory.benchmarks[key]; w != nil {
-			r.Expected = h.ended.expected(w)
-		}
-		runs = append(runs, r)
 	}
 	return runs
+}
+
+// runOf returns the benchmark that has a bed. One that has ended only returns its bed, so that it is over
+// its time.
+func (h *shares) runOf(seen *bedView) queue.Run {
+	key := seen.holder()
+	r := queue.Run{Account: share.Account{Team: h.teams.teamOf(key.Namespace).Name, Pool: h.teams.poolOf(seen.bed)}, Since: h.now()}
+	l := seen.bed.Status.Lease
+	if l != nil {
+		r.Since = l.AcquireTime.Time
+	}
+	if w := h.inventory.benchmarks[key]; w != nil {
+		r.Expected = h.ended.expected(w)
+	} else if until, ended := h.ended.until(l); ended {
+		r.Expected = max(until.Sub(r.Since), time.Second)
+	}
+	return r
 }
 
 // standings returns the standings of the teams, in the order of their names.
