@@ -70,7 +70,7 @@ func Delegated(rc *rest.Config, c *http.Client) (Access, error) {
 	if err != nil {
 		return Access{}, fmt.Errorf("building the authorization of the lab page: %w", err)
 	}
-	return Access{who, what}, nil
+	return Access{newStrangers(who), what}, nil
 }
 
 var (
@@ -79,10 +79,12 @@ var (
 )
 
 // identify returns the user who sent a request. The error is errUnknown if the API server does
-// not know the token, and errUnavailable if it does not answer.
+// not know the token, errUnavailable if it does not answer, and errStrangers if it is not asked.
 func (a Access) identify(r *http.Request) (user.Info, error) {
 	answer, known, err := a.Authenticator.AuthenticateRequest(r)
 	switch {
+	case errors.Is(err, errStrangers):
+		return nil, err
 	case err != nil && noAnswer(err):
 		return nil, fmt.Errorf("%w: %w", errUnavailable, err)
 	case err != nil || !known:

@@ -216,6 +216,9 @@ func (p *Page) fail(w http.ResponseWriter, who user.Info, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="nodrop"`)
 		said = &problem{http.StatusUnauthorized, "Who are you?", "This page needs a token of the cluster, which a browser does not send by itself. " +
 			"Open it with \"kubectl nodrop page\", or by the address of the proxy that signs you in."}
+	case errors.Is(err, errStrangers):
+		w.Header().Set("Retry-After", "60")
+		said = &problem{http.StatusTooManyRequests, "Too many unknown tokens", "Too many tokens that the cluster does not know came from your address. Try again in a minute."}
 	case errors.Is(err, errForbidden):
 		said = &problem{http.StatusForbidden, "You may not see this", "It needs the right to read it in the cluster. Ask for the role view in the namespace."}
 	case errors.Is(err, errNotFound):

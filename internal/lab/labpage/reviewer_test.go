@@ -2,6 +2,7 @@ package labpage
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
@@ -41,6 +43,65 @@ func (unknown fakeReviews) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+func reviewedBy(t *testing.T, reviews fakeReviews) Access {
+	t.Helper()
+	config := &rest.Config{Host: "http://api.example", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	access, err := Delegated(config, &http.Client{Transport: reviews})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access
+}
+
+func identifyFrom(t *testing.T, access Access, address, token string) error {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.RemoteAddr = address
+	r.Header.Set("Authorization", "Bearer "+token)
+	_, err := access.identify(r)
+	return err
+}
+
+// An address that sends unknown tokens is answered without a review, and users with the same address whose tokens are known
+// are not kept out.
+func TestUnknownTokensOfAnAddressAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var reviewed atomic.Int32
+		access := reviewedBy(t, func(context.Context) { reviewed.Add(1) })
+		const proxy, other = "192.0.2.1:1000", "192.0.2.2:1000"
+		if err := identifyFrom(t, access, proxy, "alice"); err != nil {
+			t.Fatal(err)
+		}
+		send := func(n int) (refused int) {
+			for range n {
+				switch err := identifyFrom(t, access, proxy, rand.Text()); {
+				case errors.Is(err, errStrangers):
+					refused++
+				case !errors.Is(err, errUnknown):
+					t.Fatalf("an unknown token: %v", err)
+				}
+			}
+			return refused
+		}
+		const sent = 500
+		if refused, of := send(sent), strangersAtOnce-1; int(reviewed.Load()) != of || refused != sent-of {
+			t.Errorf("of %d unknown tokens %d were reviewed and %d refused; want %d and %d", sent, reviewed.Load(), refused, of, sent-of)
+		}
+		if err := identifyFrom(t, access, other, "unknown"); !errors.Is(err, errUnknown) {
+			t.Errorf("an unknown token of another address: %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		send(sent)
+		if err := identifyFrom(t, access, proxy, "alice"); err != nil {
+			t.Errorf("alice, who was known, at the same address: %v", err)
+		}
+		if got, want := int(reviewed.Load()), 2*strangersAtOnce; got != want {
+			t.Errorf("%d reviews after ten minutes, want %d", got, want)
+		}
+	})
+}
+
 // Unknown tokens cost the API server a few reviews at a time, and do not keep out users who were known before.
 func TestUnknownTokensAreBounded(t *testing.T) {
 	t.Parallel()
@@ -57,17 +118,8 @@ func TestUnknownTokensAreBounded(t *testing.T) {
 			}
 			asked.Add(-1)
 		})
-		config := &rest.Config{Host: "http://api.example", QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-		access, err := Delegated(config, &http.Client{Transport: reviews})
-		if err != nil {
-			t.Fatal(err)
-		}
-		identify := func(name string) error {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			r.Header.Set("Authorization", "Bearer "+name)
-			_, err := access.identify(r)
-			return err
-		}
+		access := reviewedBy(t, reviews)
+		identify := func(name string) error { return identifyFrom(t, access, name+":1", name) }
 		if err := identify("alice"); err != nil {
 			t.Fatal(err)
 		}
