@@ -19,7 +19,7 @@ func TestFairness(t *testing.T) {
 			t.Errorf("%s %s is installed by default", o.GetKind(), o.GetName())
 		}
 	}
-	objects, err := chart(t, "--namespace", "lab-system", "--set", "fairness.enabled=true,fairness.userShares=7")
+	objects, err := chart(t, "--namespace", "lab-system", "--set", "fairness.enabled=true,fairness.userShares=7,fairness.teamNamespaces={team-a,team-b}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,5 +36,15 @@ func TestFairness(t *testing.T) {
 	if *level.NominalConcurrencyShares != 7 || *level.BorrowingLimitPercent != 0 {
 		t.Errorf("users have %d shares, and borrow up to %d %%", *level.NominalConcurrencyShares, *level.BorrowingLimitPercent)
 	}
+	team := as[flowcontrolv1.FlowSchema](t, objects, "FlowSchema", "nodrop-team-team-b")
+	rule := team.Spec.Rules[0]
+	if group := rule.Subjects[0].Group; group == nil || group.Name != "system:serviceaccounts:team-b" || rule.ResourceRules[0].APIGroups[0] != "*" {
+		t.Errorf("the rule of team-b is %+v", rule)
+	}
+	if team.Spec.DistinguisherMethod != nil || team.Spec.PriorityLevelConfiguration != users.Spec.PriorityLevelConfiguration ||
+		team.Spec.MatchingPrecedence >= users.Spec.MatchingPrecedence {
+		t.Errorf("the accounts of team-b are not one user among the others: %+v", team.Spec)
+	}
+	find(t, objects, "FlowSchema", "nodrop-team-team-a")
 	find(t, objects, "PriorityLevelConfiguration", operator.Spec.PriorityLevelConfiguration.Name)
 }

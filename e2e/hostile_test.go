@@ -51,7 +51,8 @@ func TestMeasureHostileTeam(t *testing.T) {
 		g := NewWithT(t)
 		// Each run has an operator of its own, whose memory counts.
 		runs++
-		l.upgrade(t, l.path("charts", "nodrop"), "--set", fmt.Sprintf("labPage.enabled=true,notifications.allowedHosts={hooks.example.com},fairness.enabled=%v", !plan.Unlimited),
+		l.upgrade(t, l.path("charts", "nodrop"), "--set", fmt.Sprintf("labPage.enabled=true,notifications.allowedHosts={hooks.example.com},fairness.enabled=%v,fairness.teamNamespaces={%s}",
+			!plan.Unlimited, strings.Join(hostileNamespaces(), ",")),
 			"--set-string", fmt.Sprintf("operator.podAnnotations.run=%d", runs))
 		l.hostileLab(t)
 		memory := l.watchOperator(t)
@@ -118,10 +119,7 @@ spec:
   - {selector: {matchLabels: {lab: shared}}, maxPriority: 100}
 `, name, honest)
 	}
-	namespaces := []string{hostileNamespace}
-	for i := range honestteams.Count {
-		namespaces = append(namespaces, honestteams.Namespace(i))
-	}
+	namespaces := hostileNamespaces()
 	for _, namespace := range namespaces {
 		// The team has the rights that the chart adds to the role edit. etcd has 2 GiB, which ConfigMaps would fill.
 		fmt.Fprintf(&text, `---
@@ -159,6 +157,15 @@ spec:
 		t.Fatalf("kubectl apply: %v\n%s", err, out)
 	}
 	l.awaitBeds(t, "hostile-lab", honestBeds+1)
+}
+
+// hostileNamespaces returns the namespaces of all teams.
+func hostileNamespaces() []string {
+	namespaces := []string{hostileNamespace}
+	for i := range honestteams.Count {
+		namespaces = append(namespaces, honestteams.Namespace(i))
+	}
+	return namespaces
 }
 
 // removeHostileLab removes the teams with all that they have, and the beds.
