@@ -72,10 +72,14 @@ func (e *ending) quarantine(ctx context.Context, s *kit.Scope, left string) erro
 	return nil
 }
 
-// finish makes the outcome the phase. The next reconcile removes the finalizer.
+// finish makes the outcome the phase. The next reconcile removes the finalizer. The end is not before the start, even if
+// the clock was set back.
 func finish(s *kit.Scope) kit.Step {
 	s.Status.Phase = s.Status.Outcome
 	s.Status.CompletionTime = &metav1.Time{Time: s.Now}
+	if start := s.Status.StartTime; s.Status.CompletionTime.Before(start) {
+		s.Status.CompletionTime = start.DeepCopy()
+	}
 	s.Status.Preemption = nil
 	s.ConcludeConditions()
 	return kit.Again(kit.Soon)

@@ -110,3 +110,15 @@ func TestConditionsAfterTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// A clock that is set back during a benchmark does not let it end before it started.
+func TestEndIsNotBeforeTheStart(t *testing.T) {
+	started := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	b := objects.Benchmark("team", "b")
+	b.Status = v1alpha1.BenchmarkStatus{Phase: v1alpha1.PhaseCleaningUp, Outcome: v1alpha1.PhaseMeasured, StartTime: &metav1.Time{Time: started}}
+	s := kit.NewScope(b, started.Add(-time.Hour), kit.NewTimers())
+	finish(s)
+	if got := s.Status.CompletionTime.Time; !got.Equal(started) {
+		t.Errorf("it ended at %s, want %s: the time at which it started", got, started)
+	}
+}

@@ -57,8 +57,9 @@ type Archive interface {
 type Page struct {
 	Options
 	handler http.Handler
-	// busy bounds the requests that are served at once.
-	busy chan struct{}
+	// busy bounds the requests that are served at once, and users those of each user.
+	busy  chan struct{}
+	users *pace
 	// lab is shown by every page, and results by some.
 	lab     snapshots
 	results results
@@ -72,6 +73,10 @@ const (
 	slowAtOnce = 4
 	// patience is the timeout of a request.
 	patience = 30 * time.Second
+	// requestsAtOnce and requestsPerSecond bound the requests of one user, and a request waits for its turn as long
+	// as turnPatience. A page with its style and script is three requests.
+	requestsAtOnce, requestsPerSecond = 100, 10
+	turnPatience                      = 5 * time.Second
 )
 
 // New returns the page.
@@ -80,7 +85,7 @@ func New(o Options) *Page {
 		o.Base = "/"
 	}
 	p := &Page{
-		Options: o, busy: make(chan struct{}, atOnce), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
+		Options: o, busy: make(chan struct{}, atOnce), users: newPace(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
 		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1)},
 	}
 	mux := http.NewServeMux()
@@ -152,6 +157,7 @@ type show func(context.Context, *request) (*answer, error)
 var (
 	errNotFound  = errors.New("there is no such page")
 	errForbidden = errors.New("this person may not read that")
+	errTooMany   = errors.New("this person asks too often")
 )
 
 // problem is an error with a sentence for the person who asked.
@@ -172,6 +178,10 @@ func (p *Page) serve(show show) http.HandlerFunc {
 		who, err := p.Access.identify(r)
 		if err != nil {
 			p.fail(w, nil, err)
+			return
+		}
+		if !p.users.await(ctx, who.GetName(), turnPatience) {
+			p.fail(w, who, errTooMany)
 			return
 		}
 		select {
@@ -219,6 +229,9 @@ func (p *Page) fail(w http.ResponseWriter, who user.Info, err error) {
 	case errors.Is(err, errStrangers):
 		w.Header().Set("Retry-After", "60")
 		said = &problem{http.StatusTooManyRequests, "Too many unknown tokens", "Too many tokens that the cluster does not know came from your address. Try again in a minute."}
+	case errors.Is(err, errTooMany):
+		w.Header().Set("Retry-After", "5")
+		said = &problem{http.StatusTooManyRequests, "Too many requests", fmt.Sprintf("You may open %d pages per second. Try again in a moment.", requestsPerSecond)}
 	case errors.Is(err, errForbidden):
 		said = &problem{http.StatusForbidden, "You may not see this", "It needs the right to read it in the cluster. Ask for the role view in the namespace."}
 	case errors.Is(err, errNotFound):

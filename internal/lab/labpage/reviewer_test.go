@@ -74,19 +74,31 @@ func TestUnknownTokensOfAnAddressAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		send := func(n int) (refused int) {
+			var strange, otherwise atomic.Int32
+			var all sync.WaitGroup
 			for range n {
-				switch err := identifyFrom(t, access, proxy, rand.Text()); {
-				case errors.Is(err, errStrangers):
-					refused++
-				case !errors.Is(err, errUnknown):
-					t.Fatalf("an unknown token: %v", err)
-				}
+				all.Go(func() {
+					switch err := identifyFrom(t, access, proxy, rand.Text()); {
+					case errors.Is(err, errStrangers):
+						strange.Add(1)
+					case !errors.Is(err, errUnknown):
+						otherwise.Add(1)
+					}
+				})
 			}
-			return refused
+			all.Wait()
+			if n := otherwise.Load(); n > 0 {
+				t.Errorf("%d unknown tokens were answered otherwise than as unknown", n)
+			}
+			return int(strange.Load())
 		}
 		const sent = 500
+		began := time.Now()
 		if refused, of := send(sent), strangersAtOnce-1; int(reviewed.Load()) != of || refused != sent-of {
 			t.Errorf("of %d unknown tokens %d were reviewed and %d refused; want %d and %d", sent, reviewed.Load(), refused, of, sent-of)
+		}
+		if took := time.Since(began); took != refusalDelay {
+			t.Errorf("the requests were refused after %s, want %s", took, refusalDelay)
 		}
 		if err := identifyFrom(t, access, other, "unknown"); !errors.Is(err, errUnknown) {
 			t.Errorf("an unknown token of another address: %v", err)

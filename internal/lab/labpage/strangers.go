@@ -7,20 +7,16 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
 const (
-	// strangersAtOnce and strangersPerSecond bound the tokens of one address that were not accepted before:
-	// so many at once, and so many per second after that.
-	strangersAtOnce    = 32
-	strangersPerSecond = 1
+	// strangersAtOnce and strangersPerSecond bound the tokens of one address that were not accepted before.
+	strangersAtOnce, strangersPerSecond = 32, 1
 	// acquainted is the time for which a token counts as accepted before. It needs its review again after a minute,
-	// but does not count against the bound of its address.
-	acquainted = time.Hour
-	// maxAcquainted is the number of tokens, and of addresses, that are remembered.
+	// but does not count against the bound of its address. maxAcquainted tokens are remembered.
+	acquainted    = time.Hour
 	maxAcquainted = 10_000
 )
 
@@ -31,12 +27,13 @@ var errStrangers = errors.New("too many unknown tokens came from this address")
 // address of one proxy: those whose tokens were accepted before are not kept out by others.
 type strangers struct {
 	next authenticator.Request
-	// accepted contains digests of tokens, and addresses the limiter of each address.
-	accepted, addresses *cache.LRUExpireCache
+	// accepted contains digests of tokens.
+	accepted  *cache.LRUExpireCache
+	addresses *pace
 }
 
 func newStrangers(next authenticator.Request) *strangers {
-	return &strangers{next: next, accepted: cache.NewLRUExpireCache(maxAcquainted), addresses: cache.NewLRUExpireCache(maxAcquainted)}
+	return &strangers{next, cache.NewLRUExpireCache(maxAcquainted), newPace(strangersAtOnce, strangersPerSecond)}
 }
 
 // AuthenticateRequest identifies the user of a request. The error is errStrangers if the token is new and its address
@@ -47,7 +44,7 @@ func (s *strangers) AuthenticateRequest(r *http.Request) (*authenticator.Respons
 		return s.next.AuthenticateRequest(r)
 	}
 	token := sha256.Sum256([]byte(header))
-	if _, before := s.accepted.Get(token); !before && !s.allows(r.RemoteAddr) {
+	if _, before := s.accepted.Get(token); !before && !s.addresses.allows(r.Context(), addressOf(r)) {
 		return nil, false, errStrangers
 	}
 	answer, known, err := s.next.AuthenticateRequest(r)
@@ -57,16 +54,11 @@ func (s *strangers) AuthenticateRequest(r *http.Request) (*authenticator.Respons
 	return answer, known, err
 }
 
-// allows reports whether an address may send one more token that was not accepted before.
-func (s *strangers) allows(remote string) bool {
-	address, _, err := net.SplitHostPort(remote)
+// addressOf returns the address from which a request came, without its port.
+func addressOf(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
-		address = remote
+		return r.RemoteAddr
 	}
-	limiter, known := s.addresses.Get(address)
-	if !known {
-		limiter = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
-	}
-	s.addresses.Add(address, limiter, acquainted)
-	return limiter.(*rate.Limiter).Allow()
+	return address
 }

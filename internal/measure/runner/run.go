@@ -221,15 +221,16 @@ func (r *run) measure(ctx context.Context) error {
 			})
 			r.captured(&row, out)
 			rows[i] = row
-			if err := saved.add(row); err != nil {
-				return err
-			}
+			kept := saved.add(row)
 			r.log(row)
 			r.change(func() {
 				// Steps are made in their order, so that rows are nearly always so too.
 				r.state.Rows = append(r.state.Rows, row)
 				r.progress.rowDone(i)
 			})
+			if kept != nil {
+				return kept // The row is in the result: it was measured.
+			}
 		}
 		method.Done(tester, row)
 	}
