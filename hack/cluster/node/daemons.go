@@ -46,6 +46,9 @@ func firstDaemons(state stateDir) []daemon {
 			"--proxy-client-cert-file=" + pki("front-proxy-client.crt"), "--proxy-client-key-file=" + pki("front-proxy-client.key"),
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--profiling=false",
+			// The defaults of 400 and 200 are for servers with many processors: the smallest share of a priority level is three
+			// requests at once, which take two processors completely.
+			"--max-requests-inflight=80", "--max-mutating-requests-inflight=40",
 		}},
 		{"dockerd", []string{"--config-file", state.file("config", "docker.json")}},
 	}
