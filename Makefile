@@ -163,6 +163,9 @@ hostile: cluster-build ## ten honest teams without and with a hostile team, with
 hostile-cluster: HOSTILE = 45s,2
 hostile-cluster: ## the same on a local cluster, with pods and the operator of the chart; HOSTILE is as above (45s,2): 10 min
 	NODROP_HOSTILE=$(HOSTILE) hack/e2e -test.run '^TestMeasureHostileTeam$$'
+.PHONY: largest
+largest: cluster-build ## memory of the operator while two results end that are as large as preflight allows, and are archived, compared and shown (30 min)
+	NODROP_LARGEST=20000x3072,2500x25600 go test ./controllers -run '^TestMeasureLargest$$' -count=1 -v -timeout 120m
 
 .PHONY: queue-load
 queue-load: cluster-build ## how long kubectl nodrop queue takes with 4,000 waiting benchmarks, and its memory

@@ -148,10 +148,7 @@ func TestLargestObjects(t *testing.T) {
 	s := kit.NewScope(b, time.Now(), kit.NewTimers())
 	var summary v1alpha1.ResultSummary
 	for kind, row := range largestRows() {
-		l, err := results.Open(b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := results.New(b)
 		for _, v := range b.Spec.Variants[:1] {
 			for _, test := range b.Spec.Tests {
 				for size := range int32(16) {

@@ -7,7 +7,7 @@ type TrialLog struct {
 	// +required
 	ElapsedNs int64 `json:"elapsedNs"`
 	// omitted is the number of trials that are left out, since the row would be too large with
-	// them. Trials that decided the row are not left out.
+	// them. Trials that decided the row are not left out, unless the result of the benchmark is larger than 64 MiB.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// omittedSendingNs is the sending time of the omitted trials in nanoseconds.

@@ -310,13 +310,16 @@ func (u *uninstaller) each(ctx context.Context, kind schema.GroupVersionKind, do
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		return list
 	}
-	err := pages.Each(ctx, u.client, size, empty, func(page *unstructured.UnstructuredList) {
+	for page, err := range pages.All(ctx, u.client, size, empty, selection...) {
+		switch {
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
+		}
 		for i := range page.Items {
 			do(&page.Items[i])
 		}
-	}, selection...)
-	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ type gateJudge struct {
 	// archive has the earlier results that gates compare with; nil without one.
 	archive   kit.Archive
 	snapshots *snapshots
+	// large is held while the gates of a large result are judged: one at a time.
+	large sync.Mutex
 	// deadline is the time for which reading an unreadable baseline is repeated.
 	deadline time.Duration
 }
@@ -40,6 +43,10 @@ type gateJudge struct {
 func (j *gateJudge) judge(ctx context.Context, s *kit.Scope, mayWait bool) (waits bool, _ error) {
 	if len(s.Spec.Gates) == 0 || s.Status.Gates != nil || s.Status.StartTime == nil || !s.DeletionTimestamp.IsZero() {
 		return false, nil
+	}
+	if stored.IsLarge(s.Benchmark) {
+		j.large.Lock()
+		defer j.large.Unlock()
 	}
 	content, err := stored.Figures(ctx, j.live, s.Benchmark)
 	if err != nil {

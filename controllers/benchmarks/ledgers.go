@@ -31,11 +31,7 @@ func (ls *ledgers) open(ctx context.Context, s *kit.Scope) (*results.Ledger, err
 	if known := ls.of(s.Benchmark); known != nil && !known.Outdated(s.Status.Results) {
 		return known, nil
 	}
-	parts, err := stored.Parts(ctx, ls.live, s.Benchmark)
-	if err != nil {
-		return nil, err
-	}
-	l, err := results.Open(s.DeepCopy(), parts)
+	l, err := results.Open(s.DeepCopy(), stored.EachPart(ctx, ls.live, s.Benchmark))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/lab/notify"
 	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
 
@@ -51,6 +52,8 @@ type Options struct {
 	// Archive keeps finished results; nil keeps them in the API only. Nothing is
 	// deleted before it is in the archive.
 	Archive Archive
+	// Apart archives large results outside of this process; nil archives them here.
+	Apart apart.Worker
 	// ArchiveRetry is the longest time between two attempts to reach an unavailable archive.
 	ArchiveRetry time.Duration
 	// Kueue reports whether benchmarks with the name of a queue are admitted by Kueue, whose

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/lab/labpage"
 	"nodrop.dev/nodrop/internal/lab/webhookcert"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/archive"
 )
 
@@ -36,12 +37,18 @@ func addPage(mgr ctrl.Manager, rc *rest.Config, c Config, keeper *webhookcert.Ke
 		Reader: mgr.GetCache(), Results: mgr.GetAPIReader(), Access: access, LabNamespace: c.Lab.Namespace, Now: time.Now, Log: log,
 		Waiting: allocation.WaitingFrom(mgr.GetCache(), allocation.LineupInput{DefaultPolicy: c.DefaultPolicy, Deadlines: c.Deadlines}, time.Now),
 	}
+	if len(c.LargeResults) > 0 {
+		options.Apart = apart.NewProcess(c.LargeResults...)
+	}
 	if c.ArchiveURL != "" {
 		store, err := archive.Open(c.ArchiveURL)
 		if err != nil {
 			return fmt.Errorf("--archive-url: %w", err)
 		}
-		options.Archive = store
+		if options.Apart != nil {
+			store.Whole = apart.Figures(options.Apart, store.URL())
+		}
+		options.Archive, options.ArchiveURL = store, store.URL()
 	}
 	server := &labpage.Server{Page: labpage.New(options), Address: c.PageAddress, Caches: mgr.GetCache(), Log: log}
 	if dir := cmp.Or(c.PageCertDir, c.WebhookCertDir); dir != "" {

@@ -32,6 +32,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/recordercert"
 	"nodrop.dev/nodrop/internal/lab/webhookcert"
 	"nodrop.dev/nodrop/internal/manifests/admission"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/archive"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 )
@@ -79,6 +80,9 @@ type Config struct {
 	// ArchiveURL is the location of the archive for finished results; empty keeps them in the
 	// API only.
 	ArchiveURL string
+	// LargeResults is the program, with its first arguments, that reads and writes large results in
+	// processes of their own: one for the lab page, and one for all else. Empty does so in this one.
+	LargeResults []string
 	// Recorder reports whether the lab has a recorder of metrics, which the chart installs, and
 	// RecorderInterval how often runners sample ports for it.
 	Recorder         bool
@@ -399,6 +403,10 @@ func New(rc *rest.Config, c Config) (ctrl.Manager, error) {
 		store, err := archive.Open(c.ArchiveURL)
 		if err != nil {
 			return nil, fmt.Errorf("--archive-url: %w", err)
+		}
+		if len(c.LargeResults) > 0 {
+			options.Apart = apart.NewProcess(c.LargeResults...)
+			store.Whole = apart.Figures(options.Apart, store.URL())
 		}
 		options.Archive = store
 	}

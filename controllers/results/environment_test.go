@@ -61,7 +61,7 @@ func TestDiscardedParts(t *testing.T) {
 	if !l.Outdated(b.Status.Results) {
 		t.Error("the ledger does not know of discarded parts, and believes to be up to date")
 	}
-	l, err = Open(b, a.list())
+	l, err = Open(b, each(a.list()))
 	must(t, err)
 	if l.Outdated(b.Status.Results) || len(l.Rows()) != 0 || l.Environment() != nil {
 		t.Errorf("rows %v in %v", l.Rows(), l.Environment())

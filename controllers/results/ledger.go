@@ -1,8 +1,11 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -19,6 +22,9 @@ const (
 	fullRows = 256
 	// maxPart bounds the bytes of rows in one part.
 	maxPart = 120 << 10
+	// maxBytes bounds the bytes of all rows with their trials: the 64 MiB that preflight allows. It
+	// estimates rows without trials. Rows beyond are stored without the records of their trials.
+	maxBytes = 64 << 20
 )
 
 // Ledger contains the stored part of one benchmark's result, and what was added since. It is
@@ -31,6 +37,8 @@ type Ledger struct {
 	// rows in the order in which they were added, without their series and trials.
 	rows        []v1alpha1.ResultRow
 	environment *v1alpha1.ResultEnvironment
+	// bytes of all rows that were added or stored, and the bound of rows with trials: maxBytes.
+	bytes, bound int
 }
 
 // part is one object. Once it is complete and stored, only its digest is kept.
@@ -40,31 +48,46 @@ type part struct {
 	dirty  bool
 }
 
-// Open makes the ledger of a benchmark from its stored parts, in their order.
-func Open(owner *v1alpha1.Benchmark, parts []v1alpha1.BenchmarkResult) (*Ledger, error) {
-	l := &Ledger{owner: owner, known: map[v1alpha1.RowID]bool{}}
-	for i := range parts {
-		object := &parts[i]
-		if want := int32(i + 1); object.Spec.Part != want {
-			return nil, fmt.Errorf("part %d of the result of benchmark %s is missing: the next one is %s", want, owner.Name, object.Name)
+// New makes the ledger of a benchmark of whose result nothing is stored.
+func New(owner *v1alpha1.Benchmark) *Ledger {
+	return &Ledger{owner: owner, known: map[v1alpha1.RowID]bool{}, bound: maxBytes}
+}
+
+// Open makes the ledger of a benchmark from its stored parts, in any order. Only what the ledger needs
+// of a part stays in memory. The error is that of the parts, or names a part that is missing.
+func Open(owner *v1alpha1.Benchmark, parts iter.Seq2[*v1alpha1.BenchmarkResult, error]) (*Ledger, error) {
+	l := New(owner)
+	rows := map[*part][]v1alpha1.ResultRow{}
+	for object, err := range parts {
+		if err != nil {
+			return nil, err
 		}
 		p := &part{object: object}
-		counts := stored.Counts(owner, object)
 		for _, row := range object.Spec.Rows {
 			n, err := size(row)
 			if err != nil {
 				return nil, err
 			}
-			p.bytes += n
-			if counts {
-				l.remember(row)
-			}
-		}
-		if object.Spec.Environment != nil && counts {
-			l.environment = object.Spec.Environment.DeepCopy()
+			p.bytes, l.bytes = p.bytes+n, l.bytes+n
+			rows[p] = append(rows[p], reduced(row))
 		}
 		p.shrink()
 		l.parts = append(l.parts, p)
+	}
+	slices.SortFunc(l.parts, func(a, b *part) int { return cmp.Compare(a.object.Spec.Part, b.object.Spec.Part) })
+	for i, p := range l.parts {
+		if want := int32(i + 1); p.object.Spec.Part != want {
+			return nil, fmt.Errorf("part %d of the result of benchmark %s is missing: the next one is %s", want, owner.Name, p.object.Name)
+		}
+		if !stored.Counts(owner, p.object) {
+			continue
+		}
+		for _, row := range rows[p] {
+			l.remember(row)
+		}
+		if p.object.Spec.Environment != nil {
+			l.environment = p.object.Spec.Environment.DeepCopy()
+		}
 	}
 	return l, nil
 }
@@ -80,20 +103,42 @@ func (l *Ledger) Add(rows ...v1alpha1.ResultRow) (added int, _ error) {
 		if err != nil {
 			return added, err
 		}
+		if l.bytes+n > l.bound && row.TrialRecords != nil {
+			row.TrialRecords = withoutTrials(row.TrialRecords)
+			if n, err = size(row); err != nil {
+				return added, err
+			}
+		}
 		p, err := l.partFor(&row, n)
 		if err != nil {
 			return added, err
 		}
 		p.object.Spec.Rows = append(p.object.Spec.Rows, row)
-		p.bytes, p.dirty = p.bytes+n, true
-		l.remember(row)
+		p.bytes, p.dirty, l.bytes = p.bytes+n, true, l.bytes+n
+		l.remember(reduced(row))
 		added++
 	}
 	return added, nil
 }
 
-func (l *Ledger) remember(row v1alpha1.ResultRow) {
+// withoutTrials is a log that omits all trials.
+func withoutTrials(log *v1alpha1.TrialLog) *v1alpha1.TrialLog {
+	out := *log
+	out.Omitted, out.Trials = log.Omitted+int32(len(log.Trials)), nil
+	for i := range log.Trials {
+		out.OmittedSendingNs += min(log.Trials[i].SendingNs, log.Trials[i].DurationNs)
+	}
+	return &out
+}
+
+// reduced returns a row without its series and trials.
+func reduced(row v1alpha1.ResultRow) v1alpha1.ResultRow {
 	row.Series, row.TrialRecords = nil, nil
+	return row
+}
+
+// remember takes over a row that is reduced.
+func (l *Ledger) remember(row v1alpha1.ResultRow) {
 	l.known[row.RowID] = true
 	l.rows = append(l.rows, row)
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,9 +67,21 @@ func (a *api) list() []v1alpha1.BenchmarkResult {
 	return parts
 }
 
+// each passes parts on in the order of their names, as an API server does: 10 comes before 2.
+func each(parts []v1alpha1.BenchmarkResult) iter.Seq2[*v1alpha1.BenchmarkResult, error] {
+	slices.SortFunc(parts, func(a, b v1alpha1.BenchmarkResult) int { return strings.Compare(a.Name, b.Name) })
+	return func(yield func(*v1alpha1.BenchmarkResult, error) bool) {
+		for i := range parts {
+			if !yield(&parts[i], nil) {
+				return
+			}
+		}
+	}
+}
+
 func (a *api) open(t *testing.T) *Ledger {
 	t.Helper()
-	l, err := Open(owner(), a.list())
+	l, err := Open(owner(), each(a.list()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +222,55 @@ func TestNoCrashLosesOrDoublesARow(t *testing.T) {
 
 func TestAMissingPartIsSeen(t *testing.T) {
 	second := stored.NewPart(owner(), 2, "soak", "")
-	if _, err := Open(owner(), []v1alpha1.BenchmarkResult{*second}); err == nil || !strings.Contains(err.Error(), "part 1") {
+	if _, err := Open(owner(), each([]v1alpha1.BenchmarkResult{*second})); err == nil || !strings.Contains(err.Error(), "part 1") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTrialsBeyondTheBound leaves the trials out of rows that make a result larger than preflight
+// allows, also after the ledger was opened again. Their number and the time of their sending stay.
+func TestTrialsBeyondTheBound(t *testing.T) {
+	store := &api{parts: map[string]*v1alpha1.BenchmarkResult{}}
+	b := owner()
+	const rows, bound = 40, 2 << 20
+	total, without := 0, 0
+	for i := range rows {
+		if i%(rows/2) == 0 { // as after a restart of the operator
+			l, err := Open(b, each(store.list()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.bound = bound
+			for k := range rows / 2 {
+				r := row("soak", 64+i+k, 1000)
+				r.TrialRecords = &v1alpha1.TrialLog{Omitted: 1, OmittedSendingNs: 5, Trials: []v1alpha1.TrialRecord{
+					{Role: strings.Repeat("x", 100_000), SendingNs: 9, DurationNs: 7, Verdict: v1alpha1.TrialPassed},
+				}}
+				if _, err := l.Add(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(l.Close(), l.Write(store.write)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, p := range store.parts {
+		for _, r := range p.Spec.Rows {
+			n, err := size(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += n
+			if log := r.TrialRecords; len(log.Trials) == 0 {
+				without++
+				if log.Omitted != 2 || log.OmittedSendingNs != 12 {
+					t.Fatalf("%d trials with %d ns are omitted, want 2 with 12 ns", log.Omitted, log.OmittedSendingNs)
+				}
+			}
+		}
+	}
+	if without == 0 || without == rows || total > bound+rows*2000 {
+		t.Errorf("%d of %d rows have no trials, and all have %d bytes; the bound is %d", without, rows, total, bound)
 	}
 }

@@ -1,10 +1,10 @@
 package storing
 
 import (
+	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,9 +21,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/reporting/archive"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
-	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
@@ -42,8 +41,6 @@ const (
 type ArchiveReconciler struct {
 	kit.Base
 	outage outage
-	// large is held while a large result is in memory: one at a time.
-	large sync.Mutex
 }
 
 // NewArchiveReconciler returns the controller of the archive.
@@ -103,19 +100,13 @@ func (r *ArchiveReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if wait := r.outage.wait(r.Now()); wait > 0 {
 		return kit.Settle(ctrl.Result{RequeueAfter: wait}, r.explain(ctx, b, v1alpha1.ReasonArchiveUnavailable, r.outage.message()))
 	}
-	if stored.IsLarge(b) {
-		r.large.Lock()
-		defer r.large.Unlock()
-	}
-	document, err := r.document(ctx, b)
-	if err != nil {
+	reference, err := r.put(ctx, b)
+	if apart.CauseOf(err) == apart.CauseUnreadable || apart.CauseOf(err) == apart.CauseEnded || apart.CauseOf(err) == apart.CauseMissing {
 		r.Counts.Archived(opmetrics.Unreadable)
 		return kit.Settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonResultUnreadable, err.Error()))
 	}
-	reference, err := r.put(ctx, document)
-	var different *archive.DifferentError
 	switch {
-	case errors.As(err, &different):
+	case apart.CauseOf(err) == apart.CauseDifferent:
 		r.Counts.Archived(opmetrics.Conflict)
 		return kit.Settle(ctrl.Result{}, err, r.explain(ctx, b, v1alpha1.ReasonArchiveConflict, err.Error()+": move it away"))
 	case ctx.Err() != nil:
@@ -152,10 +143,22 @@ func (r *ArchiveReconciler) release(ctx context.Context, b *v1alpha1.Benchmark) 
 	return kit.Settle(ctrl.Result{}, releaseKept(ctx, &r.Base, b))
 }
 
-func (r *ArchiveReconciler) put(ctx context.Context, d *report.Document) (v1alpha1.ArchiveReference, error) {
+// put writes the result of a benchmark to the archive: a large one in a process of its own, if there is
+// one for it.
+func (r *ArchiveReconciler) put(ctx context.Context, b *v1alpha1.Benchmark) (reference v1alpha1.ArchiveReference, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
-	return r.Archive.Put(ctx, d)
+	if r.Apart == nil || !stored.IsLarge(b) {
+		return apart.Put(ctx, r.Live, r.Archive, b)
+	}
+	var text bytes.Buffer
+	if err := r.Apart.Do(ctx, apart.Task{Archive: r.Archive.URL(), Put: new(apart.Of(b))}, &text); err != nil {
+		return reference, err
+	}
+	if err := json.Unmarshal(text.Bytes(), &reference); err != nil {
+		return reference, fmt.Errorf("reading the reference of an archived result: %w", err)
+	}
+	return reference, nil
 }
 
 // record writes into the status where the result is.

@@ -60,15 +60,15 @@ func eachStored(ctx context.Context, b *kit.Base, selection []client.ListOption,
 			list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind + "List"))
 			return list
 		}
-		err := pages.Each(ctx, b.Live, size, empty, func(page *metav1.PartialObjectMetadataList) {
+		for page, err := range pages.All(ctx, b.Live, size, empty, selection...) {
+			if err != nil {
+				return errors.Join(append(errs, fmt.Errorf("listing objects of kind %s: %w", kind, err))...)
+			}
 			for i := range page.Items {
 				obj := &page.Items[i]
 				obj.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 				errs = append(errs, do(obj))
 			}
-		}, selection...)
-		if err != nil {
-			return errors.Join(append(errs, fmt.Errorf("listing objects of kind %s: %w", kind, err))...)
 		}
 	}
 	return errors.Join(errs...)

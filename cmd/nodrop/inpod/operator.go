@@ -21,6 +21,7 @@ import (
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/base/version"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 )
 
 const (
@@ -136,6 +137,9 @@ func (f *operatorFlags) run(to io.Writer) error {
 	rc, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the cluster: %w: run it in a pod, or set KUBECONFIG", err)
+	}
+	if f.config.LargeResults, err = apart.Program(); err != nil {
+		return err
 	}
 	mgr, err := operator.New(rc, f.config)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/lab/queue"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
@@ -32,6 +34,10 @@ type Options struct {
 	Waiting func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error)
 	// Archive has results of earlier runs; nil where the lab has none.
 	Archive Archive
+	// Apart reads large results, and documents of the archive at ArchiveURL, outside of this
+	// process; nil reads them here.
+	Apart      apart.Worker
+	ArchiveURL string
 	// Access identifies users and checks what they may read.
 	Access Access
 	// Base is the path that the page is below, with a slash at both ends; empty is /.
@@ -86,7 +92,7 @@ func New(o Options) *Page {
 	}
 	p := &Page{
 		Options: o, busy: make(chan struct{}, atOnce), users: newPace(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
-		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1)},
+		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
 	}
 	mux := http.NewServeMux()
 	for pattern, show := range map[string]show{
@@ -150,6 +156,9 @@ type answer struct {
 	policy  string // empty is that of pages
 	file    string // name under which a browser saves it; empty for what it shows
 	content []byte
+	// body follows the content, and end is called behind it; nil without one.
+	body io.Reader
+	end  func()
 }
 
 type show func(context.Context, *request) (*answer, error)
@@ -215,6 +224,14 @@ func (a *answer) write(w http.ResponseWriter, status int) {
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(a.content) // A browser that is gone needs no answer.
+	if a.body == nil {
+		return
+	}
+	defer a.end()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largePatience))
+	if _, err := io.Copy(w, a.body); err != nil {
+		panic(http.ErrAbortHandler) // The browser must not take a part for the whole.
+	}
 }
 
 // fail writes an error page. Details go to the log only.

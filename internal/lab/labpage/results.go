@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/apart"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
@@ -45,6 +46,11 @@ type results struct {
 	slow, large chan struct{}
 	// kept are results that change no more.
 	kept documents
+	// apart reads large results, and the documents of the archive at archiveURL; nil reads them in
+	// this process. Failures has those that could not be read.
+	apart      apart.Worker
+	archiveURL string
+	failures   failures
 }
 
 // report shows the result of a benchmark.
@@ -52,6 +58,13 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 	b, err := q.withRows(ctx, q.PathValue("namespace"), q.PathValue("name"))
 	if err != nil {
 		return nil, err
+	}
+	if r.apart != nil && stored.IsLarge(b) {
+		a, format, err := download(q, b.Name)
+		if err != nil {
+			return nil, err
+		}
+		return r.apartly(q.Context(), a, string(b.UID)+" "+string(format), apart.Task{Show: new(apart.Of(b)), Format: format})
 	}
 	release, err := r.slowly(ctx, b)
 	if err != nil {
@@ -83,22 +96,33 @@ func (q *request) withRows(ctx context.Context, namespace, name string) (*v1alph
 
 // written is a result in the format that a request asks for.
 func written(d *report.Document, q *request) (*answer, error) {
-	format := report.Format(q.URL.Query().Get("format"))
-	if format == "" {
-		format = report.FormatHTML
-	}
-	if kinds[format] == "" {
-		return nil, errNotFound
+	a, format, err := download(q, d.Benchmark.Name)
+	if err != nil {
+		return nil, err
 	}
 	var text bytes.Buffer
 	if err := d.Write(&text, format); err != nil {
 		return nil, err
 	}
-	a := &answer{kind: kinds[format], policy: reportPolicy, content: text.Bytes()}
-	if ending := endings[format]; ending != "" {
-		a.file = d.Benchmark.Name + ending
-	}
+	a.content = text.Bytes()
 	return a, nil
+}
+
+// download returns the format that a request asks for, and the answer without its content. A
+// browser saves other formats than HTML under a name.
+func download(q *request, name string) (*answer, report.Format, error) {
+	format := report.Format(q.URL.Query().Get("format"))
+	if format == "" {
+		format = report.FormatHTML
+	}
+	if kinds[format] == "" {
+		return nil, "", errNotFound
+	}
+	a := &answer{kind: kinds[format], policy: reportPolicy}
+	if ending := endings[format]; ending != "" {
+		a.file = name + ending
+	}
+	return a, format, nil
 }
 
 // comparison compares a benchmark with another one of its namespace, which is the baseline.
@@ -114,6 +138,11 @@ func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 			return nil, err
 		}
 		benchmarks = append(benchmarks, b)
+	}
+	if r.apart != nil && slices.ContainsFunc(benchmarks, stored.IsLarge) {
+		a := &answer{kind: kinds[report.FormatHTML], policy: reportPolicy}
+		of := []apart.Benchmark{apart.Of(benchmarks[0]), apart.Of(benchmarks[1])}
+		return r.apartly(q.Context(), a, fmt.Sprint(of), apart.Task{Compare: of, Format: report.FormatHTML})
 	}
 	release, err := r.slowly(ctx, benchmarks...)
 	if err != nil {
@@ -199,27 +228,10 @@ func (r *results) document(ctx context.Context, b *v1alpha1.Benchmark) (*report.
 	if d := r.kept.get(string(b.UID)); d != nil {
 		return d, nil
 	}
-	content, err := stored.Content(ctx, r.stored, b)
-	if err == nil {
-		content.NamespaceUID, err = stored.ReadableNamespaceUID(ctx, r.stored, b.Namespace)
-	}
+	d, complete, err := stored.Shown(ctx, r.stored, r.profiles, b, func(*v1alpha1.ResultRow) {})
 	if err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
 	}
-	complete := true
-	if of := b.Status.Results; of != nil {
-		if gone := int(of.Rows) - len(content.Rows); gone > 0 {
-			complete = false
-			content.Notes = append(content.Notes, fmt.Sprintf("%d of %d rows are no longer in the cluster", gone, of.Rows))
-		}
-	}
-	if content.Profile == nil { // The benchmark was not accepted yet.
-		var profile v1alpha1.TrafficProfile
-		if err := r.profiles.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}, &profile); err == nil {
-			content.Profile = profile.For(&b.Spec)
-		}
-	}
-	d := report.New(content)
 	if complete && b.Status.Phase.Finished() {
 		r.kept.put(string(b.UID), d)
 	}
@@ -358,15 +370,23 @@ func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
 	if !isName(q.PathValue("uid")) {
 		return nil, errNotFound
 	}
+	key, err := r.historyOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if r.apart != nil {
+		a, format, err := download(q, key.Name)
+		if err != nil {
+			return nil, err
+		}
+		of := &apart.Document{History: key, UID: q.PathValue("uid")}
+		return r.apartly(q.Context(), a, fmt.Sprint(*of, format), apart.Task{Archive: r.archiveURL, Document: of, Format: format})
+	}
 	release, err := place(ctx, r.large)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	key, err := r.historyOf(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	d, err := r.archive.Result(ctx, key, q.PathValue("uid"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -95,6 +95,33 @@ func (s *Store) Result(ctx context.Context, of history.Key, uid string) (*report
 	return d, nil
 }
 
+// Copy writes the JSON of one result of a history as it is stored. Its error is fs.ErrNotExist if the
+// archive has no such result.
+func (s *Store) Copy(ctx context.Context, of history.Key, uid string, out io.Writer) error {
+	key, err := keyOf(of, uid)
+	if err != nil {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	err = document.Use(ctx, key, s.stored, func(text io.Reader) error {
+		_, err := io.Copy(out, text)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", s.location.join(key), err)
+	}
+	return nil
+}
+
+// WriteFigures writes the figures of the document with a key, not compressed, as they are read
+// from the document itself.
+func (s *Store) WriteFigures(ctx context.Context, key string, out io.Writer) error {
+	d, err := figures.FromDocument(ctx, key, s.stored)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", s.location.join(key), err)
+	}
+	return figures.Of(d, "").Write(out)
+}
+
 // EachOf passes the results of a history as far as their figures go to a function, one after the
 // other: the newest ones, by the time at which they were written, in any order. Results that could not be
 // read in two attempts are returned, unless the archive cannot be read at all.
@@ -118,7 +145,7 @@ func (s *Store) EachOf(ctx context.Context, of history.Key, newest int, do func(
 	for _, object := range all[:min(len(all), newest)] {
 		names = append(names, object.Key)
 	}
-	unreadable, err := figures.Each(ctx, names, s.stored, do)
+	unreadable, err := figures.Each(ctx, names, s.stored, s.Whole, do)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.location.join(folder), err)
 	}

@@ -32,6 +32,10 @@ const suffix = ".json.zst"
 type Store struct {
 	location location
 
+	// Whole reads the figures of the document with a key that has no file of figures. Nil reads the
+	// document in this process.
+	Whole func(ctx context.Context, key string) (*report.Document, error)
+
 	// mu guards bucket, which is opened on first use: an archive may be unavailable when
 	// the operator starts.
 	mu     sync.Mutex

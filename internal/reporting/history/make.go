@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"unique"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/compare"
@@ -25,8 +26,9 @@ type key struct {
 	metric compare.Metric
 }
 
+// figure has its key as a handle: equal keys of all runs are in memory once.
 type figure struct {
-	key
+	key    unique.Handle[key]
 	value  int64
 	usable bool
 }
@@ -36,7 +38,7 @@ func NewRun(info RunInfo, namespace, benchmark, bed, digest string, rows []v1alp
 	r := Run{Info: info, Namespace: namespace, Benchmark: benchmark, TestBed: bed, Digest: digest}
 	for i := range rows {
 		for _, f := range compare.FiguresOf(&rows[i]) {
-			r.figures = append(r.figures, figure{key{rows[i].RowID, f.Metric}, f.Value, f.Unusable == ""})
+			r.figures = append(r.figures, figure{unique.Make(key{rows[i].RowID, f.Metric}), f.Value, f.Unusable == ""})
 		}
 	}
 	return r
@@ -61,7 +63,7 @@ func Make(runs []Run) (*History, error) {
 		}
 		return false
 	})
-	points := map[key][]Point{}
+	points := map[unique.Handle[key]][]Point{}
 	for i, r := range runs {
 		h.Runs = append(h.Runs, r.Info)
 		for _, f := range r.figures {
@@ -72,7 +74,7 @@ func Make(runs []Run) (*History, error) {
 	}
 	for _, f := range newest.figures {
 		if p := points[f.key]; len(p) > 0 {
-			h.Lines = append(h.Lines, lineOf(f.key, p))
+			h.Lines = append(h.Lines, lineOf(f.key.Value(), p))
 		}
 	}
 	return h, nil

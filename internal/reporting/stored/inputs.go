@@ -40,15 +40,15 @@ func ReadInputs(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark
 	}
 	var all []v1alpha1.BenchmarkSnapshot
 	empty := func() *v1alpha1.BenchmarkSnapshotList { return &v1alpha1.BenchmarkSnapshotList{} }
-	err := pages.Each(ctx, reader, pageSize, empty, func(page *v1alpha1.BenchmarkSnapshotList) {
+	for page, err := range pages.All(ctx, reader, pageSize, empty, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b))) {
+		if err != nil {
+			return in, fmt.Errorf("listing the snapshots of benchmark %s: %w", b.Name, err)
+		}
 		for _, s := range page.Items {
 			if s.Spec.BenchmarkUID == string(b.UID) {
 				all = append(all, s)
 			}
 		}
-	}, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)))
-	if err != nil {
-		return in, fmt.Errorf("listing the snapshots of benchmark %s: %w", b.Name, err)
 	}
 	for _, source := range b.Status.Results.Inputs {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,23 +68,37 @@ func Parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) ([]
 // it before the next page is read.
 func parts(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark, reduce func(*v1alpha1.ResultRow)) ([]v1alpha1.BenchmarkResult, error) {
 	var all []v1alpha1.BenchmarkResult
-	empty := func() *v1alpha1.BenchmarkResultList { return &v1alpha1.BenchmarkResultList{} }
-	err := pages.Each(ctx, reader, pageSize, empty, func(page *v1alpha1.BenchmarkResultList) {
-		for _, p := range page.Items {
-			// Labels can be changed; the field that names the owner cannot.
-			if p.Spec.BenchmarkUID == string(b.UID) {
-				for i := range p.Spec.Rows {
-					reduce(&p.Spec.Rows[i])
-				}
-				all = append(all, p)
-			}
+	for p, err := range EachPart(ctx, reader, b) {
+		if err != nil {
+			return nil, err
 		}
-	}, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b)))
-	if err != nil {
-		return nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err)
+		for i := range p.Spec.Rows {
+			reduce(&p.Spec.Rows[i])
+		}
+		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.BenchmarkResult) int { return cmp.Compare(a.Spec.Part, b.Spec.Part) })
 	return all, nil
+}
+
+// EachPart reads the parts of a benchmark's result, in the order of their names, a page at a time. An error is the last
+// element.
+func EachPart(ctx context.Context, reader client.Reader, b *v1alpha1.Benchmark) iter.Seq2[*v1alpha1.BenchmarkResult, error] {
+	empty := func() *v1alpha1.BenchmarkResultList { return &v1alpha1.BenchmarkResultList{} }
+	return func(yield func(*v1alpha1.BenchmarkResult, error) bool) {
+		for page, err := range pages.All(ctx, reader, pageSize, empty, client.InNamespace(b.Namespace), client.MatchingLabels(Selector(b))) {
+			if err != nil {
+				yield(nil, fmt.Errorf("listing the results of benchmark %s: %w", b.Name, err))
+				return
+			}
+			for _, p := range page.Items {
+				// Labels can be changed; the field that names the owner cannot.
+				if p.Spec.BenchmarkUID == string(b.UID) && !yield(&p, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Read reads a benchmark's result.

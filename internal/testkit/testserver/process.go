@@ -140,6 +140,9 @@ func (p *Process) isReady(ctx context.Context) bool {
 	return answer.StatusCode == p.Status
 }
 
+// PID is the number of the running process.
+func (p *Process) PID() int { return p.process.Pid }
+
 // Output returns what a server that was stopped has written to its standard output and error.
 func (p *Process) Output() string { return p.output.String() }
 

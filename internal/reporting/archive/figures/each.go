@@ -22,16 +22,27 @@ const (
 	maxReason = 256
 )
 
+// Whole reads the figures of a document that has no file of figures. Nil reads the document in this
+// process.
+type Whole func(ctx context.Context, name string) (*report.Document, error)
+
+// maxRows is the maximum number of rows of all results together.
+const maxRows = 500_000
+
 // Each passes the results in documents as far as their figures go to a function, one after the
 // other. It returns the documents that could not be read in two attempts. An archive that cannot
-// be read is an error, and so is an error of the function.
-func Each(ctx context.Context, names []string, open document.Open, do func(*report.Document) error) ([]history.Unreadable, error) {
+// be read is an error, and so is an error of the function. Documents behind the first ones that have
+// maxRows rows together are left out: a history is in memory as a whole.
+func Each(ctx context.Context, names []string, open document.Open, whole Whole, do func(*report.Document) error) ([]history.Unreadable, error) {
 	var unreadable []history.Unreadable
 	good := "" // a document that could be read
-	failures := 0
+	failures, rows := 0, 0
 	var failure error
 	for _, name := range names {
-		d, failed, err := read(ctx, name, open)
+		if rows >= maxRows {
+			break
+		}
+		d, failed, err := read(ctx, name, open, whole)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -51,6 +62,7 @@ func Each(ctx context.Context, names []string, open document.Open, do func(*repo
 			continue
 		}
 		good, failures, failure = name, 0, nil
+		rows += len(d.Rows)
 		if err := do(d); err != nil {
 			return nil, err
 		}
@@ -75,10 +87,10 @@ func works(ctx context.Context, good string, open document.Open) bool {
 
 // read reads the figures of a document, twice if need be. It reports whether the archive failed,
 // and not what the document contains.
-func read(ctx context.Context, name string, open document.Open) (d *report.Document, failed bool, err error) {
+func read(ctx context.Context, name string, open document.Open, whole Whole) (d *report.Document, failed bool, err error) {
 	for range attempts {
 		w := &watched{open: open}
-		if d, err = Read(ctx, name, w.opened); err == nil || ctx.Err() != nil {
+		if d, err = readOr(ctx, name, w.opened, whole); err == nil || ctx.Err() != nil {
 			return d, false, err
 		}
 		failed = w.failed

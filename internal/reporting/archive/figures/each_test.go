@@ -60,7 +60,7 @@ func TestEach(t *testing.T) {
 					return nil, errAway
 				}
 				return some.open(ctx, n)
-			}, func(d *report.Document) error {
+			}, nil, func(d *report.Document) error {
 				got = append(got, d.Benchmark.UID)
 				return nil
 			})
@@ -92,7 +92,7 @@ func TestManyLargeResults(t *testing.T) {
 		}
 		bytesRead += len(all[n])
 		return io.NopCloser(bytes.NewReader(all[n])), nil
-	}, func(*report.Document) error { return nil })
+	}, nil, func(*report.Document) error { return nil })
 	if err != nil || bytesRead*2 > 250*len(all[name]) {
 		t.Errorf("%d bytes were read, the documents have %d: %v", bytesRead, 250*len(all[name]), err)
 	}

@@ -14,6 +14,11 @@ import (
 // Read returns the result in the document with a name as far as its figures go: from the file of
 // figures, or from the document if there is no file that can be read and is of this document.
 func Read(ctx context.Context, name string, open document.Open) (*report.Document, error) {
+	return readOr(ctx, name, open, nil)
+}
+
+// readOr is Read with another way to read the document.
+func readOr(ctx context.Context, name string, open document.Open, whole Whole) (*report.Document, error) {
 	digest, err := document.Digest(ctx, name, open)
 	if err != nil {
 		return nil, err
@@ -23,8 +28,18 @@ func Read(ctx context.Context, name string, open document.Open) (*report.Documen
 			return f.result(), nil
 		}
 	}
+	if whole == nil {
+		return FromDocument(ctx, name, open)
+	}
+	return whole(ctx, name)
+}
+
+// FromDocument returns the result in the document with a name as far as its figures go, without the
+// file of figures.
+func FromDocument(ctx context.Context, name string, open document.Open) (*report.Document, error) {
 	var d *report.Document
-	err = document.Use(ctx, name, open, func(text io.Reader) error {
+	err := document.Use(ctx, name, open, func(text io.Reader) error {
+		var err error
 		d, err = report.ReadReduced(text, leftOut, func(row *v1alpha1.ResultRow) { *row = reducedRow(row) })
 		return err
 	})
@@ -41,9 +56,36 @@ func ReadFile(ctx context.Context, name string, open document.Open) (*File, erro
 		return nil, err
 	}
 	defer func() { _ = stored.Close() }()
+	var f *File
+	err = document.Decompress(stored, func(text io.Reader) (err error) {
+		f, err = decode(text)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// maxBytes is the maximum size of the figures of a result in bytes, as JSON.
+const maxBytes = 64 << 20
+
+// Decode reads the figures that a File has written.
+func Decode(text io.Reader) (*report.Document, error) {
+	f, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return f.result(), nil
+}
+
+func decode(text io.Reader) (*File, error) {
 	var f File
-	err = document.Decompress(stored, func(text io.Reader) error { return jsonstream.Decoder{}.Decode(text, &f) })
+	bounded := &io.LimitedReader{R: text, N: maxBytes}
+	err := jsonstream.Decoder{}.Decode(bounded, &f)
 	switch {
+	case bounded.N <= 0:
+		return nil, fmt.Errorf("the figures have more than %d MiB", maxBytes>>20)
 	case err != nil:
 		return nil, fmt.Errorf("decoding the figures: %w", err)
 	case f.Schema != Schema:
