@@ -111,7 +111,7 @@ func failed(cause Cause, err error) error {
 		return nil
 	case errors.As(err, &f):
 		return f
-	case errors.Is(err, fs.ErrNotExist):
+	case cause == CauseUnreadable && errors.Is(err, fs.ErrNotExist):
 		cause = CauseMissing
 	case errors.As(err, &different):
 		cause = CauseDifferent
