@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -207,8 +208,10 @@ func recordAwayDeletedLong(w *world) {
 	_, b, _ := w.unrecorded()
 	w.Expect(w.c.Delete(w.t.Context(), b)).To(Succeed())
 	w.isKept(b)
-	w.pass(11 * time.Minute)
-	w.vanishes(b)
+	w.Eventually(func() error {
+		w.pass(time.Minute) // The time between two checks counts up to that.
+		return w.c.Get(w.t.Context(), client.ObjectKeyFromObject(b), &v1alpha1.Benchmark{})
+	}).WithPolling(200 * time.Millisecond).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 }
 
 func recordAwayRetention(w *world) {

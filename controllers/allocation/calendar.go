@@ -51,8 +51,10 @@ func (c *calendar) apply(key queue.Key, r *v1alpha1.Reservation) {
 	c.stale = true
 }
 
-// keep computes the slices of all beds again where they may have changed.
+// keep computes the slices of all beds again where they may have changed. Reservations are for times of day:
+// a clock that was set counts, and the monotonic reading of the time does not.
 func (c *calendar) keep(now time.Time) {
+	now = now.Round(0)
 	if age := now.Sub(c.computed); c.stale || age >= kit.Recalendar || age < 0 {
 		c.stale, c.computed = false, now
 		c.compute(reservation.Span{From: now, Until: now.Add(reservation.Horizon)})

@@ -142,6 +142,7 @@ const accounted = 10 * time.Second
 
 // bedHours returns the bed time of each team within the last week.
 func (h *shares) bedHours(now time.Time) map[string]time.Duration {
+	now = now.Round(0) // Leases have times of day.
 	if age := now.Sub(h.computed); h.hours != nil && age >= 0 && age < accounted {
 		return h.hours
 	}

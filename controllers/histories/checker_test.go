@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -58,6 +59,16 @@ type checker struct {
 	specs map[string]*v1alpha1.BenchmarkSpec
 	// inReserved counts the leases within a reservation, and the others.
 	inReserved map[bool]int
+	// stores are the archive and the recorder; nil without them.
+	stores *fakeStores
+	// forced are the names of benchmarks that were forced out.
+	forced []string
+	// clockSet reports whether the clock of an operator was set.
+	clockSet bool
+	// nodeDown is the time since which the node is down; zero if it is not.
+	nodeDown time.Time
+	// requests counts requests; nil counts none.
+	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
 	askedFor int
 }
@@ -106,6 +117,9 @@ func (c *checker) see(ch change) {
 	case *v1alpha1.Benchmark:
 		c.specs[string(after.UID)] = &after.Spec
 		c.seeBenchmark(after)
+		if ch.what == watch.Deleted {
+			c.seeDeletion(after)
+		}
 	case *v1alpha1.Reservation:
 		c.seeReservation(after, ch.what == watch.Deleted)
 	case *v1alpha1.BenchmarkResult:
@@ -131,12 +145,21 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	if was.UID != "" && is.UID == "" && c.beds[was.UID] == after.Name && c.attempts[was.UID] == was.Attempt {
 		c.seeRelease(after.Name, was.UID)
 	}
+	if c.requests != nil && was.UID != is.UID {
+		if holder := c.last[was.UID]; holder != nil {
+			c.requests.lease(after.Name, holder.Namespace, false)
+		}
+		if is.UID != "" {
+			c.requests.lease(after.Name, "", true)
+		}
+	}
 	if before != nil && !equality.Semantic.DeepEqual(before.Spec.Ports, after.Spec.Ports) {
 		c.edits[after.Name]++
 	}
 	c.seeAsking(before, after)
 	if is.UID != "" && was.UID == "" {
 		c.seeLease(after)
+		c.seeNode(after)
 		if last := c.last[is.UID]; last == nil || last.Status.Resumption == nil {
 			c.editsAt[is.UID] = c.edits[after.Name]
 		}
@@ -193,7 +216,8 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 	if !phase.Finished() {
 		return
 	}
-	if phase != v1alpha1.PhaseMeasured && !slices.Contains(c.allowed[name], phase) {
+	c.seeTimes(after)
+	if phase != v1alpha1.PhaseMeasured && !slices.Contains(c.allowed[name], phase) && !c.expired(after) {
 		c.violated("benchmark %s ended as %s: %s", name, phase, after.Status.Message)
 	}
 	if stored := c.stored(uid); phase == v1alpha1.PhaseMeasured && len(stored) != len(sizes) && !c.behind {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,6 +42,10 @@ type fakeAPI struct {
 	meddle func(client.Object) error
 	// creating is called before an operator creates a pod.
 	creating func(client.Object)
+	// full reports whether what needs room in etcd is refused.
+	full bool
+	// stepped is by how much the clock of the API server was set.
+	stepped time.Duration
 }
 
 // change is one write.
@@ -75,9 +81,23 @@ func (f *fakeAPI) find(kind string, key types.NamespacedName) (client.Object, er
 	return obj, nil
 }
 
-// copyInto copies one object over another of the same type.
+// copyInto copies one object over another of the same type, or the metadata of it.
 func copyInto(from, to client.Object) {
+	if partial, is := to.(*metav1.PartialObjectMetadata); is {
+		kind := partial.TypeMeta
+		*partial = *partialOf(from)
+		partial.TypeMeta = kind
+		return
+	}
 	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from.DeepCopyObject()).Elem())
+}
+
+// partialOf returns the metadata of an object.
+func partialOf(obj client.Object) *metav1.PartialObjectMetadata {
+	if partial, is := obj.(*metav1.PartialObjectMetadata); is {
+		return partial.DeepCopy()
+	}
+	return meta.AsPartialObjectMetadata(obj.DeepCopyObject().(client.Object))
 }
 
 func (f *fakeAPI) get(key types.NamespacedName, into client.Object) error {
@@ -98,11 +118,14 @@ func (f *fakeAPI) create(obj client.Object) error {
 	if f.objects[kind][key] != nil {
 		return apierrors.NewAlreadyExists(resource(kind), key.String())
 	}
+	if f.full {
+		return errDatabaseFull
+	}
 	stored := obj.DeepCopyObject().(client.Object)
 	setStatus(stored, nil)
 	stored.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", f.version*2654435761%(1<<32), f.version)))
 	stored.SetGeneration(1)
-	stored.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
+	stored.SetCreationTimestamp(f.now())
 	f.put(kind, key, nil, stored)
 	copyInto(stored, obj)
 	return nil
@@ -143,7 +166,17 @@ func (f *fakeAPI) patch(obj client.Object, p client.Patch, status bool) error {
 	if err := json.Unmarshal(text, after); err != nil {
 		return err
 	}
+	if p.Type() == types.ApplyPatchType { // Finalizers are a set.
+		after.SetFinalizers(union(before.GetFinalizers(), after.GetFinalizers()))
+	}
 	return f.replace(kind, key, before, after, obj, status)
+}
+
+// union returns the elements of two sets.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // encoded returns an object as the API server keeps it: without a status until one was written.
@@ -160,7 +193,7 @@ func encoded(obj client.Object) ([]byte, error) {
 
 func patched(text []byte, kind types.PatchType, patch []byte) ([]byte, error) {
 	switch kind {
-	case types.MergePatchType:
+	case types.MergePatchType, types.ApplyPatchType:
 		return jsonpatch.MergePatch(text, patch)
 	case types.JSONPatchType:
 		operations, err := jsonpatch.DecodePatch(patch)
@@ -200,6 +233,9 @@ func (f *fakeAPI) replace(kind string, key types.NamespacedName, before, after, 
 		after.SetGeneration(before.GetGeneration() + 1)
 	}
 	if !equality.Semantic.DeepEqual(before, after) {
+		if f.full {
+			return errDatabaseFull
+		}
 		f.put(kind, key, before, after)
 	}
 	copyInto(after, obj)
@@ -237,7 +273,10 @@ func (f *fakeAPI) delete(obj client.Object, uid *types.UID) error {
 	}
 	after := before.DeepCopyObject().(client.Object)
 	if after.GetDeletionTimestamp().IsZero() {
-		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		if f.full && len(after.GetFinalizers()) > 0 {
+			return errDatabaseFull
+		}
+		now := f.now()
 		after.SetDeletionTimestamp(&now)
 	} else if len(after.GetFinalizers()) > 0 {
 		return nil
@@ -267,6 +306,25 @@ func (f *fakeAPI) put(kind string, key types.NamespacedName, before, after clien
 	for w := range f.watchers {
 		w.receive(c)
 	}
+}
+
+// now is the clock of the API server. The caller holds the lock.
+func (f *fakeAPI) now() metav1.Time {
+	return metav1.NewTime(time.Now().Add(f.stepped).Truncate(time.Second))
+}
+
+// step sets the clock of the API server.
+func (f *fakeAPI) step(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stepped += d
+}
+
+// setFull fills etcd, or makes room.
+func (f *fakeAPI) setFull(full bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.full = full
 }
 
 // all returns the objects of a kind.

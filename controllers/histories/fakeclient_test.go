@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
@@ -31,6 +32,13 @@ type link struct {
 	after         bool
 	died          func()
 	dead          bool
+	// skew is by how much the operator's clock differs, and stepped by how much it was set since.
+	skew, stepped time.Duration
+	// check and requests count requests; nil counts none.
+	check    *checker
+	requests *requests
+	// runnables are the parts of the operator, if it is simulated.
+	runnables []manager.Runnable
 }
 
 var errDead = errors.New("the operator is dead")
@@ -112,6 +120,7 @@ func (c *fakeClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	if c.cache != nil && c.cache.watches(obj) {
 		return c.cache.Get(ctx, key, obj)
 	}
+	c.counted(key.Namespace, key.Name, nil)
 	return c.link.send(ctx, false, func() error { return c.api.get(key, obj) })
 }
 
@@ -120,10 +129,17 @@ func (c *fakeClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	if c.cache != nil && c.cache.kinds[kind] {
 		return c.cache.List(ctx, list, opts...)
 	}
+	o := (&client.ListOptions{}).ApplyOptions(opts)
+	selected := map[string]string{}
+	if o.LabelSelector != nil {
+		selected[labobjects.LabelUID], _ = o.LabelSelector.RequiresExactMatch(labobjects.LabelUID)
+	}
+	c.counted(o.Namespace, "", selected)
 	return c.link.send(ctx, false, func() error { return fill(list, c.api.all(kind), nil, opts) })
 }
 
 func (c *fakeClient) Create(ctx context.Context, obj client.Object, _ ...client.CreateOption) error {
+	c.countedObject(obj)
 	return c.link.send(ctx, true, func() error {
 		if c.link != nil && c.api.gvk(obj).Kind == "Pod" {
 			keep(obj)
@@ -142,6 +158,7 @@ func keep(obj client.Object) {
 
 // write changes an object that exists.
 func (c *fakeClient) write(ctx context.Context, obj client.Object, apply func() error) error {
+	c.countedObject(obj)
 	return c.link.send(ctx, true, func() error {
 		if c.link != nil {
 			if err := c.api.meddle(obj); err != nil {
@@ -166,6 +183,7 @@ func (c *fakeClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 	if o.Preconditions != nil {
 		uid = o.Preconditions.UID
 	}
+	c.countedObject(obj)
 	return c.link.send(ctx, true, func() error { return c.api.delete(obj, uid) })
 }
 

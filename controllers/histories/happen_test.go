@@ -17,6 +17,7 @@ import (
 func (w *world) happen(ctx context.Context, e event) {
 	much := time.Duration(e.much) * w.unit
 	name, bed := nameOf(e.which), bedNames[e.which%len(bedNames)]
+	w.noteEvent()
 	switch e.kind {
 	case "benchmark is created":
 		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
@@ -85,13 +86,25 @@ func (w *world) happen(ctx context.Context, e event) {
 			w.check.allowSick(string(uid))
 			w.lab.setSick(uid, true)
 		}
+	case "node reboots":
+		w.rebootNode(ctx, e)
+	case "runner's disk is full":
+		w.fillRunner(ctx, name)
+	case "archive is full":
+		w.fillStore(archiveDisk, 20*much, e)
+	case "recorder is full":
+		w.fillStore(recorderDisk, 20*much, e)
+	case "etcd is full":
+		w.fillDatabase(5*much, e.which%2 == 0) // Less than the shortest deadline.
+	case "clock is set":
+		w.setClock(e)
 	case "benchmark is aborted":
 		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Spec.Abort = true })
 	case "benchmark is deleted":
 		w.check.allow(name, v1alpha1.PhaseAborted)
 		_ = w.Delete(ctx, benchmark(name, "", 0))
 	case "benchmark is forced out":
-		w.check.allow(name, v1alpha1.PhaseAborted)
+		w.check.force(name)
 		w.changeBenchmark(ctx, name, func(b *v1alpha1.Benchmark) { b.Finalizers = nil })
 		_ = w.Delete(ctx, benchmark(name, "", 0))
 	case "team writes without pause":

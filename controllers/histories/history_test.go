@@ -35,10 +35,14 @@ type world struct {
 	rng   *rand.Rand
 	check *checker
 	lab   *fakeLab
+	// api is the API server in memory; nil with a real one.
+	api *fakeAPI
 	// hostile are the teams that write without pause.
 	hostile hostile
-	// run starts an operator whose clock differs; it returns when its context ends.
-	run func(ctx context.Context, skew time.Duration, l *link)
+	// baseline is the memory of an operator without benchmarks; nil compares none.
+	baseline map[string]int
+	// run starts an operator; it returns when its context ends.
+	run func(ctx context.Context, l *link)
 
 	mu      sync.Mutex
 	current *incarnation
@@ -53,11 +57,11 @@ func (w *world) newOperator() *incarnation {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
 	skew := time.Duration(w.rng.IntN(7)-3) * time.Hour
-	l := &link{rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2)), latency: w.unit / 20}
+	l := &link{skew: skew, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2)), latency: w.unit / 20, check: w.check, requests: w.check.requests}
 	w.mu.Unlock()
 	ended := make(chan struct{})
 	w.all.Go(func() {
-		w.run(ctx, skew, l)
+		w.run(ctx, l)
 		close(ended)
 	})
 	l.died = cancel
@@ -112,7 +116,16 @@ func (w *world) play(ctx context.Context, script []event) []string {
 	if left != "" && len(wrong) == 0 {
 		wrong = append(wrong, "never settled: "+left)
 	}
+	if w.check.requests != nil && len(wrong) == 0 {
+		wrong = append(wrong, w.check.requests.excessive()...)
+	}
+	if w.check.stores != nil && len(wrong) == 0 {
+		wrong = append(wrong, w.leave(ctx)...)
+	}
 	w.operator().stop()
+	if w.baseline != nil && len(wrong) == 0 {
+		wrong = append(wrong, grown(footprint(w.operator().link.runnables), w.baseline)...)
+	}
 	stopLab()
 	w.all.Wait()
 	return wrong
@@ -138,6 +151,9 @@ func (w *world) becalm(ctx context.Context) {
 	l.mu.Unlock()
 	w.revive()
 	w.lab.heal()
+	if w.check.stores != nil {
+		w.check.stores.heal()
+	}
 	w.makeProfile(ctx)
 	w.changePolicy(ctx, 0)
 	w.release(ctx)
@@ -160,7 +176,7 @@ func (w *world) unsettled(ctx context.Context) string {
 	}
 	for i := range list.Items {
 		b := &list.Items[i]
-		if !b.Status.Phase.Finished() || len(b.Finalizers) > 0 {
+		if !b.Status.Phase.Finished() || len(b.Finalizers) > 0 && !w.check.kept(b) {
 			return fmt.Sprintf("benchmark %s is %s: %s; %v", b.Name, b.Status.Phase, b.Status.Message, b.Status.Conditions)
 		}
 	}

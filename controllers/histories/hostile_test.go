@@ -133,7 +133,7 @@ func TestUnwritableBenchmark(t *testing.T) {
 				if reason != tc.reason {
 					t.Errorf("the lease was ended for %q, want %q", reason, tc.reason)
 				}
-				w.until(ctx, t, "nothing is left in the lab", options(w, w.unit, 0).Sweep+time.Minute, func() bool {
+				w.until(ctx, t, "nothing is left in the lab", options(w, w.unit, time.Now).Sweep+time.Minute, func() bool {
 					return len(w.lab.podsOf(ctx, b.UID, "")) == 0
 				})
 				w.lab.runners.silence(0)

@@ -99,7 +99,7 @@ func onServer(t *testing.T, cfg *rest.Config, admin client.WithWatch, seed uint6
 			t.Fatal(err)
 		}
 	}
-	w.run = func(ctx context.Context, skew time.Duration, l *link) {
+	w.run = func(ctx context.Context, l *link) {
 		c := rest.CopyConfig(cfg)
 		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(req *http.Request) (*http.Response, error) {
@@ -109,7 +109,7 @@ func onServer(t *testing.T, cfg *rest.Config, admin client.WithWatch, seed uint6
 		})
 		mgr, err := operator.NewManager(c, operator.Config{Lab: settings(), MetricsAddress: "0", HealthAddress: "0"})
 		if err == nil {
-			err = controllers.SetupWithManager(mgr, options(w, realUnit, skew))
+			err = controllers.SetupWithManager(mgr, options(w, realUnit, l.now))
 		}
 		if err == nil {
 			err = mgr.Start(ctx)

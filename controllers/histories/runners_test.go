@@ -34,6 +34,8 @@ type fakeRunners struct {
 	pods map[types.UID]*fakeRunner
 	// silentUntil is the time until which no runner answers.
 	silentUntil time.Time
+	// lost are the times at which the devices of runs were lost, by UID.
+	lost map[string]time.Time
 }
 
 // fakeRunner is the runner of one pod.
@@ -46,12 +48,16 @@ type fakeRunner struct {
 	// earlier processes.
 	given      map[int32]bool
 	checkpoint []int32
+	// uid identifies the benchmark.
+	uid string
+	// failed is why the run ended before all rows were measured; "" if it goes on.
+	failed string
 }
 
 var _ kit.RunnerClient = (*fakeRunners)(nil)
 
 func newFakeRunners(c client.Client, unit time.Duration, check *checker) *fakeRunners {
-	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}}
+	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}, lost: map[string]time.Time{}}
 }
 
 // rowTakes is the duration of a row, in units.
@@ -106,7 +112,7 @@ func (f *fakeRunners) kill(pod types.UID) {
 // log are the frame sizes that the runner has measured itself, in their order.
 func (r *fakeRunner) log(unit time.Duration) []int32 {
 	log := slices.DeleteFunc(slices.Clone(r.checkpoint), func(size int32) bool { return r.given[size] })
-	if !r.begun {
+	if !r.begun || r.failed != "" {
 		return log
 	}
 	at := r.began
@@ -139,7 +145,15 @@ func (f *fakeRunners) reach(ctx context.Context, target kit.RunnerTarget) (*fake
 	if err != nil {
 		return nil, nil, err
 	}
-	return f.of(pod.UID), pod, nil
+	if !kit.IsReady(pod) {
+		return nil, nil, errors.New("connection refused")
+	}
+	r := f.of(pod.UID)
+	r.uid = pod.Labels[labobjects.LabelUID]
+	if lost, is := f.lost[r.uid]; is && r.failed == "" && r.process > 0 && !lost.IsZero() {
+		r.failed = "no neighbor answers"
+	}
+	return r, pod, nil
 }
 
 func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after int) (runner.Answer, error) {
@@ -162,7 +176,9 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 	answer.More = end < len(log)
 	done := len(log) + len(r.given)
 	answer.Progress = v1alpha1.Progress{Summary: "rows", RowsDone: int32(done), RowsTotal: int32(len(sizes))}
-	if done == len(sizes) {
+	if r.failed != "" {
+		answer.Done, answer.Outcome, answer.Reason, answer.Message = true, v1alpha1.PhaseError, v1alpha1.ReasonRunnerFailed, r.failed
+	} else if done == len(sizes) {
 		answer.Done, answer.Outcome, answer.Reason, answer.Message = true, v1alpha1.PhaseMeasured, v1alpha1.ReasonAllMeasured, "all rows were measured"
 	}
 	return answer, nil

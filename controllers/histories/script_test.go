@@ -51,6 +51,12 @@ var kinds = map[string]int{
 	"bed is reserved":             14, // which: the reservation; much: when and for how long
 	"reservation is extended":     4,
 	"reservation is released":     4,
+	"node reboots":                6, // much: for how long, and what becomes of its pods
+	"runner's disk is full":       3,
+	"archive is full":             5,  // much: for how long, or for good
+	"recorder is full":            5,  // much: for how long, or for good
+	"etcd is full":                5,  // which: whether the operator loses its lease; much: for how long
+	"clock is set":                8,  // which: of the operator or of the API server; much: by how much
 	"policy is changed":           10, // much: to which of policies
 }
 

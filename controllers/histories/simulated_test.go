@@ -171,7 +171,10 @@ type outcome struct {
 // simulate runs one history.
 func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 	t.Helper()
+	baseline := emptyOperator(t)
 	inBubble(t, seed, func(w *world, api *fakeAPI) {
+		w.check.stores, w.check.requests = newFakeStores(w.check), newRequestCounts()
+		w.baseline = baseline
 		began := time.Now()
 		o.wrong = w.play(context.Background(), script)
 		o.took, o.writes = time.Since(began), api.version
@@ -199,12 +202,14 @@ func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
 			Client: admin, unit: time.Second, rng: rand.New(rand.NewPCG(seed, 3)), check: check,
 			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{},
 		}
+		w.api = api
 		api.meddle = func(obj client.Object) error { return w.hostile.meddle(context.Background(), admin, obj) }
-		w.run = func(ctx context.Context, skew time.Duration, l *link) {
+		w.run = func(ctx context.Context, l *link) {
 			m := &fakeManager{api: api, link: l, cache: newFakeCache(api, 500*time.Millisecond, rand.New(rand.NewPCG(seed, 4)))}
-			if err := controllers.SetupWithManager(m, options(w, time.Second, skew)); err != nil {
+			if err := controllers.SetupWithManager(m, options(w, time.Second, l.now)); err != nil {
 				panic(err)
 			}
+			l.runnables = m.runnables
 			_ = m.Start(ctx)
 		}
 		for _, make := range []func(context.Context, client.Client) error{prepare, populate} {
@@ -232,13 +237,17 @@ func inLab(t *testing.T, seed uint64, f func(context.Context, *world)) {
 }
 
 // options of an operator, with everything at the pace of the history.
-func options(w *world, unit, skew time.Duration) kit.Options {
-	return kit.Options{
+func options(w *world, unit time.Duration, now func() time.Time) kit.Options {
+	o := kit.Options{
 		Lab: settings(), Runner: w.lab.runners,
-		Now:       func() time.Time { return time.Now().Add(skew) },
+		Now:       now,
 		Deadlines: kit.DefaultDeadlines(),
 		Poll:      unit, ProgressEvery: 5 * unit, Recheck: 15 * unit, Refresh: 10 * unit, Sweep: 100 * unit,
 	}
+	if s := w.check.stores; s != nil {
+		o.Archive, o.Metrics = s, fakeRecorder{s}
+	}
+	return o
 }
 
 // prepare makes what all histories have in common.

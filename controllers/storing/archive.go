@@ -135,8 +135,9 @@ func (r *ArchiveReconciler) release(ctx context.Context, b *v1alpha1.Benchmark) 
 		if b.DeletionTimestamp.IsZero() {
 			return ctrl.Result{}, nil
 		}
-		if wait := b.DeletionTimestamp.Add(recorderPatience).Sub(r.Now()); wait > 0 {
-			return ctrl.Result{RequeueAfter: min(wait, r.Sweep)}, nil
+		before := b.DeepCopy()
+		if !r.Timers.Overdue(b, &b.Status.Wait, v1alpha1.ReasonRecorderUnavailable, r.Now(), recorderPatience) {
+			return kit.Settle(ctrl.Result{RequeueAfter: min(recorderPatience/recorderChecks, r.Sweep)}, r.patchStatus(ctx, before, b))
 		}
 		log.FromContext(ctx).Info("A benchmark is deleted before the recorder has its rows, which are in the archive only")
 	}

@@ -27,6 +27,8 @@ const (
 	// recorderPatience is the time for which a benchmark that is being deleted waits for the
 	// recorder, in a lab with an archive.
 	recorderPatience = 10 * time.Minute
+	// recorderChecks is the number of checks in that time.
+	recorderChecks = 20
 )
 
 // RecordReconciler hands the rows of every finished benchmark to the recorder, in a lab with

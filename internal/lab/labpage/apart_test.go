@@ -86,3 +86,52 @@ func TestLargeResults(t *testing.T) {
 		t.Errorf("the result was read %d times, want 2", n)
 	}
 }
+
+// TestLateAnswer makes a page ready after the time that a server gives to a request: the browser gets it,
+// and an error too.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	b := benchmark("a", "one", v1alpha1.PhasePassed, func(b *v1alpha1.Benchmark) { b.Status.Results = &v1alpha1.ResultSummary{Rows: 20_000} })
+	c := caches(t, b)
+	for name, tc := range map[string]struct {
+		worker *fakeWorker
+		status int
+	}{
+		"a result":         {&fakeWorker{text: "the result as %s"}, http.StatusOK},
+		"it took too long": {&fakeWorker{err: context.DeadlineExceeded}, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := httptest.NewUnstartedServer(New(Options{
+				Reader: c, Results: c, Apart: &slowWorker{tc.worker}, Access: fakeAccess("a"), Now: func() time.Time { return noon },
+				Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, func() time.Time { return noon }),
+			}))
+			page.Config.WriteTimeout = lateAfter / 10
+			page.StartTLS()
+			defer page.Close()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page.URL+"/results/a/one?format=csv", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer alice")
+			answer, err := page.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if answer.StatusCode != tc.status {
+				t.Errorf("the status is %s, want %d", answer.Status, tc.status)
+			}
+		})
+	}
+}
+
+// lateAfter is the time that a slowWorker takes.
+const lateAfter = 200 * time.Millisecond
+
+// slowWorker is a fakeWorker that takes its time.
+type slowWorker struct{ *fakeWorker }
+
+func (s *slowWorker) Do(ctx context.Context, t apart.Task, out io.Writer) error {
+	time.Sleep(lateAfter)
+	return s.fakeWorker.Do(ctx, t, out)
+}

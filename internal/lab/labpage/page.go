@@ -214,7 +214,14 @@ func (p *Page) serve(show show) http.HandlerFunc {
 	}
 }
 
+// write sends an answer, for which there is time from now on: it may have taken longer than the server
+// gives to a request.
 func (a *answer) write(w http.ResponseWriter, status int) {
+	limit := patience
+	if a.body != nil {
+		limit = largePatience
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
 	w.Header().Set("Content-Type", a.kind)
 	if a.policy != "" {
 		w.Header().Set("Content-Security-Policy", a.policy)
@@ -228,7 +235,6 @@ func (a *answer) write(w http.ResponseWriter, status int) {
 		return
 	}
 	defer a.end()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largePatience))
 	if _, err := io.Copy(w, a.body); err != nil {
 		panic(http.ErrAbortHandler) // The browser must not take a part for the whole.
 	}
