@@ -334,7 +334,7 @@ func (r *results) eachArchived(ctx context.Context, q *request, do func(*report.
 	if err := r.mayArchive(ctx, q); err != nil {
 		return nil, err
 	}
-	release, err := place(ctx, r.slow)
+	release, err := place(ctx, r.large) // Each of its runs may be large.
 	if err != nil {
 		return nil, err
 	}

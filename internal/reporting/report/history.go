@@ -22,10 +22,16 @@ type History struct {
 // HistoryFormats lists all formats of a History.
 func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON} }
 
+// MaxHistoryRows is the maximum number of rows of a history, over all of its runs: the oldest runs beyond it
+// are left out, and named. It is 1,000 rows in each of 250 runs.
+const MaxHistoryRows = 250_000
+
 // HistoryBuilder collects the results of a history. It keeps the figures of a document
 // only, so that many and large ones can be added.
 type HistoryBuilder struct {
-	runs       []history.Run
+	runs []history.Run
+	// rows are the numbers of rows of the runs.
+	rows       []int
 	simulated  map[string]bool // by digest
 	unreadable []history.Unreadable
 }
@@ -49,6 +55,8 @@ func (b *HistoryBuilder) Add(d *Document) error {
 		info.Device = d.Environment.Device
 	}
 	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.history(), d.TestBed, digest, d.Rows))
+	b.rows = append(b.rows, len(d.Rows))
+	b.bound()
 	if d.simulated() {
 		if b.simulated == nil {
 			b.simulated = map[string]bool{}
@@ -56,6 +64,28 @@ func (b *HistoryBuilder) Add(d *Document) error {
 		b.simulated[digest] = true
 	}
 	return nil
+}
+
+// bound leaves out the oldest runs beyond MaxHistoryRows; the two newest stay.
+func (b *HistoryBuilder) bound() {
+	total := 0
+	for _, n := range b.rows {
+		total += n
+	}
+	for total > MaxHistoryRows && len(b.runs) > 2 {
+		oldest := 0
+		for i := range b.runs {
+			if b.runs[i].Info.Time.Before(&b.runs[oldest].Info.Time) {
+				oldest = i
+			}
+		}
+		b.Skip(history.Unreadable{
+			Name:   b.runs[oldest].Info.UID,
+			Reason: fmt.Sprintf("left out: it has %d rows, and a history has %d at most, of its newest runs", b.rows[oldest], MaxHistoryRows),
+		})
+		total -= b.rows[oldest]
+		b.runs, b.rows = slices.Delete(b.runs, oldest, oldest+1), slices.Delete(b.rows, oldest, oldest+1)
+	}
 }
 
 // History contains the earlier results with the same inputs as the latest result. It returns

@@ -144,3 +144,30 @@ func TestSparks(t *testing.T) {
 		t.Errorf("%d columns", len(got))
 	}
 }
+
+// TestHistoryIsBounded adds runs with as many rows as a result may have: the oldest are left out, and named.
+func TestHistoryIsBounded(t *testing.T) {
+	var b HistoryBuilder
+	const runs, rows = 14, 20_000
+	for n := range runs {
+		d := curves()
+		row := d.Rows[0]
+		d.Rows = slices.Repeat([]v1alpha1.ResultRow{row}, rows)
+		d.Benchmark.UID = fmt.Sprintf("%04d", n)
+		d.StartTime = &metav1.Time{Time: time.Date(2026, 3, 1+(n*5)%runs, 2, 0, 0, 0, time.UTC)} // Not in the order of time.
+		if err := b.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := MaxHistoryRows / rows; len(b.runs) != want || len(b.unreadable) != runs-want {
+		t.Fatalf("%d runs are kept, and %d left out, want %d and %d", len(b.runs), len(b.unreadable), want, runs-want)
+	}
+	for _, run := range b.runs {
+		if run.Info.Time.Day() <= runs-len(b.runs) {
+			t.Errorf("the run of %s is kept, and a newer one is left out", run.Info.Time)
+		}
+	}
+	if why := b.unreadable[0].Reason; !strings.Contains(why, "left out: it has 20000 rows, and a history has 250000 at most") {
+		t.Errorf("the reason is %q", why)
+	}
+}
