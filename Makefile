@@ -80,6 +80,7 @@ test-tools: cluster-build
 	@hack/minio/build
 	@hack/influxdb/build
 	@hack/prometheus/build
+	@hack/openssh/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

@@ -43,7 +43,7 @@ func newRootCommand(name string) *cobra.Command {
 		return hint.With(err, "see "+cmd.CommandPath()+" --help")
 	})
 	root.AddGroup(&cobra.Group{ID: forPeople, Title: "Commands for people:"})
-	add(root, forPeople, newInitCommand(), newValidateCommand(), newRenderCommand(), newRunCommand(), newCleanCommand(), newReportCommand(), newCompareCommand(), newHistoryCommand(), newVerifyCommand(), newSignCommand(), newVersionCommand(), newFrameFromPCAPCommand())
+	add(root, forPeople, newInitCommand(), newValidateCommand(), newRenderCommand(), newRunCommand(), newCleanCommand(), newConfigureCommand(), newReportCommand(), newCompareCommand(), newHistoryCommand(), newVerifyCommand(), newSignCommand(), newVersionCommand(), newFrameFromPCAPCommand())
 	addClusterCommands(root)
 	return root
 }

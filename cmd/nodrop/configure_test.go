@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/sshrouter"
+)
+
+// TestConfigure takes a real router through the commands of the help.
+func TestConfigure(t *testing.T) {
+	r := sshrouter.Start(t)
+	folder := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	reach := []string{"--platform", "frr", "--address", r.Address, "--user", sshrouter.User,
+		"--password-file", file("password", sshrouter.Password+"\n"), "--host-keys", file("keys", string(r.HostKey))}
+	run := func(code int, args ...string) (string, string) {
+		t.Helper()
+		root := newRootCommand("nodrop")
+		var out, errs bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(&errs)
+		root.SetArgs(append(append([]string{"configure"}, args...), reach...))
+		got := 0
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			got = exit.Explain(&errs, "nodrop", err)
+		}
+		if got != code {
+			t.Fatalf("%q: exit code %d, want %d: %s%s", args, got, code, out.String(), errs.String())
+		}
+		if strings.Contains(out.String()+errs.String(), sshrouter.Password) {
+			t.Errorf("%q shows the password", args)
+		}
+		return out.String(), errs.String()
+	}
+	text, _ := run(exit.Passed, "read")
+	base := file("base.conf", text)
+	want := strings.Replace(text, "ip route 198.18.100.0/24", "ip route 198.18.101.0/24", 1)
+	other := file("other.conf", want)
+	const commands = "no ip route 198.18.100.0/24 198.18.1.9\nip route 198.18.101.0/24 198.18.1.9\n"
+	if plan, _ := run(exit.Passed, "plan", other); plan != commands {
+		t.Errorf("the plan is %q, want %q", plan, commands)
+	}
+	if again, _ := run(exit.Passed, "read"); again != text {
+		t.Errorf("the plan changed the device to %s", again)
+	}
+	out, _ := run(exit.Passed, "apply", other, "-o", "json")
+	var record configure.Record
+	if err := json.Unmarshal([]byte(out), &record); err != nil || len(record.Answers) != 2 || record.AfterDigest == record.BeforeDigest {
+		t.Errorf("%v: the record is %s", err, out)
+	}
+	if now, _ := run(exit.Passed, "read"); now != want {
+		t.Errorf("the device has %s", now)
+	}
+	if _, said := run(exit.Passed, "plan", other); !strings.Contains(said, "the device has this configuration") {
+		t.Errorf("the plan says %q", said)
+	}
+	_, said := run(exit.Failed, "apply", file("wrong.conf", want+"ip route 198.18.300.0/24 198.18.1.9\n"))
+	if !strings.Contains(said, `the device rejected "ip route 198.18.300.0/24 198.18.1.9"`) || !strings.Contains(said, "the device has the configuration from before") {
+		t.Errorf("the message is %q", said)
+	}
+	if _, said := run(exit.Use, "apply", file("empty.conf", "!\n")); !strings.Contains(said, "would be removed") {
+		t.Errorf("the message is %q", said)
+	}
+	run(exit.Passed, "apply", base)
+	if now, _ := run(exit.Passed, "read"); now != text {
+		t.Errorf("the base was not restored: %s", now)
+	}
+}

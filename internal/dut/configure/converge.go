@@ -1,0 +1,170 @@
+package configure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodrop.dev/nodrop/internal/dut/configure/text"
+)
+
+// Record describes how a device got a configuration.
+type Record struct {
+	// Before and After are the configurations that the device reported first and last.
+	Before text.Tree `json:"-"`
+	After  text.Tree `json:"-"`
+	// BeforeDigest and AfterDigest identify them: SHA-256 of the text, without what configures nothing.
+	BeforeDigest string `json:"beforeDigest"`
+	AfterDigest  string `json:"afterDigest"`
+	// Answers are the commands that were entered, and what the device said.
+	Answers []Answer `json:"answers,omitempty"`
+	// Sessions is the number of sessions that it took, and Lost of those that broke.
+	Sessions int `json:"sessions"`
+	Lost     int `json:"lost,omitempty"`
+	// RolledBack reports whether the device has the configuration from before.
+	RolledBack bool          `json:"rolledBack,omitempty"`
+	Took       time.Duration `json:"tookNanoseconds"`
+}
+
+// Digest identifies a configuration.
+func Digest(t text.Tree) string {
+	sum := sha256.Sum256([]byte(t.String()))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+const (
+	// maxRounds is the number of times that commands are entered until the device reports what is wanted:
+	// removing a line may remove others.
+	maxRounds = 4
+	// firstPause and longestPause bound the pause before the next attempt to reach a device.
+	firstPause   = 200 * time.Millisecond
+	longestPause = 10 * time.Second
+)
+
+// Plan returns the commands that Apply would enter now.
+func Plan(ctx context.Context, d Driver, want text.Tree) (commands []string, have text.Tree, err error) {
+	s, err := d.Connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	if have, err = s.Running(); err != nil {
+		return nil, nil, err
+	}
+	return d.Dialect().Commands(have, want), have, nil
+}
+
+// Apply gives a device a configuration. While the device cannot be reached it tries again until the
+// context ends. If the device rejects a command, or reports something else at the end, Apply restores
+// what was before, for as long as restoring takes, and fails with a RejectedError or a DifferentError, or
+// with a NotRestoredError if that failed too. If the context ends it fails without restoring: Apply with
+// the former configuration restores it at any later time.
+func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duration) (*Record, error) {
+	a := &attempt{driver: d, record: &Record{}}
+	began := time.Now()
+	err := a.converge(ctx, want)
+	var rejected *RejectedError
+	var different *DifferentError
+	if a.known && (errors.As(err, &rejected) || errors.As(err, &different)) {
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoring)
+		defer cancel()
+		if failed := a.converge(back, a.record.Before); failed != nil {
+			err = &NotRestoredError{d.Dialect().Differences(a.record.Before, a.record.After), err, failed}
+		} else {
+			a.record.RolledBack = true
+		}
+	}
+	a.record.Took = time.Since(began)
+	a.record.BeforeDigest, a.record.AfterDigest = Digest(a.record.Before), Digest(a.record.After)
+	return a.record, err
+}
+
+// attempt is one call of Apply.
+type attempt struct {
+	driver Driver
+	record *Record
+	// known reports whether the device has reported its configuration.
+	known bool
+}
+
+// converge opens sessions until the device reports what is wanted.
+func (a *attempt) converge(ctx context.Context, want text.Tree) error {
+	pause := firstPause
+	for {
+		err := a.session(ctx, want)
+		switch {
+		case !errors.Is(err, ErrUnreachable):
+			return err
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// session enters what is missing, and reads it back.
+func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
+	s, err := a.driver.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	a.record.Sessions++
+	defer func() {
+		if errors.Is(err, ErrUnreachable) {
+			a.record.Lost++
+		}
+	}()
+	d := a.driver.Dialect()
+	for range maxRounds {
+		have, err := s.Running()
+		if err != nil {
+			return err
+		}
+		a.see(have)
+		commands := d.Commands(have, want)
+		if len(commands) == 0 {
+			return nil
+		}
+		// What a removal has taken along cannot be removed once more: what is read next decides.
+		stop := func(answer Answer) bool { return answer.Rejected && !text.IsRemoval(answer.Command, have) }
+		answers, err := s.Enter(commands, stop)
+		rejected := slices.IndexFunc(answers, stop)
+		for i := range answers {
+			answers[i].Command, answers[i].Text = d.Mask(answers[i].Command), d.Mask(answers[i].Text)
+		}
+		a.record.Answers = append(a.record.Answers, answers...)
+		if err != nil {
+			return err
+		}
+		if rejected >= 0 {
+			return &RejectedError{answers[rejected]}
+		}
+	}
+	have, err := s.Running()
+	if err != nil {
+		return err
+	}
+	a.see(have)
+	if left := d.Differences(want, have); len(left) > 0 {
+		return &DifferentError{left}
+	}
+	return nil
+}
+
+// see keeps what the device reports.
+func (a *attempt) see(have text.Tree) {
+	if !a.known {
+		a.known, a.record.Before = true, have
+	}
+	a.record.After = have
+}

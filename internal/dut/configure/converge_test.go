@@ -1,0 +1,70 @@
+package configure
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/dut/configure/text"
+)
+
+// fakeDevice is a device with lines without contexts. It rejects lines with the word "bad".
+type fakeDevice struct {
+	lines []string
+	// gone reports whether connections are refused: a rejection sets it if leaves does.
+	gone, leaves bool
+}
+
+func (f *fakeDevice) Dialect() *text.Dialect { return &text.Dialect{Exit: "exit"} }
+
+func (f *fakeDevice) Connect(context.Context) (Session, error) {
+	if f.gone {
+		return nil, ErrUnreachable
+	}
+	return f, nil
+}
+
+func (f *fakeDevice) Running() (text.Tree, error) {
+	return f.Dialect().Parse(strings.Join(f.lines, "\n")), nil
+}
+
+func (f *fakeDevice) Enter(commands []string, stop func(Answer) bool) (answers []Answer, err error) {
+	for _, c := range commands {
+		a := Answer{Command: c, Rejected: strings.Contains(c, "bad")}
+		answers = append(answers, a)
+		if stop(a) {
+			f.gone = f.leaves
+			break
+		}
+		if line, is := strings.CutPrefix(c, "no "); is {
+			f.lines = slices.DeleteFunc(f.lines, func(l string) bool { return l == line })
+		} else {
+			f.lines = append(f.lines, c)
+		}
+	}
+	return answers, nil
+}
+
+func (f *fakeDevice) Close() {}
+
+// TestNotRestored has a device reject a line, and be gone after that: the error names what is left of the change.
+func TestNotRestored(t *testing.T) {
+	t.Parallel()
+	f := &fakeDevice{lines: []string{"a", "b"}, leaves: true}
+	record, err := Apply(t.Context(), f, text.Tree{{Line: "b"}, {Line: "c"}, {Line: "bad"}}, time.Second)
+	var left *NotRestoredError
+	var rejected *RejectedError
+	if !errors.As(err, &left) || !errors.As(err, &rejected) || !errors.Is(err, ErrUnreachable) || record.RolledBack {
+		t.Fatalf("%v, rolled back: %v, want that it was not", err, record.RolledBack)
+	}
+	f.gone = false
+	if _, err := Apply(t.Context(), f, record.Before, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Sort(f.lines); !slices.Equal(f.lines, []string{"a", "b"}) {
+		t.Errorf("the device has %q, want what it had before", f.lines)
+	}
+}

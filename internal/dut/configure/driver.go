@@ -1,0 +1,95 @@
+package configure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"nodrop.dev/nodrop/internal/dut/configure/text"
+)
+
+// Driver connects to one device.
+type Driver interface {
+	// Connect opens a session, which ends with the context at the latest. It fails with ErrUnreachable if another attempt may succeed, and with
+	// ErrRefused if only a person can help.
+	Connect(ctx context.Context) (Session, error)
+	// Dialect of the device's configurations.
+	Dialect() *text.Dialect
+}
+
+// Session is a connection to a device, which ends with the context of Connect. Its methods fail with
+// ErrUnreachable when it is lost: then it is unknown what the device has done.
+type Session interface {
+	// Running returns the configuration that the device reports.
+	Running() (text.Tree, error)
+	// Enter enters commands one after the other, and returns the device's answers to those that were
+	// entered, the last of which may be missing when the connection is lost. It stops behind one for
+	// which stop, called with each answer, reports true.
+	Enter(commands []string, stop func(Answer) bool) ([]Answer, error)
+	// Close ends the session.
+	Close()
+}
+
+// Answer of a device to a command.
+type Answer struct {
+	Command string `json:"command"`
+	// Text of the device; empty for most commands.
+	Text string `json:"text,omitempty"`
+	// Rejected reports whether the device did not carry the command out.
+	Rejected bool          `json:"rejected,omitempty"`
+	Took     time.Duration `json:"tookNanoseconds"`
+}
+
+var (
+	// ErrUnreachable is wrapped by errors of a device that cannot be reached, or no longer.
+	ErrUnreachable = errors.New("the device cannot be reached")
+	// ErrRefused is wrapped by errors that another attempt does not change: a wrong password, an unknown
+	// host key, a device that is not of the expected kind.
+	ErrRefused = errors.New("no session with the device")
+)
+
+// RejectedError is a command that the device did not accept.
+type RejectedError struct{ Answer }
+
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("the device rejected %q: %s", e.Command, e.Text)
+}
+
+// DifferentError reports that a device accepted every command, and reports another configuration.
+type DifferentError struct {
+	// Differences from what is wanted to what the device reports.
+	Differences []string
+}
+
+func (e *DifferentError) Error() string {
+	return fmt.Sprintf("the device accepted every command, and reports another configuration: %s", listed(e.Differences))
+}
+
+// NotRestoredError reports that a device has neither the configuration that was wanted nor the one that it
+// had before.
+type NotRestoredError struct {
+	// Differences from what the device had to what it last reported; nil if that is unknown.
+	Differences []string
+	// Err is why the device was not configured, and Restoring why it was not restored.
+	Err, Restoring error
+}
+
+func (e *NotRestoredError) Error() string {
+	return fmt.Sprintf("%v; the configuration from before could not be restored (%v): %s", e.Err, e.Restoring, listed(e.Differences))
+}
+
+func (e *NotRestoredError) Unwrap() []error { return []error{e.Err, e.Restoring} }
+
+// shown is the number of differences in a message.
+const shown = 8
+
+func listed(differences []string) string {
+	switch n := len(differences); {
+	case n == 0:
+		return "the differences are not known"
+	case n > shown:
+		return fmt.Sprintf("%q, and %d more", differences[:shown], n-shown)
+	}
+	return fmt.Sprintf("%q", differences)
+}

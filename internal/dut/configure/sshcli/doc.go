@@ -1,0 +1,2 @@
+// Package sshcli configures devices by their command line over SSH.
+package sshcli

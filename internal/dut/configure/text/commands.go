@@ -1,0 +1,90 @@
+package text
+
+import (
+	"slices"
+	"strings"
+)
+
+// negation begins the command that removes a line.
+const negation = "no "
+
+// IsRemoval reports whether a command removes a line of a configuration.
+func IsRemoval(command string, have Tree) bool { return have.has(negated(command)) }
+
+// has reports whether a line is in any context of a configuration.
+func (t Tree) has(line string) bool {
+	return slices.ContainsFunc(t, func(n Node) bool { return n.Line == line || n.Children.has(line) })
+}
+
+// Commands returns the lines to enter, in the context of the whole configuration, so that a device that
+// has one configuration gets another. Everything is removed before anything is added. The order of lines
+// within a context is not compared.
+func (d *Dialect) Commands(have, want Tree) []string {
+	return append(d.removals(have, want), d.additions(have, want)...)
+}
+
+// removals are the commands that remove what is not wanted, the last lines first: what refers to others
+// comes behind them.
+func (d *Dialect) removals(have, want Tree) (commands []string) {
+	for _, n := range slices.Backward(have) {
+		if want.index(n.Line) < 0 && !begins(n.Line, d.Permanent) {
+			commands = append(commands, negated(n.Line))
+			continue
+		}
+		commands = append(commands, d.within(n.Line, d.removals(n.Children, want.childrenOf(n.Line)))...)
+	}
+	return commands
+}
+
+// additions are the commands that add what is missing.
+func (d *Dialect) additions(have, want Tree) (commands []string) {
+	for _, n := range want {
+		inner := d.additions(have.childrenOf(n.Line), n.Children)
+		switch {
+		case len(inner) > 0:
+			commands = append(commands, d.within(n.Line, inner)...)
+		case have.index(n.Line) < 0 && !begins(n.Line, d.Permanent): // An interface without settings is none.
+			commands = append(commands, n.Line)
+		}
+	}
+	return commands
+}
+
+// within enters a context for commands, and leaves it.
+func (d *Dialect) within(context string, commands []string) []string {
+	if len(commands) == 0 {
+		return nil
+	}
+	return slices.Concat([]string{context}, commands, []string{d.Exit})
+}
+
+// negated returns the command that removes a line.
+func negated(line string) string {
+	if rest, is := strings.CutPrefix(line, negation); is {
+		return rest
+	}
+	return negation + line
+}
+
+// Differences describes what a configuration lacks and has beyond another, a line for each: "+ " and "- " with
+// the contexts of the line, outermost first.
+func (d *Dialect) Differences(from, to Tree) []string { return d.differences(from, to, "") }
+
+func (d *Dialect) differences(from, to Tree, context string) (lines []string) {
+	for _, n := range from {
+		if to.index(n.Line) < 0 && !begins(n.Line, d.Permanent) {
+			lines = append(lines, "- "+d.Mask(context+n.Line))
+			continue
+		}
+		lines = append(lines, d.differences(n.Children, to.childrenOf(n.Line), context+n.Line+" > ")...)
+	}
+	for _, n := range to {
+		if from.index(n.Line) < 0 {
+			if !begins(n.Line, d.Permanent) {
+				lines = append(lines, "+ "+d.Mask(context+n.Line))
+			}
+			lines = append(lines, d.differences(nil, n.Children, context+n.Line+" > ")...)
+		}
+	}
+	return lines
+}

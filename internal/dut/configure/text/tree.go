@@ -1,0 +1,101 @@
+package text
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Tree is a configuration: the lines of one context, in the order of the device.
+type Tree []Node
+
+// Node is a line, with the lines of the context that it opens.
+type Node struct {
+	Line     string
+	Children Tree
+}
+
+// Dialect describes how a kind of device writes configurations.
+type Dialect struct {
+	// Comments are the beginnings of lines that configure nothing.
+	Comments []string
+	// Closing are the beginnings of lines that end a context.
+	Closing []string
+	// Permanent are the beginnings of lines whose context cannot be removed, such as an interface.
+	Permanent []string
+	// Exit leaves a context.
+	Exit string
+	// Secrets matches secrets in lines and answers: groups 1 and 2 stay, and the rest is hidden. Nil if
+	// the device has none.
+	Secrets *regexp.Regexp
+}
+
+// Mask hides the secrets in a line or an answer.
+func (d *Dialect) Mask(text string) string {
+	if d.Secrets == nil {
+		return text
+	}
+	return d.Secrets.ReplaceAllString(text, "$1$2 (hidden)")
+}
+
+// Parse reads a configuration whose contexts are indented by spaces. A line that occurs twice in a context
+// is one.
+func (d *Dialect) Parse(text string) Tree {
+	var root Node
+	type level struct {
+		indent int
+		at     *Node
+	}
+	stack := []level{{-1, &root}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		content := strings.TrimLeft(line, " \t")
+		if content == "" || begins(content, d.Comments) || begins(content, d.Closing) {
+			continue
+		}
+		indent := len(line) - len(content)
+		for stack[len(stack)-1].indent >= indent {
+			stack = stack[:len(stack)-1]
+		}
+		parent := stack[len(stack)-1].at
+		i := parent.Children.index(content)
+		if i < 0 {
+			parent.Children = append(parent.Children, Node{Line: content})
+			i = len(parent.Children) - 1
+		}
+		// Nothing is added to a context of the stack above this one, so that its nodes stay where they are.
+		stack = append(stack, level{indent, &parent.Children[i]})
+	}
+	return root.Children
+}
+
+func begins(line string, beginnings []string) bool {
+	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(line, b) })
+}
+
+// index returns the place of a line; -1 if it is not there.
+func (t Tree) index(line string) int {
+	return slices.IndexFunc(t, func(n Node) bool { return n.Line == line })
+}
+
+// childrenOf returns the lines of a context; none if it is not there.
+func (t Tree) childrenOf(line string) Tree {
+	if i := t.index(line); i >= 0 {
+		return t[i].Children
+	}
+	return nil
+}
+
+// String writes the configuration as a device does, one space for each level.
+func (t Tree) String() string {
+	var out strings.Builder
+	t.write(&out, "")
+	return out.String()
+}
+
+func (t Tree) write(out *strings.Builder, indent string) {
+	for i := range t {
+		out.WriteString(indent + t[i].Line + "\n")
+		t[i].Children.write(out, indent+" ")
+	}
+}
