@@ -102,6 +102,7 @@ func (r *reach) begin(ctx context.Context) (*sshcli.Driver, context.Context, con
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.within, fmt.Errorf("--within %v is over", r.within))
+	context.AfterFunc(ctx, stop) // A second interrupt ends the program, also while it restores.
 	return d, ctx, func() { cancel(); stop() }, nil
 }
 
@@ -188,13 +189,13 @@ func newConfigureApplyCommand() *cobra.Command {
 		Long: `Enter the commands that bring a device into a configuration, and read it back. FILE is a whole
 configuration, as the device reports it. A connection that is lost is opened again, and what the device reports
 then decides what is left to do. If the device rejects a command, or reports another configuration than
-FILE at the end, the configuration from before is restored.
+FILE at the end, or the command is interrupted, the configuration from before is restored.
 
 A configuration that removes the address or the user by which the device is reached ends the connection for
 good: keep those lines.
 
-Exit codes: 0 the device has the configuration, 2 it has the one from before, 5 it has neither, 1 it could not
-be reached, or was not changed.`,
+Exit codes: 0 the device has the configuration, 2 it has the one from before, 5 it may have a part of both, 1
+no command was entered.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

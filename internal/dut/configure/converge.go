@@ -59,18 +59,16 @@ func Plan(ctx context.Context, d Driver, want text.Tree) (commands []string, hav
 }
 
 // Apply gives a device a configuration. While the device cannot be reached it tries again until the
-// context ends. If the device rejects a command, or reports something else at the end, Apply restores
-// what was before, for as long as restoring takes, and fails with a RejectedError or a DifferentError, or
-// with a NotRestoredError if that failed too. If the context ends it fails without restoring: Apply with
-// the former configuration restores it at any later time.
+// context ends. If the device rejects a command, or reports something else at the end, or the context ends
+// after a command was sent, Apply restores what was before, and tries that for as long as restoring. It fails with
+// a RejectedError, a DifferentError or the cause of the context, and with a NotRestoredError if the device does
+// not have what it had before. Apply with the former configuration restores it at any later time.
 func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duration) (*Record, error) {
 	a := &attempt{driver: d, record: &Record{}}
 	began := time.Now()
 	err := a.converge(ctx, want)
-	var rejected *RejectedError
-	var different *DifferentError
-	if a.known && (errors.As(err, &rejected) || errors.As(err, &different)) {
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoring)
+	if err != nil && a.entered {
+		back, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), restoring, fmt.Errorf("%s are over", restoring))
 		defer cancel()
 		if failed := a.converge(back, a.record.Before); failed != nil {
 			err = &NotRestoredError{d.Dialect().Differences(a.record.Before, a.record.After), err, failed}
@@ -87,8 +85,9 @@ func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duratio
 type attempt struct {
 	driver Driver
 	record *Record
-	// known reports whether the device has reported its configuration.
-	known bool
+	// known reports whether the device has reported its configuration, and entered whether a command
+	// was sent since.
+	known, entered bool
 }
 
 // converge opens sessions until the device reports what is wanted.
@@ -136,6 +135,7 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 			return nil
 		}
 		// What a removal has taken along cannot be removed once more: what is read next decides.
+		a.entered = true
 		stop := func(answer Answer) bool { return answer.Rejected && !text.IsRemoval(answer.Command, have) }
 		answers, err := s.Enter(commands, stop)
 		rejected := slices.IndexFunc(answers, stop)

@@ -16,6 +16,8 @@ type fakeDevice struct {
 	lines []string
 	// gone reports whether connections are refused: a rejection sets it if leaves does.
 	gone, leaves bool
+	// after is called after each command that was carried out; it may be nil.
+	after func(line string) error
 }
 
 func (f *fakeDevice) Dialect() *text.Dialect { return &text.Dialect{Exit: "exit"} }
@@ -44,11 +46,34 @@ func (f *fakeDevice) Enter(commands []string, stop func(Answer) bool) (answers [
 		} else {
 			f.lines = append(f.lines, c)
 		}
+		if f.after != nil {
+			if err := f.after(c); err != nil {
+				return answers, err
+			}
+		}
 	}
 	return answers, nil
 }
 
 func (f *fakeDevice) Close() {}
+
+// TestInterrupted ends the context once the device has a part of the change: it gets back what it had.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	cause := errors.New("interrupted")
+	f := &fakeDevice{lines: []string{"a"}, after: func(line string) error {
+		if line != "b" {
+			return nil
+		}
+		interrupt(cause)
+		return ErrUnreachable
+	}}
+	record, err := Apply(ctx, f, text.Tree{{Line: "b"}, {Line: "c"}}, time.Minute)
+	if !errors.Is(err, cause) || !record.RolledBack || !slices.Equal(f.lines, []string{"a"}) {
+		t.Errorf("%v, rolled back: %v, the device has %q", err, record.RolledBack, f.lines)
+	}
+}
 
 // TestNotRestored has a device reject a line, and be gone after that: the error names what is left of the change.
 func TestNotRestored(t *testing.T) {
