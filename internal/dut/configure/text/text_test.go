@@ -15,6 +15,7 @@ var dialect = &Dialect{
 const base = `Current configuration:
 !
 hostname dut
+endpoint a
 !
 ip route 198.18.1.0/24 198.18.0.1
 ip route 198.18.2.0/24 198.18.0.1
@@ -40,6 +41,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	tree := dialect.Parse(base)
 	const want = `hostname dut
+endpoint a
 ip route 198.18.1.0/24 198.18.0.1
 ip route 198.18.2.0/24 198.18.0.1
 interface p1

@@ -19,7 +19,7 @@ type Node struct {
 type Dialect struct {
 	// Comments are the beginnings of lines that configure nothing.
 	Comments []string
-	// Closing are the beginnings of lines that end a context.
+	// Closing are the lines that end a context, also with more behind a dash.
 	Closing []string
 	// Permanent are the beginnings of lines whose context cannot be removed, such as an interface.
 	Permanent []string
@@ -50,7 +50,7 @@ func (d *Dialect) Parse(text string) Tree {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
 		content := strings.TrimLeft(line, " \t")
-		if content == "" || begins(content, d.Comments) || begins(content, d.Closing) {
+		if content == "" || begins(content, d.Comments) || d.closes(content) {
 			continue
 		}
 		indent := len(line) - len(content)
@@ -71,6 +71,12 @@ func (d *Dialect) Parse(text string) Tree {
 
 func begins(line string, beginnings []string) bool {
 	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(line, b) })
+}
+
+// closes reports whether a line ends a context, such as exit and exit-address-family.
+func (d *Dialect) closes(line string) bool {
+	first, _, _ := strings.Cut(line, "-")
+	return slices.Contains(d.Closing, first)
 }
 
 // index returns the place of a line; -1 if it is not there.
