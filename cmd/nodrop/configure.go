@@ -14,11 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newConfigureCommand() *cobra.Command {
@@ -41,19 +43,15 @@ that the device shows at its console.`,
 	return cmd
 }
 
-// reach are the flags that say how to reach a device.
+// reach contains the flags with which a device is reached.
 type reach struct {
 	platform, address, user, passwordFile, keyFile, hostKeys string
 	timeout, within                                          time.Duration
 }
 
 func (r *reach) addFlags(cmd *cobra.Command) {
-	var names []string
-	for _, p := range sshcli.Platforms {
-		names = append(names, p.Name)
-	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.platform, "platform", "", "command line of the device: "+strings.Join(names, ", "))
+	flags.StringVar(&r.platform, "platform", "", "command line of the device: "+sshcli.Names())
 	flags.StringVar(&r.address, "address", "", "HOST:PORT of its SSH server")
 	flags.StringVar(&r.user, "user", "", "user of the device")
 	flags.StringVar(&r.passwordFile, "password-file", "", "file with the password")
@@ -72,7 +70,7 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 func (r *reach) driver() (*sshcli.Driver, error) {
 	c := sshcli.Config{Platform: sshcli.Named(r.platform), Address: r.address, User: r.user, Timeout: r.timeout}
 	if c.Platform == nil {
-		return nil, fmt.Errorf("--platform: Unsupported value: %q: want %s", r.platform, sshcli.FRR.Name)
+		return nil, fmt.Errorf("--platform: Unsupported value: %q: want %s", r.platform, sshcli.Names())
 	}
 	if r.timeout <= 0 || r.within <= 0 {
 		return nil, errors.New("--timeout and --within: Invalid value: want more than 0s, such as 30s")
@@ -94,16 +92,18 @@ func (r *reach) driver() (*sshcli.Driver, error) {
 	return sshcli.New(c)
 }
 
-// begin returns the driver, and a context that ends in time and with an interrupt.
-func (r *reach) begin(ctx context.Context) (*sshcli.Driver, context.Context, context.CancelFunc, error) {
+// run calls f with the driver, and with a context that ends in time and with an interrupt.
+func (r *reach) run(cmd *cobra.Command, f func(context.Context, *sshcli.Driver) error) error {
 	d, err := r.driver()
 	if err != nil {
-		return nil, nil, nil, err
+		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, r.within, fmt.Errorf("--within %v is over", r.within))
+	defer cancel()
 	context.AfterFunc(ctx, stop) // A second interrupt ends the program, also while it restores.
-	return d, ctx, func() { cancel(); stop() }, nil
+	return f(ctx, d)
 }
 
 func newConfigureReadCommand() *cobra.Command {
@@ -113,17 +113,14 @@ func newConfigureReadCommand() *cobra.Command {
 		Short: "Print the configuration that a device reports, without comments",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, ctx, cancel, err := r.begin(cmd.Context())
-			if err != nil {
+			return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+				have, err := configure.Read(ctx, d)
+				if err != nil {
+					return err
+				}
+				_, err = io.WriteString(cmd.OutOrStdout(), have.String())
 				return err
-			}
-			defer cancel()
-			_, have, err := configure.Plan(ctx, d, nil)
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), have.String())
-			return err
+			})
 		},
 	}
 	r.addFlags(cmd)
@@ -153,26 +150,24 @@ func newConfigurePlanCommand() *cobra.Command {
 FILE is a whole configuration, as the device reports it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, ctx, cancel, err := r.begin(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			want, err := wanted(d, args[0])
-			if err != nil {
-				return err
-			}
-			commands, _, err := configure.Plan(ctx, d, want)
-			if err != nil {
-				return err
-			}
-			if len(commands) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "the device has this configuration")
-			}
-			for _, c := range commands {
-				fmt.Fprintln(cmd.OutOrStdout(), d.Dialect().Mask(c))
-			}
-			return nil
+			return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+				want, err := wanted(d, args[0])
+				if err != nil {
+					return err
+				}
+				have, err := configure.Read(ctx, d)
+				if err != nil {
+					return err
+				}
+				commands := d.Dialect().Commands(have, want)
+				if len(commands) == 0 {
+					fmt.Fprintln(cmd.ErrOrStderr(), "the device has this configuration")
+				}
+				for _, c := range commands {
+					fmt.Fprintln(cmd.OutOrStdout(), d.Dialect().Mask(c))
+				}
+				return nil
+			})
 		},
 	}
 	r.addFlags(cmd)
@@ -181,7 +176,7 @@ FILE is a whole configuration, as the device reports it.`,
 
 func newConfigureApplyCommand() *cobra.Command {
 	var r reach
-	var output string
+	var out terminal.Output
 	var restoring time.Duration
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
@@ -199,23 +194,21 @@ no command was entered.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if output != "table" && output != "json" {
-			return fmt.Errorf("--output: Unsupported value: %q: want table or json", output)
-		}
-		d, ctx, cancel, err := r.begin(cmd.Context())
-		if err != nil {
+		if err := out.Check(); err != nil {
 			return err
 		}
-		defer cancel()
-		want, err := wanted(d, args[0])
-		if err != nil {
-			return err
-		}
-		record, err := configure.Apply(ctx, d, want, restoring)
-		return errors.Join(sayConfigured(cmd.OutOrStdout(), output, record), codedAsConfigured(record, err))
+		return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+			want, err := wanted(d, args[0])
+			if err != nil {
+				return err
+			}
+			record, err := configure.Apply(ctx, d, want, restoring)
+			return errors.Join(out.Write(cmd.OutOrStdout(), change{record}), codedAsConfigured(record, err))
+		})
 	}
 	r.addFlags(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	cmd.Flags().Lookup("output").Usage = out.Names()
 	cmd.Flags().DurationVar(&restoring, "restore-within", 5*time.Minute, "how long to try to restore the configuration from before")
 	return cmd
 }
@@ -234,22 +227,25 @@ func codedAsConfigured(record *configure.Record, err error) error {
 	return err
 }
 
-// sayConfigured writes what was done.
-func sayConfigured(w io.Writer, output string, record *configure.Record) error {
-	if output == "json" {
+// change is the record of a change, as the result of the command.
+type change struct{ *configure.Record }
+
+// Write writes the change in a format.
+func (c change) Write(w io.Writer, format report.Format) error {
+	if format == report.FormatJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(record)
+		return encoder.Encode(c.Record)
 	}
-	if record.Sessions == 0 {
+	if c.Sessions == 0 {
 		return nil
 	}
-	for _, a := range record.Answers {
+	for _, a := range c.Answers {
 		if a.Text != "" {
 			fmt.Fprintf(w, "%s\n  %s\n", a.Command, strings.ReplaceAll(a.Text, "\n", "\n  "))
 		}
 	}
 	_, err := fmt.Fprintf(w, "commands: %d in %s; sessions: %d, lost: %d\nbefore  %s\nafter   %s\n",
-		len(record.Answers), record.Took.Round(time.Millisecond), record.Sessions, record.Lost, record.BeforeDigest, record.AfterDigest)
+		len(c.Answers), c.Took.Round(time.Millisecond), c.Sessions, c.Lost, c.BeforeDigest, c.AfterDigest)
 	return err
 }

@@ -24,7 +24,7 @@ func (w *world) rebootNode(ctx context.Context, e event) {
 	for i := range on {
 		w.lab.setReady(ctx, &on[i], false)
 		w.lab.runners.lose(on[i].Labels[labobjects.LabelUID])
-		if b := w.check.nameOf(on[i].Labels[labobjects.LabelUID]); b != "" {
+		if b := w.check.keyOf(on[i].Labels[labobjects.LabelUID]).Name; b != "" {
 			w.check.allow(b, v1alpha1.PhaseError) // What it had measured with is gone.
 		}
 		if e.much%3 == 2 {
@@ -59,7 +59,7 @@ func (w *world) setNode(ctx context.Context, ready corev1.ConditionStatus) {
 	w.check.setNode(ready == corev1.ConditionTrue)
 }
 
-// onNode returns the pods on the node: all but those of runs on the modelled bed.
+// onNode returns the pods on the node: all but the pods of runs on the modelled bed.
 func (l *fakeLab) onNode(ctx context.Context) []corev1.Pod {
 	var pods corev1.PodList
 	if err := l.List(ctx, &pods, client.InNamespace(labNamespace), client.HasLabels{labobjects.LabelUID}); err != nil {
@@ -91,12 +91,11 @@ func (l *fakeLab) setReady(ctx context.Context, pod *corev1.Pod, ready bool) {
 func (f *fakeRunners) lose(uid string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lost[uid] = time.Now()
-	for pod, r := range f.pods {
+	f.lost[uid] = true
+	for _, r := range f.pods {
 		if r.uid == uid {
 			r.checkpoint = r.log(f.unit)
 			r.process, r.begun = r.process+1, false
-			f.pods[pod] = r
 		}
 	}
 }
@@ -128,11 +127,12 @@ func (c *checker) bedOf(uid string) string {
 	return c.beds[uid]
 }
 
-func (c *checker) nameOf(uid string) string {
+// keyOf returns the name and the namespace of a benchmark; both are empty if it is not known.
+func (c *checker) keyOf(uid string) (key client.ObjectKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b := c.last[uid]; b != nil {
-		return b.Name
+		key = client.ObjectKeyFromObject(b)
 	}
-	return ""
+	return key
 }

@@ -47,18 +47,11 @@ func (r *requests) count(c *checker, namespace, name string, labels map[string]s
 	case slices.Contains(teams, namespace):
 		of = namespace
 	case uid != "":
-		of = c.namespaceOf(uid)
+		of = c.keyOf(uid).Namespace // That of the lab, if it is not known.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[of]++
-}
-
-// cause notes that a team did something.
-func (r *requests) cause(of string, n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.causes[of] += n
 }
 
 // lease notes that a benchmark of a team got or lost a bed.
@@ -94,16 +87,7 @@ func (r *requests) excessive() (wrong []string) {
 	return wrong
 }
 
-func (c *checker) namespaceOf(uid string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b := c.last[uid]; b != nil {
-		return b.Namespace
-	}
-	return ofLab
-}
-
-// counted counts a request of an operator; those of the test are not.
+// counted counts a request of an operator; requests of the test are not counted.
 func (c *fakeClient) counted(namespace, name string, labels map[string]string) {
 	if c.link != nil && c.link.requests != nil {
 		c.link.requests.count(c.link.check, namespace, name, labels)
@@ -116,9 +100,13 @@ func (c *fakeClient) countedObject(obj client.Object) {
 
 // noteEvent counts an event as a cause of requests for all teams: most events happen to the lab.
 func (w *world) noteEvent() {
-	if w.check.requests != nil {
-		for _, of := range teams {
-			w.check.requests.cause(of, 1)
-		}
+	r := w.check.requests
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range teams {
+		r.causes[of]++
 	}
 }

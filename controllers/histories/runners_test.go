@@ -34,8 +34,8 @@ type fakeRunners struct {
 	pods map[types.UID]*fakeRunner
 	// silentUntil is the time until which no runner answers.
 	silentUntil time.Time
-	// lost are the times at which the devices of runs were lost, by UID.
-	lost map[string]time.Time
+	// lost has the UIDs of runs whose devices were lost.
+	lost map[string]bool
 }
 
 // fakeRunner is the runner of one pod.
@@ -57,7 +57,7 @@ type fakeRunner struct {
 var _ kit.RunnerClient = (*fakeRunners)(nil)
 
 func newFakeRunners(c client.Client, unit time.Duration, check *checker) *fakeRunners {
-	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}, lost: map[string]time.Time{}}
+	return &fakeRunners{Client: c, unit: unit, check: check, pods: map[types.UID]*fakeRunner{}, lost: map[string]bool{}}
 }
 
 // rowTakes is the duration of a row, in units.
@@ -150,7 +150,7 @@ func (f *fakeRunners) reach(ctx context.Context, target kit.RunnerTarget) (*fake
 	}
 	r := f.of(pod.UID)
 	r.uid = pod.Labels[labobjects.LabelUID]
-	if lost, is := f.lost[r.uid]; is && r.failed == "" && r.process > 0 && !lost.IsZero() {
+	if f.lost[r.uid] && r.failed == "" && r.process > 0 {
 		r.failed = "no neighbor answers"
 	}
 	return r, pod, nil

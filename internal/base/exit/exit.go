@@ -17,14 +17,15 @@ const (
 	Passed = 0
 	// Use: the command could not be carried out: flags, manifests, rights, connection.
 	Use = 1
-	// Failed: measured, and the device failed, or a gate; for doctor, something is missing.
+	// Failed: measured, and the device failed, or a gate; for doctor, something is missing; for
+	// configure, the device has the configuration from before.
 	Failed = 2
 	// Invalid: the tester could not measure what was asked; for doctor, not
 	// everything could be seen.
 	Invalid = 3
 	// Aborted: the benchmark was stopped before its end.
 	Aborted = 4
-	// Error: the lab failed, not the device.
+	// Error: the lab failed, not the device; for configure, the device may have a part of a change.
 	Error = 5
 	// Unfinished: watching ended before the benchmark did.
 	Unfinished = 6

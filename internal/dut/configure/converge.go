@@ -22,7 +22,7 @@ type Record struct {
 	AfterDigest  string `json:"afterDigest"`
 	// Answers are the commands that were entered, and what the device said.
 	Answers []Answer `json:"answers,omitempty"`
-	// Sessions is the number of sessions that it took, and Lost of those that broke.
+	// Sessions is the number of sessions that it took, and Lost the number of broken ones.
 	Sessions int `json:"sessions"`
 	Lost     int `json:"lost,omitempty"`
 	// RolledBack reports whether the device has the configuration from before.
@@ -45,17 +45,14 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// Plan returns the commands that Apply would enter now.
-func Plan(ctx context.Context, d Driver, want text.Tree) (commands []string, have text.Tree, err error) {
+// Read returns the configuration that a device reports, in one attempt.
+func Read(ctx context.Context, d Driver) (text.Tree, error) {
 	s, err := d.Connect(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer s.Close()
-	if have, err = s.Running(); err != nil {
-		return nil, nil, err
-	}
-	return d.Dialect().Commands(have, want), have, nil
+	return s.Running()
 }
 
 // Apply gives a device a configuration. While the device cannot be reached it tries again until the
@@ -134,8 +131,8 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 		if len(commands) == 0 {
 			return nil
 		}
-		// What a removal has taken along cannot be removed once more: what is read next decides.
 		a.entered = true
+		// What a removal has taken along cannot be removed once more: what is read next decides.
 		stop := func(answer Answer) bool { return answer.Rejected && !text.IsRemoval(answer.Command, have) }
 		answers, err := s.Enter(commands, stop)
 		rejected := slices.IndexFunc(answers, stop)

@@ -11,8 +11,8 @@ import (
 
 // Driver connects to one device.
 type Driver interface {
-	// Connect opens a session, which ends with the context at the latest. It fails with ErrUnreachable if another attempt may succeed, and with
-	// ErrRefused if only a person can help.
+	// Connect opens a session, which ends with the context at the latest. It fails with ErrUnreachable if
+	// another attempt may succeed, and with ErrRefused if only a person can help.
 	Connect(ctx context.Context) (Session, error)
 	// Dialect of the device's configurations.
 	Dialect() *text.Dialect

@@ -17,7 +17,9 @@ type Run struct {
 	Info                          RunInfo
 	Namespace, Benchmark, TestBed string
 	// Digest of what the run measured, without the device.
-	Digest  string
+	Digest string
+	// Rows is the number of rows of the result.
+	Rows    int
 	figures []figure
 }
 
@@ -35,7 +37,7 @@ type figure struct {
 
 // NewRun keeps the figures of a result.
 func NewRun(info RunInfo, namespace, benchmark, bed, digest string, rows []v1alpha1.ResultRow) Run {
-	r := Run{Info: info, Namespace: namespace, Benchmark: benchmark, TestBed: bed, Digest: digest}
+	r := Run{Info: info, Namespace: namespace, Benchmark: benchmark, TestBed: bed, Digest: digest, Rows: len(rows)}
 	for i := range rows {
 		for _, f := range compare.FiguresOf(&rows[i]) {
 			r.figures = append(r.figures, figure{unique.Make(key{rows[i].RowID, f.Metric}), f.Value, f.Unusable == ""})

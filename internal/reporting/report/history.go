@@ -29,9 +29,7 @@ const MaxHistoryRows = 250_000
 // HistoryBuilder collects the results of a history. It keeps the figures of a document
 // only, so that many and large ones can be added.
 type HistoryBuilder struct {
-	runs []history.Run
-	// rows are the numbers of rows of the runs.
-	rows       []int
+	runs       []history.Run
 	simulated  map[string]bool // by digest
 	unreadable []history.Unreadable
 }
@@ -55,7 +53,6 @@ func (b *HistoryBuilder) Add(d *Document) error {
 		info.Device = d.Environment.Device
 	}
 	b.runs = append(b.runs, history.NewRun(info, d.Benchmark.Namespace, d.history(), d.TestBed, digest, d.Rows))
-	b.rows = append(b.rows, len(d.Rows))
 	b.bound()
 	if d.simulated() {
 		if b.simulated == nil {
@@ -69,8 +66,8 @@ func (b *HistoryBuilder) Add(d *Document) error {
 // bound leaves out the oldest runs beyond MaxHistoryRows; the two newest stay.
 func (b *HistoryBuilder) bound() {
 	total := 0
-	for _, n := range b.rows {
-		total += n
+	for i := range b.runs {
+		total += b.runs[i].Rows
 	}
 	for total > MaxHistoryRows && len(b.runs) > 2 {
 		oldest := 0
@@ -79,12 +76,13 @@ func (b *HistoryBuilder) bound() {
 				oldest = i
 			}
 		}
+		run := &b.runs[oldest]
 		b.Skip(history.Unreadable{
-			Name:   b.runs[oldest].Info.UID,
-			Reason: fmt.Sprintf("left out: it has %d rows, and a history has %d at most, of its newest runs", b.rows[oldest], MaxHistoryRows),
+			Name:   run.Info.UID,
+			Reason: fmt.Sprintf("left out: it has %d rows, and a history has %d at most, of its newest runs", run.Rows, MaxHistoryRows),
 		})
-		total -= b.rows[oldest]
-		b.runs, b.rows = slices.Delete(b.runs, oldest, oldest+1), slices.Delete(b.rows, oldest, oldest+1)
+		total -= run.Rows
+		b.runs = slices.Delete(b.runs, oldest, oldest+1)
 	}
 }
 

@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // User and Password of the device, and the hash of the password.
@@ -61,9 +62,11 @@ func Start(t testing.TB) *Router {
 	}
 	r.start("FRR", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script+"exec sleep infinity")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		if out, err := exec.Command("vtysh", r.shell("-c", "show running-config")...).CombinedOutput(); err == nil && strings.Contains(string(out), "interface p1") || r.ready(string(out)) {
+		out, err := exec.Command("vtysh", r.shell("-c", "show running-config")...).CombinedOutput()
+		if r.ready(string(out)) {
 			break
-		} else if time.Now().After(deadline) {
+		}
+		if time.Now().After(deadline) {
 			t.Fatalf("FRR does not answer: %v: %s", err, out)
 		}
 	}
@@ -116,13 +119,13 @@ func (r *Router) start(what string, args ...string) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	ended, err := testserver.Launch(cmd)
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		_ = cmd.Process.Kill() // And unshare's child with it.
+		<-ended
 		_ = log.Close()
 		if r.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
@@ -140,14 +143,13 @@ func Serve(t testing.TB, program string) *Router {
 	return r
 }
 
-// serve starts an OpenSSH server whose only command is a program. Its users and passwords are in a mount
+// serve starts an OpenSSH server with one command. Its users and passwords are in a mount
 // namespace.
-func (r *Router) serve(program string) {
+func (r *Router) serve(command string) {
 	r.t.Helper()
-	root := filepath.Join(os.Getenv("NODROP_CACHE"), "openssh")
-	if _, err := os.Stat(filepath.Join(root, "usr/sbin/sshd")); err != nil {
-		r.t.Fatalf("no OpenSSH server: %v: make test-tools", err)
-	}
+	const program = "/usr/sbin/sshd"
+	server := testserver.Binary(r.t, "openssh"+program, "OpenSSH server", "hack/openssh/build")
+	root := strings.TrimSuffix(server, program)
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		r.t.Fatal(err)
@@ -161,17 +163,12 @@ func (r *Router) serve(program string) {
 		r.t.Fatal(err)
 	}
 	r.HostKey = ssh.MarshalAuthorizedKey(signer.PublicKey())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := testserver.FreeAddress(r.t)
 	_, port, _ := net.SplitHostPort(address)
 	folder := r.t.TempDir()
 	sessions := filepath.Join(root, "usr/lib/openssh/sshd-session") // A program of its own in later versions.
 	config := fmt.Sprintf("ListenAddress 127.0.0.1\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nForceCommand %s\n",
-		port, folder, program)
+		port, folder, command)
 	if _, err := os.Stat(sessions); err == nil {
 		config += "SshdSessionPath " + sessions + "\n"
 	}
@@ -187,7 +184,7 @@ func (r *Router) serve(program string) {
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
 	r.start("sshd", "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", fmt.Sprintf(
 		"mount --bind %[1]s/passwd /etc/passwd && mount --bind %[1]s/shadow /etc/shadow && mount -t tmpfs none /run && mkdir -m 755 /run/sshd && "+
-			"LD_LIBRARY_PATH=%[2]s exec %[3]s/usr/sbin/sshd -D -e -f %[1]s/config", folder, strings.Join(libraries, ":"), root))
+			"LD_LIBRARY_PATH=%[2]s exec %[3]s -D -e -f %[1]s/config", folder, strings.Join(libraries, ":"), server))
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()

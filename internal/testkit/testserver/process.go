@@ -69,7 +69,7 @@ type Process struct {
 
 	t       testing.TB
 	process *os.Process
-	ended   chan struct{}
+	ended   <-chan struct{}
 	output  bytes.Buffer
 }
 
@@ -102,12 +102,23 @@ func (p *Process) Resume() {
 	}
 }
 
-// run starts the program. A test that is killed leaves no server: the kernel kills it when
-// the thread ends that started it. That thread waits for it, so that nothing else ends it.
+// run starts the program.
 func (p *Process) run() error {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Env = append(os.Environ(), p.Env...)
 	cmd.Stdout, cmd.Stderr = &p.output, &p.output
+	ended, err := Launch(cmd)
+	if err != nil {
+		return err
+	}
+	p.process, p.ended = cmd.Process, ended
+	return nil
+}
+
+// Launch starts a program, and returns a channel that is closed when the program has ended. A test that is
+// killed leaves no program: the kernel kills it when the thread ends that started it. That thread waits
+// for it, so that nothing else ends it.
+func Launch(cmd *exec.Cmd) (<-chan struct{}, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -120,11 +131,7 @@ func (p *Process) run() error {
 			_ = cmd.Wait() // It reports the signal of Stop.
 		}
 	}()
-	if err := <-started; err != nil {
-		return err
-	}
-	p.process, p.ended = cmd.Process, ended
-	return nil
+	return ended, <-started
 }
 
 func (p *Process) isReady(ctx context.Context) bool {

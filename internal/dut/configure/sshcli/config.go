@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,9 @@ func (c *Config) timeout() time.Duration {
 // HostKeyError reports that a device has none of the keys that it may have.
 type HostKeyError struct {
 	Address string
-	// Got is the fingerprint of the device's key, and Want those of the keys that it may have.
-	Got  string
+	// Got is the fingerprint of the device's key.
+	Got string
+	// Want are the fingerprints of the keys that it may have.
 	Want []string
 }
 
@@ -48,75 +50,88 @@ func (e *HostKeyError) Error() string {
 		e.Address, e.Got, strings.Join(e.Want, " or "))
 }
 
-// parse reads keys, and refuses a configuration that cannot connect.
-func (c *Config) parse() (keys []ssh.PublicKey, signer ssh.Signer, err error) {
+// client returns the settings of an SSH client. It refuses a configuration that cannot connect.
+func (c *Config) client() (*ssh.ClientConfig, error) {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
-		return nil, nil, fmt.Errorf("address: Invalid value: %q: want host:port, such as 192.0.2.1:22", c.Address)
+		return nil, fmt.Errorf("address: Invalid value: %q: want host:port, such as 192.0.2.1:22", c.Address)
 	}
-	for rest := c.HostKeys; len(bytes.TrimSpace(rest)) > 0; {
-		var key ssh.PublicKey
-		if key, rest, err = nextKey(rest); err != nil {
-			return nil, nil, fmt.Errorf("host keys: %w: want lines of known_hosts or of a .pub file, such as those that ssh-keyscan prints", err)
+	keys, err := c.hostKeys()
+	if err != nil {
+		return nil, err
+	}
+	methods, err := c.methods()
+	if err != nil {
+		return nil, err
+	}
+	return &ssh.ClientConfig{
+		User: c.User, Auth: methods, Timeout: c.timeout(),
+		HostKeyAlgorithms: algorithmsOf(keys), HostKeyCallback: c.accepts(keys),
+	}, nil
+}
+
+// hostKeys reads the keys that the device may have.
+func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
+	for line := range bytes.Lines(c.HostKeys) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		key, _, _, _, err := ssh.ParseAuthorizedKey(line)
+		if err != nil {
+			_, _, key, _, _, err = ssh.ParseKnownHosts(line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("host keys: %w: want lines of known_hosts or of a .pub file, such as those that ssh-keyscan prints", err)
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, nil, errors.New("host keys: Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device")
+		return nil, errors.New("host keys: Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device")
 	}
-	if len(c.PrivateKey) > 0 {
-		if signer, err = ssh.ParsePrivateKey(c.PrivateKey); err != nil {
-			return nil, nil, errors.New("private key: want a key in PEM without a passphrase, such as ssh-keygen -t ed25519 makes")
-		}
-	}
-	if signer == nil && c.Password == "" {
-		return nil, nil, errors.New("credentials: Required value: give a password or a private key")
-	}
-	return keys, signer, nil
+	return keys, nil
 }
 
-// nextKey reads the first line that has a key.
-func nextKey(lines []byte) (key ssh.PublicKey, rest []byte, err error) {
-	line, rest, _ := bytes.Cut(bytes.TrimLeft(lines, "\r\n\t "), []byte("\n"))
-	if key, _, _, _, err := ssh.ParseAuthorizedKey(line); err == nil {
-		return key, rest, nil
-	}
-	_, _, key, _, _, err = ssh.ParseKnownHosts(line)
-	return key, rest, err
-}
-
-// client returns the settings of an SSH client. The configuration was parsed before.
-func (c *Config) client() *ssh.ClientConfig {
-	keys, signer, _ := c.parse()
-	var algorithms, want []string
+// algorithmsOf returns the host key algorithms by which a device may show one of the keys.
+func algorithmsOf(keys []ssh.PublicKey) (algorithms []string) {
 	for _, k := range keys {
-		want = append(want, ssh.FingerprintSHA256(k))
 		if k.Type() == ssh.KeyAlgoRSA {
 			algorithms = append(algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
 		}
 		algorithms = append(algorithms, k.Type())
 	}
-	out := &ssh.ClientConfig{
-		User: c.User, HostKeyAlgorithms: algorithms, Timeout: c.timeout(),
-		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			for _, k := range keys {
-				if bytes.Equal(k.Marshal(), key.Marshal()) {
-					return nil
-				}
+	return algorithms
+}
+
+// accepts returns a function that fails with a HostKeyError for a key that is not one of the keys.
+func (c *Config) accepts(keys []ssh.PublicKey) ssh.HostKeyCallback {
+	return func(_ string, _ net.Addr, key ssh.PublicKey) error {
+		unknown := &HostKeyError{Address: c.Address, Got: ssh.FingerprintSHA256(key)}
+		for _, k := range keys {
+			if bytes.Equal(k.Marshal(), key.Marshal()) {
+				return nil
 			}
-			return &HostKeyError{c.Address, ssh.FingerprintSHA256(key), want}
-		},
+			unknown.Want = append(unknown.Want, ssh.FingerprintSHA256(k))
+		}
+		return unknown
 	}
-	if signer != nil {
-		out.Auth = append(out.Auth, ssh.PublicKeys(signer))
+}
+
+// methods returns the ways to authenticate the user.
+func (c *Config) methods() (methods []ssh.AuthMethod, err error) {
+	if len(c.PrivateKey) > 0 {
+		signer, err := ssh.ParsePrivateKey(c.PrivateKey)
+		if err != nil {
+			return nil, errors.New("private key: want a key in PEM without a passphrase, such as ssh-keygen -t ed25519 makes")
+		}
+		methods = append(methods, ssh.PublicKeys(signer))
 	}
 	if c.Password != "" {
-		out.Auth = append(out.Auth, ssh.Password(c.Password), ssh.KeyboardInteractive(func(_, _ string, questions []string, _ []bool) ([]string, error) {
-			answers := make([]string, len(questions))
-			for i := range answers {
-				answers[i] = c.Password
-			}
-			return answers, nil
+		methods = append(methods, ssh.Password(c.Password), ssh.KeyboardInteractive(func(_, _ string, questions []string, _ []bool) ([]string, error) {
+			return slices.Repeat([]string{c.Password}, len(questions)), nil
 		}))
 	}
-	return out
+	if len(methods) == 0 {
+		return nil, errors.New("credentials: Required value: give a password or a private key")
+	}
+	return methods, nil
 }

@@ -10,22 +10,27 @@ import (
 	"github.com/scrapli/scrapligo/driver/generic"
 	"github.com/scrapli/scrapligo/driver/options"
 	"github.com/scrapli/scrapligo/util"
+	"golang.org/x/crypto/ssh"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
 // Driver configures one device.
-type Driver struct{ config Config }
+type Driver struct {
+	config Config
+	client *ssh.ClientConfig
+}
 
 var _ configure.Driver = (*Driver)(nil)
 
 // New returns a driver. It does not connect yet.
 func New(c Config) (*Driver, error) {
-	if _, _, err := c.parse(); err != nil {
+	client, err := c.client()
+	if err != nil {
 		return nil, err
 	}
-	return &Driver{c}, nil
+	return &Driver{c, client}, nil
 }
 
 // Dialect implements configure.Driver.
@@ -35,7 +40,7 @@ func (d *Driver) Dialect() *text.Dialect { return d.config.Platform.dialect }
 func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cli, err := generic.NewDriver(d.config.Address,
-		options.WithCustomTransport(&line{ctx: ctx, config: &d.config}),
+		options.WithCustomTransport(&line{ctx: ctx, address: d.config.Address, config: d.client}),
 		options.WithPromptPattern(d.config.Platform.prompt),
 		options.WithTimeoutOps(d.config.timeout()),
 	)

@@ -58,7 +58,7 @@ func TestDriver(t *testing.T) {
 				t.Errorf("a secret is in the record, or %v", err)
 			}
 			if again, err := configure.Apply(t.Context(), driver(t, r, r.Address), want, time.Minute); err != nil || len(again.Answers) > 0 {
-				t.Errorf("%v: a device that has its configuration was told %v", err, again.Answers)
+				t.Errorf("%v: a device that has its configuration got the commands %v", err, again.Answers)
 			}
 		},
 		"rejected, and rolled back": func(t *testing.T) {

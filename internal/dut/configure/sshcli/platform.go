@@ -2,6 +2,8 @@ package sshcli
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
@@ -48,10 +50,17 @@ func (p *Platform) Dialect() *text.Dialect { return p.dialect }
 
 // Named returns the platform with a name; nil if there is none.
 func Named(name string) *Platform {
-	for _, p := range Platforms {
-		if p.Name == name {
-			return p
-		}
+	if i := slices.IndexFunc(Platforms, func(p *Platform) bool { return p.Name == name }); i >= 0 {
+		return Platforms[i]
 	}
 	return nil
+}
+
+// Names returns the names of all platforms in one text, for help and messages.
+func Names() string {
+	var names []string
+	for _, p := range Platforms {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
 }

@@ -28,7 +28,9 @@ const (
 // the handshake, and accepts given host keys only.
 type line struct {
 	ctx     context.Context
-	config  *Config
+	address string
+	// config has the timeout of the connection, and of an answer to whether the device is there.
+	config  *ssh.ClientConfig
 	client  *ssh.Client
 	session *ssh.Session
 	in      io.Writer
@@ -39,8 +41,8 @@ var _ transport.Implementation = (*line)(nil)
 
 // Open implements transport.Implementation.
 func (l *line) Open(*transport.Args) (err error) {
-	dialer := net.Dialer{Timeout: l.config.timeout()}
-	conn, err := dialer.DialContext(l.ctx, "tcp", l.config.Address)
+	dialer := net.Dialer{Timeout: l.config.Timeout}
+	conn, err := dialer.DialContext(l.ctx, "tcp", l.address)
 	if err != nil {
 		return fmt.Errorf("%w: %w", configure.ErrUnreachable, err)
 	}
@@ -51,8 +53,8 @@ func (l *line) Open(*transport.Args) (err error) {
 			_ = conn.Close()
 		}
 	}()
-	_ = conn.SetDeadline(time.Now().Add(l.config.timeout()))
-	c, channels, requests, err := ssh.NewClientConn(conn, l.config.Address, l.config.client())
+	_ = conn.SetDeadline(time.Now().Add(l.config.Timeout))
+	c, channels, requests, err := ssh.NewClientConn(conn, l.address, l.config)
 	if err != nil {
 		return handshakeError(err)
 	}
@@ -100,7 +102,7 @@ func (l *line) shell() (err error) {
 // watch closes the connection when the device does not answer for a while.
 func (l *line) watch() {
 	for {
-		late := time.AfterFunc(l.config.timeout(), func() { _ = l.client.Close() })
+		late := time.AfterFunc(l.config.Timeout, func() { _ = l.client.Close() })
 		_, _, err := l.client.SendRequest("keepalive@openssh.com", true, nil)
 		late.Stop()
 		if err != nil {
