@@ -73,7 +73,7 @@ func (c *Config) client() (*ssh.ClientConfig, error) {
 func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
 	for line := range bytes.Lines(c.HostKeys) {
 		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
+		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
 		key, _, _, _, err := ssh.ParseAuthorizedKey(line)
