@@ -239,6 +239,8 @@ type fakeKubelet struct {
 	links map[string]bedprobe.Link
 	// behind is the time by which the clock of each node is behind.
 	behind time.Duration
+	// devices are the configurations of devices by their addresses.
+	devices map[string]string
 }
 
 func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
@@ -256,7 +258,7 @@ func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}}
+	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}, devices: map[string]string{}}
 	err = ctrl.NewControllerManagedBy(mgr).Named("kubelet").For(&corev1.Pod{}).Complete(reconcile.Func(k.play))
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +287,10 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	switch {
 	case k.failing[role]:
 		failed(pod, "Error: node dut: no such image")
+	case pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure:
+		if err := k.configure(ctx, pod); err != nil {
+			return reconcile.Result{}, err
+		}
 	case strings.HasPrefix(role, "device-"):
 		succeeded(pod)
 	case strings.HasPrefix(role, "probe-"):

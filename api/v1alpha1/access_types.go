@@ -43,4 +43,11 @@ type AccessGrant struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxRunning int32 `json:"maxRunning,omitempty"`
+	// variants are the configurations of the device that a benchmark may choose; one that
+	// chooses another is refused. Without variants it may choose all that the bed has.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Variants []VariantName `json:"variants,omitempty"`
 }

@@ -22,6 +22,10 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Variants []VariantEnvironment `json:"variants,omitempty"`
+	// configuration is what NoDrop gave the device; absent where the benchmark names variants, which
+	// have their own, and where people configure the device.
+	// +optional
+	Configuration *DeviceConfiguration `json:"configuration,omitempty"`
 	// calibration of the tester on which the result is based: the calibration of the bed or,
 	// for a benchmark without a device, its own calibration. Absent without a calibration.
 	// +optional
@@ -47,6 +51,40 @@ type VariantEnvironment struct {
 	// device describes the device under test in this configuration.
 	// +optional
 	Device string `json:"device,omitempty"`
+	// configuration is what NoDrop gave the device; absent where people configure it, and before the
+	// variant is measured.
+	// +optional
+	Configuration *DeviceConfiguration `json:"configuration,omitempty"`
+}
+
+// DeviceConfiguration describes a configuration that a device reported before it was measured, and how it
+// got it. The device reported nothing else than what was wanted.
+type DeviceConfiguration struct {
+	// digest identifies the configuration: sha256: and the digest of its text, without what
+	// configures nothing.
+	// +required
+	// +kubebuilder:validation:MaxLength=80
+	Digest string `json:"digest"`
+	// before is the digest of the configuration that the device had before.
+	// +optional
+	// +kubebuilder:validation:MaxLength=80
+	Before string `json:"before,omitempty"`
+	// commands is the number of commands that were entered; 0 if the device had the configuration.
+	// +optional
+	Commands int32 `json:"commands,omitempty"`
+	// answers are what the device said to commands, as "command: answer", without secrets; the first 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	Answers []string `json:"answers,omitempty"`
+	// sessions is the number of sessions that it took. More than one means that the connection
+	// was lost.
+	// +optional
+	Sessions int32 `json:"sessions,omitempty"`
+	// durationMs is the time that it took, in milliseconds.
+	// +optional
+	DurationMs int64 `json:"durationMs,omitempty"`
 }
 
 // HostEnvironment describes a machine of the tester.

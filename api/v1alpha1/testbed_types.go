@@ -48,6 +48,7 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.calibration) || !has(self.device.backToBack)",message="calibration is given, but a bed with device backToBack is what calibrates others: remove calibration, and name this bed in calibration.testBedName of the bed with the device"
 // +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || has(self.device.physical)",message="portGroup is given, and the device is not physical: NoDrop starts and models other devices for one benchmark alone; remove portGroup, or give device.physical"
+// +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.management)",message="portGroup and device.physical.management are both given: a configuration is for the whole device, which other beds use at the same time: leave one of them out"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required
@@ -127,15 +128,17 @@ type BedConnection struct {
 // Device is the device under test: exactly one of its kinds is given.
 //
 // +kubebuilder:validation:ExactlyOneOf=containerlab;physical;simulated;backToBack
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || has(self.simulated)",messageExpression="'device.variants has ' + self.variants[0].name + ', and NoDrop cannot configure a ' + (has(self.physical) ? 'physical' : 'backToBack') + ' device: configure the device yourself, run one Benchmark for each configuration, and show their differences with kubectl nodrop compare'"
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.simulated) || !self.variants.exists(v, has(v.simulated))",message="device.variants gives simulated, and the device is not simulated: give containerlab in its place"
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",message="device.variants gives containerlab, and the device is not of containerlab: give simulated in its place"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || has(self.simulated) || has(self.physical) && has(self.physical.management)",messageExpression="'device.variants has ' + self.variants[0].name + ', and NoDrop cannot configure a ' + (has(self.physical) ? 'physical device without management: give physical.management, or' : 'backToBack device:') + ' configure the device yourself, run one Benchmark for each configuration, and show their differences with kubectl nodrop compare'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.simulated) || !self.variants.exists(v, has(v.simulated))",messageExpression="'device.variants gives simulated, and the device is not simulated: give ' + (has(self.physical) ? 'physical' : 'containerlab') + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",messageExpression="'device.variants gives containerlab, and the device is not of containerlab: give ' + (has(self.physical) ? 'physical' : 'simulated') + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.physical) || !self.variants.exists(v, has(v.physical))",messageExpression="'device.variants gives physical, and the device is not physical: give ' + (has(self.simulated) ? 'simulated' : 'containerlab') + ' in its place'"
 type Device struct {
 	// containerlab starts a virtual device from a containerlab topology for the
 	// time of a benchmark.
 	// +optional
 	Containerlab *ContainerlabDevice `json:"containerlab,omitempty"`
-	// physical names a device that is already cabled and configured.
+	// physical names a device that is already cabled. It is configured already, or NoDrop
+	// configures it; see management.
 	// +optional
 	Physical *PhysicalDevice `json:"physical,omitempty"`
 	// simulated is a modeled device in simulated time; it needs the engine sim.
@@ -146,8 +149,8 @@ type Device struct {
 	// +optional
 	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
 	// variants are named configurations of the device, among which a benchmark
-	// chooses those that it compares. Only a device of containerlab and a simulated
-	// one can have some.
+	// chooses those that it compares. A physical device has some only with management, and
+	// one that is back to back has none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -215,7 +218,9 @@ type ConfigMapKeyReference struct {
 	Key string `json:"key"`
 }
 
-// PhysicalDevice describes a device for the report.
+// PhysicalDevice describes a device for the report, and how NoDrop configures it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.management) || !has(self.configurationDigest)",message="management and configurationDigest are both given: NoDrop reports the digest of the configuration that it reads from the device: leave configurationDigest out",fieldPath=".configurationDigest"
 type PhysicalDevice struct {
 	// vendor of the device, such as "cisco".
 	// +required
@@ -243,6 +248,10 @@ type PhysicalDevice struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ConfigurationDigest string `json:"configurationDigest,omitempty"`
+	// management lets NoDrop configure the device: before a benchmark runs, and back afterwards.
+	// Without it people do.
+	// +optional
+	Management *DeviceManagement `json:"management,omitempty"`
 }
 
 // SimulatedDevice is a device whose behavior is read from a table.

@@ -16,7 +16,7 @@ type VariantName string
 // DeviceVariant is a named configuration of the bed's device. What it does not
 // give is as the device has it; one that gives nothing is the device as it is.
 //
-// +kubebuilder:validation:AtMostOneOf=containerlab;simulated
+// +kubebuilder:validation:AtMostOneOf=containerlab;simulated;physical
 type DeviceVariant struct {
 	// name of the variant, unique in the bed.
 	// +required
@@ -28,6 +28,9 @@ type DeviceVariant struct {
 	// simulated contains the differences of the variant for a modeled device.
 	// +optional
 	Simulated *SimulatedVariant `json:"simulated,omitempty"`
+	// physical contains the differences of the variant for a physical device.
+	// +optional
+	Physical *PhysicalVariant `json:"physical,omitempty"`
 }
 
 // ContainerlabVariant is another topology with the same node and the same links, another
@@ -84,6 +87,9 @@ func (d Device) As(name VariantName) (Device, bool) {
 		if v.Simulated.Behaviour != nil {
 			out.Simulated.Behaviour = v.Simulated.Behaviour
 		}
+	}
+	if m := out.Management(); v.Physical != nil && m != nil {
+		m.Configuration = v.Physical.Configuration
 	}
 	return out, true
 }

@@ -119,7 +119,7 @@ func explainPlace(place queue.Place, bedOf func(string) *v1alpha1.TestBed, s que
 		what += ", which " + bed.Status.Lease.Holder + " has"
 	case place.Beds == 1:
 		if other, shared := kit.Conflicting(bed, s.Beds[bed.Name].Conflicts, bedOf); other != nil {
-			what += fmt.Sprintf(", whose interface %s bed %s has too, which %s has", shared, other.Name, other.Status.Lease.Holder)
+			what += fmt.Sprintf(", whose %s bed %s has too, which %s has", shared, other.Name, other.Status.Lease.Holder)
 		}
 	}
 	switch place.Ahead {
@@ -209,7 +209,7 @@ func reservedBed(o *queue.Obstacle) string {
 	if o.Slice.Via == "" {
 		return o.Bed
 	}
-	return fmt.Sprintf("%s, which shares an interface with %s,", o.Slice.Via, o.Bed)
+	return fmt.Sprintf("%s, which has an interface or the device of %s,", o.Slice.Via, o.Bed)
 }
 
 func span(s *queue.Slice) string { return reservation.Span{From: s.From, Until: s.Until}.String() }

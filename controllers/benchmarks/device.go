@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
-// devices starts virtual devices.
+// devices starts virtual devices, and configures those that NoDrop manages.
 type devices struct {
 	// live reads from the API server.
 	live     client.Reader
@@ -29,43 +30,47 @@ type devices struct {
 	poll time.Duration
 }
 
-// start starts the device under test. Only a virtual one has to be started, and
-// that is tried once.
+// start starts or configures the device under test, which is tried once. Devices that people configure
+// need neither.
 func (d *devices) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.IsTrue(v1alpha1.ConditionDeviceReady) {
 		return kit.Proceed(), nil
 	}
-	if !device.Of(s.Device).OnNode {
+	if !device.InPods(s.Device) {
 		s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "there is no device to start")
 		return kit.Proceed(), nil
 	}
 	fail := func(message string) (kit.Step, error) {
 		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, message), nil
 	}
-	topology, problem, err := d.topology(ctx, s)
+	described, problem, err := d.describe(ctx, s)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if problem != "" {
 		return fail(problem)
 	}
-	up, err := labobjects.DeviceUpPod(d.settings, s.Run, topology)
+	up, err := labobjects.DeviceUpPod(d.settings, s.Run, described)
 	if err != nil {
 		return fail(err.Error())
 	}
 	if err := d.objects.Ensure(ctx, s.Run, up); err != nil {
 		return kit.Step{}, err
 	}
+	is, was, not := "is being started", "is up", "did not come up"
+	if labobjects.IsConfiguration(described) {
+		is, was, not = "is being configured", "is configured", "was not configured"
+	}
 	switch up.Status.Phase {
 	case corev1.PodSucceeded:
-		s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "the device is up")
+		s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "the device "+was)
 		return kit.Proceed(), nil
 	case corev1.PodFailed:
-		return fail("the device did not come up: " + kit.EndOf(up))
+		return fail("the device " + not + ": " + kit.EndOf(up))
 	}
 	why := kit.WaitsFor(ctx, d.live, up)
-	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceStarting, "the device is being started"+kit.Colon(why))
-	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, d.deadline, "the device did not come up"+kit.InBrackets(why)); late {
+	s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceStarting, "the device "+is+kit.Colon(why))
+	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, d.deadline, "the device "+not+kit.InBrackets(why)); late {
 		return next, nil
 	}
 	return kit.Again(d.poll), nil
@@ -84,17 +89,67 @@ func (d *devices) placement(ctx context.Context, s *kit.Scope) (device.Placement
 	return labobjects.DevicePlacement(up), nil
 }
 
-// topology keeps the device's description as it is now, so that what is started
-// with it can be stopped with it.
-func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
+// configuration returns how the device got its configuration; nil where people configure it.
+func (d *devices) configuration(ctx context.Context, s *kit.Scope) (*v1alpha1.DeviceConfiguration, error) {
+	if s.Device.Management() == nil {
+		return nil, nil
+	}
+	up := &corev1.Pod{}
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceUpName(s.Run)}, up)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading how the device was configured: %w", err)
+	}
+	if err != nil {
+		return nil, kit.Permanent(errors.New("the pod that configured the device was deleted, and with it how the device got its configuration"))
+	}
+	reported, err := labobjects.ReportedConfiguration(up)
+	if err != nil {
+		return nil, kit.Permanent(err)
+	}
+	return reported, nil
+}
+
+// describe keeps the device's description as it is now, so that what is started or
+// configured with it can be stopped or restored with it.
+func (d *devices) describe(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
 	sec := &corev1.Secret{}
 	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceSecretName(s.Run)}, sec)
 	if err == nil {
 		return sec, "", nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, "", fmt.Errorf("reading the device's topology: %w", err)
+		return nil, "", fmt.Errorf("reading the description of the device: %w", err)
 	}
+	if s.Device.Management() != nil {
+		sec, problem, err = d.configurations(ctx, s)
+	} else {
+		sec, problem, err = d.topology(ctx, s)
+	}
+	if err != nil || problem != "" {
+		return nil, problem, err
+	}
+	return sec, "", d.objects.Ensure(ctx, s.Run, sec)
+}
+
+// configurations describes a device that is configured: the configuration of the variant, and the base.
+func (d *devices) configurations(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
+	var texts []string
+	for _, of := range []*v1alpha1.Device{&s.Device, &s.Bed.Spec.Device} {
+		text, problem, err := d.files.Configuration(ctx, of.Management().Configuration.ConfigMapRef)
+		if err != nil || problem != "" {
+			return nil, problem, err
+		}
+		texts = append(texts, text)
+	}
+	sec, err := labobjects.ConfigurationSecret(d.settings, s.Run, s.Bed, s.Device.Management(), texts[0], texts[1])
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	return sec, "", nil
+}
+
+// topology describes a virtual device.
+func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
 	ref := s.Device.Containerlab.Topology.ConfigMapRef
 	config, problem, err := keptFile(ctx, s, ref)
 	if err != nil || problem != "" {
@@ -106,9 +161,9 @@ func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret,
 	}
 	bed := s.Bed.DeepCopy()
 	bed.Spec.Device = s.Device
-	sec, err = labobjects.DeviceSecret(d.settings, s.Run, bed, config, passwords)
+	sec, err := labobjects.DeviceSecret(d.settings, s.Run, bed, config, passwords)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	return sec, "", d.objects.Ensure(ctx, s.Run, sec)
+	return sec, "", nil
 }

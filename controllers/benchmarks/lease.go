@@ -86,7 +86,7 @@ func (ls *leases) alone(ctx context.Context, bed *v1alpha1.TestBed) (bool, error
 	}
 	for i := range beds.Items {
 		other := &beds.Items[i]
-		if other.Name == bed.Name || kit.SharedInterface(bed, other) == "" {
+		if other.Name == bed.Name || kit.Shared(bed, other) == "" {
 			continue
 		}
 		err := ls.live.Get(ctx, client.ObjectKeyFromObject(other), other)

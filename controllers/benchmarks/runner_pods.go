@@ -38,7 +38,7 @@ type runnerPods struct {
 
 // ensure makes the runner's pod. Its configuration is written once and describes the run
 // from then on: benchmark, profile and bed as they were.
-func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint) (*corev1.Pod, error) {
+func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint, configuration *v1alpha1.DeviceConfiguration) (*corev1.Pod, error) {
 	hints, err := earlierHints(ctx, p.client, p.live, s, s.Profile)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runne
 	}
 	cfg := runner.Config{
 		Benchmark: *s.DeepCopy(), Profile: *s.Profile.DeepCopy(), Bed: *s.Bed.DeepCopy(),
-		Variant: s.Status.Variant, Agents: endpoints, Calibration: calibration, Hints: hints,
+		Variant: s.Status.Variant, Configuration: configuration, Agents: endpoints, Calibration: calibration, Hints: hints,
 	}
 	p.addRecorder(ctx, s, &cfg)
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}

@@ -107,7 +107,11 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 	if waitsFor != "" {
 		return waitsFor, nil
 	}
-	pod, err := t.runners.ensure(ctx, s, endpoints)
+	configuration, err := t.devices.configuration(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	pod, err := t.runners.ensure(ctx, s, endpoints, configuration)
 	if err != nil {
 		return "", err
 	}

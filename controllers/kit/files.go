@@ -34,6 +34,16 @@ func (f LabFiles) ConfigMap(ctx context.Context, ref v1alpha1.ConfigMapKeyRefere
 	return config, KeyProblem(config, f.Namespace, ref), nil
 }
 
+// Configuration reads a configuration of a device. A problem is something that the owner of the bed has to
+// correct.
+func (f LabFiles) Configuration(ctx context.Context, ref v1alpha1.ConfigMapKeyReference) (text, problem string, _ error) {
+	config, problem, err := f.ConfigMap(ctx, ref)
+	if err != nil || problem != "" {
+		return "", problem, err
+	}
+	return config.Data[ref.Key], "", nil
+}
+
 // ReadTables fills in the texts of the tables of a modeled device. A table that
 // is not there, or that cannot be read, is a problem.
 func ReadTables(ctx context.Context, read files, cfg *runner.Config) (problem string, _ error) {

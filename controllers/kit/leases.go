@@ -159,15 +159,14 @@ func IsHeld(b *v1alpha1.Benchmark) bool {
 	}
 }
 
-// SharedInterface returns an interface that two beds share, as node/interface; empty if they
-// share none. A bed and the one that calibrates it have the same ports, which only one
-// benchmark can use at a time.
-func SharedInterface(a, b *v1alpha1.TestBed) string {
+// Shared returns what two beds share and only one benchmark has at a time, such as "interface lab-1/eth1";
+// empty if they share nothing. A bed and the one that calibrates it have the same ports.
+func Shared(a, b *v1alpha1.TestBed) string {
 	own := map[string]bool{}
-	for _, name := range calibration.Interfaces(a) {
+	for _, name := range calibration.Exclusive(a) {
 		own[name] = true
 	}
-	for _, name := range calibration.Interfaces(b) {
+	for _, name := range calibration.Exclusive(b) {
 		if own[name] {
 			return name
 		}
@@ -175,12 +174,11 @@ func SharedInterface(a, b *v1alpha1.TestBed) string {
 	return ""
 }
 
-// Conflicting returns a leased bed that shares an interface with this one, and the interface;
-// nil without one.
+// Conflicting returns a leased bed that shares something with this one, and what; nil without one.
 func Conflicting(bed *v1alpha1.TestBed, conflicts []string, bedOf func(string) *v1alpha1.TestBed) (other *v1alpha1.TestBed, shared string) {
 	for _, name := range conflicts {
 		if other := bedOf(name); other != nil && other.Status.Lease != nil {
-			return other, SharedInterface(bed, other)
+			return other, Shared(bed, other)
 		}
 	}
 	return nil, ""

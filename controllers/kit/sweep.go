@@ -85,16 +85,20 @@ func (o RunObjects) removePods(ctx context.Context, pods map[string]*corev1.Pod)
 	return "pods " + strings.Join(names, ", ") + " are being removed", errors.Join(failures...)
 }
 
-// stopDevice runs the pod that stops the device, and removes the secret when that
-// succeeded.
+// stopDevice runs the pod that stops the device or restores its base configuration, and removes the
+// secret when that succeeded.
 func (o RunObjects) stopDevice(ctx context.Context, run labobjects.Run, device *corev1.Secret, down *corev1.Pod) (left string, _ error) {
+	is, not := "the device is being stopped", "the device was not stopped: "
+	if labobjects.IsConfiguration(device) {
+		is, not = "the base configuration of the device is being restored", "the base configuration of the device was not restored: "
+	}
 	switch {
 	case down == nil:
 		pod, err := labobjects.DeviceDownPod(o.Lab, run, device)
 		if err != nil {
 			return "", err
 		}
-		return "the device is being stopped", o.Ensure(ctx, run, pod)
+		return is, o.Ensure(ctx, run, pod)
 	case down.Status.Phase == corev1.PodSucceeded:
 		if controllerutil.RemoveFinalizer(device, labobjects.FinalizerDevice) {
 			if err := o.Client.Update(ctx, device); client.IgnoreNotFound(err) != nil {
@@ -110,9 +114,9 @@ func (o RunObjects) stopDevice(ctx context.Context, run labobjects.Run, device *
 		if err := o.Client.Delete(ctx, down, client.Preconditions{UID: &down.UID}); client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("removing pod %s: %w", down.Name, err)
 		}
-		return "the device was not stopped: " + EndOf(down), nil
+		return not + EndOf(down), nil
 	}
-	return "the device is being stopped" + Colon(WaitsFor(ctx, o.Live, down)), nil
+	return is + Colon(WaitsFor(ctx, o.Live, down)), nil
 }
 
 // removeRest deletes networks, secrets and the pod that stopped the device, and returns what

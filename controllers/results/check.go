@@ -175,6 +175,11 @@ func (c *Checker) environment(e *v1alpha1.ResultEnvironment) error {
 			return fmt.Errorf("it has a calibration of bed %q by benchmark %q, which it cannot have made", cut(got.TestBedName, 64), cut(got.Benchmark, 64))
 		}
 	}
+	for variant, got := range e.Configurations() {
+		if variant != c.cfg.Variant || !equality.Semantic.DeepEqual(got, c.cfg.Configuration) {
+			return fmt.Errorf("it has a configuration of the device in variant %q, which it was not given", cut(string(variant), 64))
+		}
+	}
 	if err := numbers(reflect.ValueOf(e).Elem(), "environment"); err != nil {
 		return err
 	}

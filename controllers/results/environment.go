@@ -20,7 +20,8 @@ func EnvironmentChanges(was, is *v1alpha1.ResultEnvironment) (changed []string) 
 	}{
 		{"the version of NoDrop", was.NoDropVersion, is.NoDropVersion},
 		{"the engine", []any{was.Engine, was.EngineDetail, was.LatencyType}, []any{is.Engine, is.EngineDetail, is.LatencyType}},
-		{"the device", []any{was.Device, was.Variants}, []any{is.Device, is.Variants}},
+		{"the device", described(was), described(is)},
+		{"the configuration of the device", digests(was, is), digests(is, was)},
 		{"the machines of the tester", hosts(was), hosts(is)},
 		{"the ports of the tester", ports(was), ports(is)},
 	} {
@@ -29,6 +30,26 @@ func EnvironmentChanges(was, is *v1alpha1.ResultEnvironment) (changed []string) 
 		}
 	}
 	return changed
+}
+
+// described are the descriptions of the device in all variants.
+func described(e *v1alpha1.ResultEnvironment) []any {
+	all := []any{e.Device}
+	for _, v := range e.Variants {
+		all = append(all, v.Name, v.Device)
+	}
+	return all
+}
+
+// digests identify the configurations that the device reported in variants that two environments have.
+func digests(e, other *v1alpha1.ResultEnvironment) map[v1alpha1.VariantName]string {
+	all, known := map[v1alpha1.VariantName]string{}, other.Configurations()
+	for variant, c := range e.Configurations() {
+		if known[variant] != nil {
+			all[variant] = c.Digest
+		}
+	}
+	return all
 }
 
 // hosts are the machines with what decides how fast they are.

@@ -175,7 +175,12 @@ func (l *Ledger) begin(test string, variant v1alpha1.VariantName) *part {
 // SetEnvironment sets the environment of the rows. It is in a part of its own, which
 // stays open to the end.
 func (l *Ledger) SetEnvironment(e *v1alpha1.ResultEnvironment) {
-	if e == nil || equality.Semantic.DeepEqual(e, l.environment) {
+	if e == nil {
+		return
+	}
+	e = e.DeepCopy()
+	e.KeepConfigurations(l.environment)
+	if equality.Semantic.DeepEqual(e, l.environment) {
 		return
 	}
 	l.environment = e.DeepCopy()

@@ -17,15 +17,15 @@ import (
 	"nodrop.dev/nodrop/internal/dut/router"
 )
 
-// NewDeviceCommand returns the command that starts and stops a virtual device.
+// NewDeviceCommand returns the command that starts and stops a virtual device, and configures others.
 func NewDeviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "device",
-		Short: "Start and stop the virtual device of a bed",
+		Short: "Start, stop and configure the device of a bed",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDeviceUpCommand(), newDeviceDownCommand())
+	cmd.AddCommand(newDeviceUpCommand(), newDeviceDownCommand(), newDeviceConfigureCommand())
 	return cmd
 }
 

@@ -59,12 +59,13 @@ func Read(ctx context.Context, d Driver) (text.Tree, error) {
 // context ends. If the device rejects a command, or reports something else at the end, or the context ends
 // after a command was sent, Apply restores what was before, and tries that for as long as restoring. It fails with
 // a RejectedError, a DifferentError or the cause of the context, and with a NotRestoredError if the device does
-// not have what it had before. Apply with the former configuration restores it at any later time.
+// not have what it had before. With restoring 0 it leaves the device as it is. Apply with the former configuration
+// restores it at any later time.
 func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duration) (*Record, error) {
 	a := &attempt{driver: d, record: &Record{}}
 	began := time.Now()
 	err := a.converge(ctx, want)
-	if err != nil && a.entered {
+	if err != nil && a.entered && restoring > 0 {
 		back, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), restoring, fmt.Errorf("%s are over", restoring))
 		defer cancel()
 		if failed := a.converge(back, a.record.Before); failed != nil {

@@ -68,7 +68,11 @@ var kinds = []kind{
 		Capabilities: Capabilities{Kind: "physical", Calibrated: true, Cabled: true},
 		given:        func(d v1alpha1.Device) bool { return d.Physical != nil },
 		describe: func(d v1alpha1.Device) string {
-			return strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
+			text := strings.TrimSpace(strings.Join([]string{d.Physical.Vendor, d.Physical.Model, d.Physical.Software}, " "))
+			if m := d.Physical.Management; m != nil {
+				text += fmt.Sprintf(" with configuration %s/%s", m.Configuration.ConfigMapRef.Name, m.Configuration.ConfigMapRef.Key)
+			}
+			return text
 		},
 		name: func(d v1alpha1.Device) (string, string) {
 			return d.Physical.Vendor + " " + d.Physical.Model, d.Physical.Software
@@ -156,6 +160,27 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 			if !slices.Contains(refs, ref) {
 				refs = append(refs, ref)
 			}
+		}
+	}
+	return refs
+}
+
+// InPods reports whether pods of the lab bring the device of a bed into the state for a benchmark, and
+// restore it afterwards: they start it, or configure it.
+func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
+
+// Configurations are the keys of ConfigMaps with the configurations of a device: its base, and those of its
+// variants; none where people configure it. They are not among Files: teams read those, and configurations
+// have secrets.
+func Configurations(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+	if d.Management() == nil {
+		return nil
+	}
+	refs := []v1alpha1.ConfigMapKeyReference{d.Management().Configuration.ConfigMapRef}
+	for _, v := range d.Variants {
+		as, _ := d.As(v.Name)
+		if ref := as.Management().Configuration.ConfigMapRef; !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
 		}
 	}
 	return refs

@@ -123,9 +123,16 @@ func CheckTopology(topology *corev1.ConfigMap) error {
 		topology.Name, kib(size), kib(maxFiles))
 }
 
-// DeviceUpPod starts the device that is described in its secret. It is tried once: the
-// lab has to inspect a router that does not come up.
+// DeviceUpPod starts the device that is described in its secret, or gives it its configuration. It is tried
+// once: the lab has to inspect a router that does not come up.
 func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
+	if IsConfiguration(sec) {
+		p, err := configurePod(s, run, sec, run.deviceUpName(), wantedFile, configureTimeout)
+		if err == nil {
+			p.Spec.RestartPolicy = corev1.RestartPolicyNever
+		}
+		return p, err
+	}
 	p, err := devicePod(s, run, sec, run.deviceUpName(), "up", deviceUpTimeout)
 	if err != nil {
 		return nil, err
@@ -160,9 +167,17 @@ func DevicePlacement(up *corev1.Pod) device.Placement {
 	return device.Placement{Together: silent}
 }
 
-// DeviceDownPod stops the device; it succeeds when there is nothing to stop, and
-// is tried again until the clean-up's deadline.
+// DeviceDownPod stops the device, or restores its base configuration. It succeeds when there is nothing to
+// do, and is tried again until the clean-up's deadline.
 func DeviceDownPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
+	if IsConfiguration(sec) {
+		p, err := configurePod(s, run, sec, run.deviceDownName(), baseFile, restoreTimeout)
+		if err == nil {
+			p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			p.Spec.ActiveDeadlineSeconds = ptr(int64(restoringSeconds))
+		}
+		return p, err
+	}
 	p, err := devicePod(s, run, sec, run.deviceDownName(), "down", deviceDownTimeout)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,13 @@ func cabled() *v1alpha1.TestBed {
 	return bed
 }
 
+// managed is a bed whose physical device NoDrop configures.
+func managed() *v1alpha1.TestBed {
+	bed := cabled()
+	bed.Spec.Device.Physical.Management = objects.Managed("leaf-1", "192.0.2.1:22", "base.conf")
+	return bed
+}
+
 func aProfile(hosts int32) *v1alpha1.TrafficProfile {
 	return objects.TrafficProfile("team-routing", "ipv4-pairs", objects.HostsPerPort(hosts))
 }
@@ -69,16 +76,20 @@ func TestGolden(t *testing.T) {
 	run, s, bed := aRun(), settings(), aBed()
 	agents := Agents(bed)
 	device := must(DeviceSecret(s, run, bed, aTopology(), nil))
+	configuration := must(ConfigurationSecret(s, run, managed(), managed().Spec.Device.Management(), "hostname dut\naccess-list a\n", "hostname dut\n"))
 	for name, obj := range map[string]any{
-		"agent-pod":       must(AgentPod(s, run, agents[0], bed)),
-		"agent-secret":    must(AgentSecret(s, run, agents[0], bed, aProfile(3), nil)),
-		"runner-pod":      RunnerPod(s, run, 2),
-		"runner-secret":   must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
-		"network":         must(Networks(s, run, agents[0]))[0].Object,
-		"device-secret":   device,
-		"device-up-pod":   must(DeviceUpPod(s, run, device)),
-		"device-down-pod": must(DeviceDownPod(s, run, device)),
-		"probe-0":         ProbePod(s, cabled(), ProbedNodes(cabled())[0], "3f2a 2026-01-01T12:00:00Z", 60),
+		"agent-pod":              must(AgentPod(s, run, agents[0], bed)),
+		"agent-secret":           must(AgentSecret(s, run, agents[0], bed, aProfile(3), nil)),
+		"runner-pod":             RunnerPod(s, run, 2),
+		"runner-secret":          must(RunnerSecret(s, run, runner.Config{Agents: []runner.AgentEndpoint{agents[1].Endpoint(run, "10.0.0.7")}}, 2)),
+		"network":                must(Networks(s, run, agents[0]))[0].Object,
+		"device-secret":          device,
+		"device-up-pod":          must(DeviceUpPod(s, run, device)),
+		"device-down-pod":        must(DeviceDownPod(s, run, device)),
+		"configuration-secret":   configuration,
+		"configuration-up-pod":   must(DeviceUpPod(s, run, configuration)),
+		"configuration-down-pod": must(DeviceDownPod(s, run, configuration)),
+		"probe-0":                ProbePod(s, cabled(), ProbedNodes(cabled())[0], "3f2a 2026-01-01T12:00:00Z", 60),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, must(yaml.Marshal(obj))) })
 	}

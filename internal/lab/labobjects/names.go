@@ -29,6 +29,8 @@ const (
 	RoleRunner = "runner"
 	// RoleDevice is the role of the objects that start and stop a virtual device.
 	RoleDevice = "device"
+	// RoleConfigure is a pod that configures a device of the lab.
+	RoleConfigure = "configure"
 	// RoleProbe is a pod that reads the interfaces of a bed; it belongs to no benchmark.
 	RoleProbe = "probe"
 )

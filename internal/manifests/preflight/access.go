@@ -124,6 +124,8 @@ type Request struct {
 	Class    string
 	// Lease is the time for which it may have the bed.
 	Lease time.Duration
+	// Variants of the device that it chooses.
+	Variants []v1alpha1.VariantName
 }
 
 // NewRequest returns the request of a benchmark, with the priority of its class. The policy
@@ -132,6 +134,7 @@ func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
 	priority, _ := team.Priority(policy, b)
 	return Request{
 		Priority: priority, Class: b.Spec.PriorityClassName, Lease: time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second,
+		Variants: b.Spec.Variants,
 	}
 }
 
@@ -157,7 +160,25 @@ func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
 			lower: fmt.Sprintf("give at most %d", int64(g.MaxDuration.Duration/time.Second)),
 		})
 	}
+	for i, v := range r.Variants {
+		if len(g.Variants) > 0 && !slices.Contains(g.Variants, v) {
+			allowed := listed(g.Variants)
+			out = append(out, bound{
+				path: field.NewPath("spec", "variants").Index(i), value: v,
+				had: "only the variants " + allowed, lower: "name only " + allowed,
+			})
+		}
+	}
 	return out
+}
+
+// listed returns names as a list for people.
+func listed(names []v1alpha1.VariantName) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // beyondAll are problems of a benchmark whose namespace has grants on a bed, of which
@@ -187,6 +208,9 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 		members = append(members, fmt.Sprintf("maxPriority: %d", r.Priority))
 	}
 	members = append(members, "maxDuration: "+human.Duration(r.Lease))
+	if len(r.Variants) > 0 {
+		members = append(members, "variants: ["+listed(r.Variants)+"]")
+	}
 	return "{" + strings.Join(members, ", ") + "}"
 }
 

@@ -34,6 +34,23 @@ func running(most int32, g v1alpha1.AccessGrant) v1alpha1.AccessGrant {
 	return g
 }
 
+// choosing lets the benchmark choose variants, which all beds have.
+func choosing(names ...v1alpha1.VariantName) func(*Input) {
+	return func(in *Input) {
+		in.Benchmark.Spec.Variants = names
+		for i := range in.Beds {
+			for _, name := range names {
+				in.Beds[i].Spec.Device.Variants = append(in.Beds[i].Spec.Device.Variants, v1alpha1.DeviceVariant{Name: name})
+			}
+		}
+	}
+}
+
+func variants(g v1alpha1.AccessGrant, names ...v1alpha1.VariantName) v1alpha1.AccessGrant {
+	g.Variants = names
+	return g
+}
+
 func anyBed(in *Input) {
 	in.Benchmark.Spec.TestBedName, in.Benchmark.Spec.TestBedSelector = "", &metav1.LabelSelector{}
 }
@@ -86,6 +103,23 @@ func TestAccess(t *testing.T) {
 		"by labels, the bed where least is missing is named": {
 			changes: []func(*Input){anyBed, asking(50, 2*time.Hour), granting(0, upTo(0, time.Hour)), granting(1, upTo(49, 2*time.Hour))},
 			want:    []string{"spec.priority: Invalid value: 50: the grant of namespace team on TestBed two has a priority up to 49"},
+		},
+		"a variant within the grant": {
+			changes: []func(*Input){asking(0, time.Hour), choosing("fec-on"), granting(0, variants(upTo(0, time.Hour), "plain", "fec-on"))},
+			beds:    []string{"one"},
+		},
+		"a variant beyond the grant": {
+			changes: []func(*Input){asking(0, time.Hour), choosing("plain", "fec-on"), granting(0, variants(upTo(0, time.Hour), "plain"))},
+			want: []string{`spec.variants[1]: Invalid value: "fec-on": the grant of namespace team on TestBed one has only the variants plain: ` +
+				"name only plain, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h, variants: [plain, fec-on]}"},
+		},
+		"two grants, one for each variant": {
+			changes: []func(*Input){asking(0, time.Hour), choosing("fec-on"), granting(0, variants(upTo(0, time.Hour), "plain"), variants(upTo(0, time.Hour), "fec-on"))},
+			beds:    []string{"one"},
+		},
+		"no variant, by a grant for some": {
+			changes: []func(*Input){asking(0, time.Hour), granting(0, variants(upTo(0, time.Hour), "plain"))},
+			beds:    []string{"one"},
 		},
 		"a priority does not need what others have": {
 			changes: []func(*Input){asking(50, time.Hour), granting(0, grant(func(g *v1alpha1.AccessGrant) { g.Names = []string{"other"} }))},

@@ -56,17 +56,17 @@ func (l CalendarInput) claim(r *v1alpha1.Reservation) *Claim {
 	return claim
 }
 
-// Sharing returns for each bed the names of those that share an interface with it, sorted.
+// Sharing returns for each bed the names of those that share an interface or a device with it, sorted.
 func Sharing(beds map[string]*v1alpha1.TestBed) map[string][]string {
 	users := map[string][]string{}
 	for name, bed := range beds {
-		for _, i := range calibration.Interfaces(bed) {
+		for _, i := range calibration.Exclusive(bed) {
 			users[i] = append(users[i], name)
 		}
 	}
 	shared := map[string][]string{}
 	for name, bed := range beds {
-		for _, i := range calibration.Interfaces(bed) {
+		for _, i := range calibration.Exclusive(bed) {
 			for _, other := range users[i] {
 				if other != name && !slices.Contains(shared[name], other) {
 					shared[name] = append(shared[name], other)

@@ -45,6 +45,19 @@ func Interfaces(bed *v1alpha1.TestBed) []string {
 	return names
 }
 
+// Exclusive names all of a bed that only one benchmark has at a time, on whichever bed: the interfaces
+// of its ports, and its device where NoDrop configures it.
+func Exclusive(bed *v1alpha1.TestBed) []string {
+	names := Interfaces(bed)
+	for i := range names {
+		names[i] = "interface " + names[i]
+	}
+	if m := bed.Spec.Device.Management(); m != nil {
+		names = append(names, "device at "+m.Address())
+	}
+	return names
+}
+
 // interfaceOf names the interface behind a port as node/interface, "" for a
 // modelled one. What a device plugin or a driver hands out goes by the name of the
 // resource or of the claim's template, of which the lab has one for each cable.

@@ -307,6 +307,7 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	r.change(func() {
 		r.state.Environment = environment(r.cfg.Bed, &r.cfg.Benchmark.Spec, r.plan, r.info)
+		r.state.Environment.SetConfiguration(r.cfg.Variant, r.cfg.Configuration)
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
 	hops, err := trials.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)

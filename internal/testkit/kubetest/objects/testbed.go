@@ -40,6 +40,14 @@ func Physical(vendor, model string) BedFunc {
 	return Device(v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Vendor: vendor, Model: model}})
 }
 
+// Managed is how NoDrop configures an FRR device, whose Secret and ConfigMap have the same name.
+func Managed(name, address, key string) *v1alpha1.DeviceManagement {
+	return &v1alpha1.DeviceManagement{
+		SSH: &v1alpha1.SSHManagement{Platform: v1alpha1.PlatformFRR, Address: address}, SecretName: name,
+		Configuration: v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: name, Key: key}},
+	}
+}
+
 // Simulated makes the DUT a table in a key of a ConfigMap.
 func Simulated(configMap, key string) BedFunc {
 	return Device(v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{

@@ -1,0 +1,81 @@
+package v1alpha1
+
+// DeviceAccessSecretType is the type of a Secret by which a device is reached. A Secret of another type
+// is not read.
+const DeviceAccessSecretType = "nodrop.dev/device" //nolint:gosec // a type, not a secret
+
+// DeviceManagement describes how NoDrop reaches a device, and which configuration the device has
+// between benchmarks. NoDrop gives the device this configuration, or that of a variant, before a benchmark
+// runs. Afterwards it restores this configuration; until then the bed stays closed. Beds with the
+// same address are used one at a time.
+//
+// +kubebuilder:validation:ExactlyOneOf=ssh
+type DeviceManagement struct {
+	// ssh reaches the command line of the device.
+	// +optional
+	SSH *SSHManagement `json:"ssh,omitempty"`
+	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device, with the keys user,
+	// password or privateKey, and hostKeys: lines as in known_hosts. Only pods that configure the
+	// device have it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// configuration is the base: all that the device has between benchmarks, and in variants without
+	// a configuration of their own.
+	// +required
+	Configuration DeviceConfigurationSource `json:"configuration"`
+}
+
+// SSHManagement reaches the command line of a device by SSH.
+type SSHManagement struct {
+	// platform is the kind of command line: frr.
+	// +required
+	Platform DevicePlatform `json:"platform"`
+	// address is host:port of the SSH server, such as 192.0.2.1:22.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=260
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:22 or [2001:db8::1]:22'"
+	Address string `json:"address"`
+}
+
+// DevicePlatform is a kind of command line.
+//
+// +kubebuilder:validation:Enum=frr
+type DevicePlatform string
+
+// PlatformFRR is FRRouting, with vtysh as the shell of the user.
+const PlatformFRR DevicePlatform = "frr"
+
+// DeviceConfigurationSource is the source of a whole configuration, in the words of the device: what the
+// device has beyond it is removed.
+type DeviceConfigurationSource struct {
+	// configMapRef names a key of a ConfigMap in the lab's namespace. docs/configure.md shows how to get
+	// its text from the device.
+	// +required
+	ConfigMapRef ConfigMapKeyReference `json:"configMapRef"`
+}
+
+// PhysicalVariant is another configuration of a physical device.
+type PhysicalVariant struct {
+	// configuration of the device in the variant.
+	// +required
+	Configuration DeviceConfigurationSource `json:"configuration"`
+}
+
+// Address returns where the device is reached, for all kinds of management.
+func (m *DeviceManagement) Address() string {
+	if m.SSH == nil {
+		return ""
+	}
+	return m.SSH.Address
+}
+
+// Management returns how NoDrop configures a device; nil if it does not.
+func (d *Device) Management() *DeviceManagement {
+	if d.Physical == nil {
+		return nil
+	}
+	return d.Physical.Management
+}

@@ -1,0 +1,71 @@
+package beds
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+)
+
+// configurationsAreSound reads the configurations of a device that NoDrop configures.
+func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	m := bed.Spec.Device.Management()
+	if m == nil {
+		return "", "", nil
+	}
+	platform := sshcli.Named(string(m.SSH.Platform))
+	if platform == nil {
+		return v1alpha1.ReasonBedInvalid, fmt.Sprintf("spec.device.physical.management.ssh.platform: %q is none of this version: %s", m.SSH.Platform, sshcli.Names()), nil
+	}
+	base := ""
+	for i, ref := range device.Configurations(bed.Spec.Device) {
+		text, problem, err := r.LabFiles().Configuration(ctx, ref)
+		if err != nil {
+			return "", "", err
+		}
+		if i == 0 {
+			base = text
+		}
+		if problem == "" && len(platform.Dialect().Parse(text)) == 0 {
+			problem = fmt.Sprintf("key %s of ConfigMap %s configures nothing, and all of the device's configuration would be removed: give a whole configuration, such as the output of nodrop configure read", ref.Key, ref.Name)
+		}
+		if problem != "" {
+			return v1alpha1.ReasonBedInvalid, problem, nil
+		}
+		if err := labobjects.CheckConfigurations(bed.Name, text, base); err != nil {
+			return v1alpha1.ReasonBedInvalid, err.Error(), nil
+		}
+	}
+	return "", "", nil
+}
+
+// accessExists checks for the Secret by which a device is reached. Its type is a condition of the request:
+// its content is not read.
+func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	m := bed.Spec.Device.Management()
+	if m == nil {
+		return "", "", nil
+	}
+	found := &metav1.PartialObjectMetadataList{}
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := r.Live.List(ctx, found, client.InNamespace(r.Lab.Namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{
+		"metadata.name": m.SecretName, "type": v1alpha1.DeviceAccessSecretType,
+	})})
+	if err != nil {
+		return "", "", fmt.Errorf("looking for Secret %s: %w", m.SecretName, err)
+	}
+	if len(found.Items) == 0 {
+		return v1alpha1.ReasonBedInvalid, fmt.Sprintf(
+			"spec.device.physical.management.secretName: namespace %s has no Secret %s of type %s: create it there with that type and the keys user, password or privateKey, and hostKeys",
+			r.Lab.Namespace, m.SecretName, v1alpha1.DeviceAccessSecretType), nil
+	}
+	return "", "", nil
+}

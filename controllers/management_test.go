@@ -1,0 +1,293 @@
+package controllers_test
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+)
+
+// TestManagement has beds whose devices NoDrop configures.
+func TestManagement(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"each variant, and the base at the end":          configuresVariants,
+		"the base alone":                                 configuresBase,
+		"a device that rejects a line":                   deviceRejects,
+		"a device that cannot be restored":               deviceStaysDifferent,
+		"a bed that is deleted while its device differs": bedGoesWhileConfigured,
+		"the pod that configured the device is deleted":  configuringPodGoes,
+		"two beds with one device":                       bedsOfOneDevice,
+		"what is missing":                                managementIncomplete,
+		"what the API server refuses":                    managementRefused,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
+	}
+}
+
+const (
+	deviceAddress = "192.0.2.1:22"
+	baseText      = "hostname leaf\n"
+	aclText       = "hostname leaf\naccess-list a deny any\n"
+)
+
+// managed is a bed with a device that is configured in two variants.
+func managed(name string) *v1alpha1.TestBed {
+	return physical(name, func(bed *v1alpha1.TestBed) {
+		bed.Spec.Device.Physical.Management = objects.Managed("leaf", deviceAddress, "base.conf")
+		bed.Spec.Device.Variants = []v1alpha1.DeviceVariant{
+			{Name: "plain"},
+			{Name: "acl", Physical: &v1alpha1.PhysicalVariant{Configuration: v1alpha1.DeviceConfigurationSource{ConfigMapRef: reference("leaf-acl", "acl.conf")}}},
+		}
+	})
+}
+
+// deviceAccess is the Secret by which the device is reached.
+func deviceAccess(name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: labNamespace}, Type: v1alpha1.DeviceAccessSecretType,
+		StringData: map[string]string{"user": "lab", "password": "do-not-show", "hostKeys": "ssh-ed25519 AAAA"},
+	}
+}
+
+// createManaged makes a managed bed with all that it needs.
+func (w *world) createManaged(bed *v1alpha1.TestBed) {
+	w.t.Helper()
+	create(w.t, w.c, configMap("leaf", "base.conf", baseText), configMap("leaf-acl", "acl.conf", aclText), deviceAccess("leaf"), bed, profile())
+}
+
+// configure gives a device the configuration that a pod has.
+func (k *fakeKubelet) configure(ctx context.Context, pod *corev1.Pod) error {
+	args := pod.Spec.Containers[0].Args
+	arg := func(name string) string { return args[slices.Index(args, name)+1] }
+	sec := &corev1.Secret{}
+	if err := k.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: pod.Spec.Volumes[0].Secret.SecretName}, sec); err != nil {
+		return err
+	}
+	text := string(sec.Data[path.Base(arg("--configuration"))])
+	before := k.devices[arg("--address")]
+	k.devices[arg("--address")] = text
+	record := configure.Record{BeforeDigest: digestOf(before), AfterDigest: digestOf(text), Sessions: 1}
+	message, err := json.Marshal(record.Summary())
+	if err != nil {
+		return err
+	}
+	succeeded(pod)
+	pod.Status.ContainerStatuses[0].State.Terminated.Message = string(message)
+	return nil
+}
+
+func digestOf(text string) string { return configure.Digest(sshcli.FRR.Dialect().Parse(text)) }
+
+// device returns the configuration of a device.
+func (k *fakeKubelet) device(address string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.devices[address]
+}
+
+func configuresVariants(w *world) {
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf", withVariants("acl", "plain")))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(aclText))
+	given := w.runnerConfig("b").Configuration
+	w.Expect(given).To(HaveField("Digest", digestOf(aclText)))
+	w.Expect(meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionDeviceReady).Message).To(Equal("the device is configured"))
+	up := w.pod("b", "device-up")
+	w.Expect(up.Labels).To(HaveKeyWithValue(labobjects.LabelRole, labobjects.RoleConfigure), "the label by which the network policy selects it")
+	w.noPasswordIn(b)
+
+	environment := func(c *v1alpha1.DeviceConfiguration, variant v1alpha1.VariantName) *v1alpha1.ResultEnvironment {
+		e := &v1alpha1.ResultEnvironment{Engine: v1alpha1.EngineXDP, Variants: []v1alpha1.VariantEnvironment{{Name: "acl"}, {Name: "plain"}}}
+		e.SetConfiguration(variant, c)
+		return e
+	}
+	old := w.pod("b", "runner")
+	w.kubelet.hold("runner")
+	state := measured(rowOf("acl", 64))
+	state.Environment = environment(given, "acl")
+	w.runners.report(b, state)
+	w.replaced(old)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText), "what plain has")
+	second := w.runnerConfig("b").Configuration
+	w.Expect(second.Digest).To(Equal(digestOf(baseText)))
+	state = measured(rowOf("acl", 64), rowOf("plain", 64))
+	state.Environment = environment(second, "plain")
+	w.runners.report(b, state)
+	w.letGo("b", "runner")
+	b = w.reaches("b", v1alpha1.PhaseMeasured)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+	w.bedIsClean("leaf")
+	w.Expect(w.stored(b).Environment.Configurations()).To(Equal(map[v1alpha1.VariantName]*v1alpha1.DeviceConfiguration{"acl": given, "plain": second}))
+}
+
+// noPasswordIn looks for the password in all that a run makes.
+func (w *world) noPasswordIn(b *v1alpha1.Benchmark) {
+	w.t.Helper()
+	var pods corev1.PodList
+	var secrets corev1.SecretList
+	w.Expect(w.c.List(w.t.Context(), &pods, client.InNamespace(labNamespace))).To(Succeed())
+	w.Expect(w.c.List(w.t.Context(), &secrets, client.InNamespace(labNamespace), client.HasLabels{labobjects.LabelUID})).To(Succeed())
+	text, err := json.Marshal([]any{b, pods.Items, w.bed(b.Status.TestBedName)})
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, s := range secrets.Items {
+		for _, value := range s.Data {
+			text = append(text, value...)
+		}
+	}
+	w.Expect(string(text)).NotTo(ContainSubstring("do-not-show"))
+}
+
+func configuresBase(w *world) {
+	w.kubelet.devices[deviceAddress] = aclText
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+	w.Expect(w.runnerConfig("b").Configuration).To(And(HaveField("Digest", digestOf(baseText)), HaveField("Before", digestOf(aclText))))
+	w.runners.report(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.bedIsClean("leaf")
+}
+
+func deviceRejects(w *world) {
+	w.kubelet.fail("device-up")
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf", withVariants("acl")))
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("the device was not configured: Error: node dut"))
+	w.Expect(w.pod("b", "runner")).To(BeNil())
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText), "the device was restored")
+	w.bedIsClean("leaf")
+}
+
+// The bed is closed until its owner has looked at the device; then the base is restored.
+func deviceStaysDifferent(w *world) {
+	w.kubelet.fail("device-down")
+	w.impatient(shortCleanUp)
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf", withVariants("acl")), benchmark("next", "leaf"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.runners.report(b, measured(rowOf("acl", 64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.closed("leaf", v1alpha1.ReasonBedQuarantined)
+	quarantined := meta.FindStatusCondition(w.bed("leaf").Status.Conditions, v1alpha1.ConditionQuarantined)
+	w.Expect(quarantined.Message).To(ContainSubstring("the base configuration of the device"))
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(aclText))
+
+	w.kubelet.mu.Lock()
+	delete(w.kubelet.failing, "device-down")
+	w.kubelet.mu.Unlock()
+	w.impatient(func(d *kit.Deadlines) { d.CleanUp = patience })
+	bed := w.bed("leaf")
+	before := bed.DeepCopy()
+	metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationReleaseQuarantine, "yes")
+	w.Expect(w.c.Patch(w.t.Context(), bed, client.MergeFrom(before))).To(Succeed())
+	w.reaches("next", v1alpha1.PhaseRunning)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+}
+
+// What it takes to restore the device is kept with the run, and not with the bed.
+func bedGoesWhileConfigured(w *world) {
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf", withVariants("acl")))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	for _, o := range []client.Object{w.bed("leaf"), configMap("leaf", "", ""), configMap("leaf-acl", "", "")} {
+		w.Expect(w.c.Delete(w.t.Context(), o)).To(Succeed())
+	}
+	w.runners.report(b, measured(rowOf("acl", 64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+	w.Eventually(w.leftovers).Should(BeEmpty())
+}
+
+func configuringPodGoes(w *world) {
+	w.kubelet.hold("agent-0")
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, benchmark("b", "leaf", withVariants("acl")))
+	w.appears("b", "agent-0")
+	w.Expect(w.c.Delete(w.t.Context(), w.pod("b", "device-up"), client.GracePeriodSeconds(0))).To(Succeed())
+	w.letGo("b", "agent-0")
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(ContainSubstring("the pod that configured the device was deleted"))
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+	w.bedIsClean("leaf")
+}
+
+// They have other ports, and no benchmark of one configures the device while the other is measured.
+func bedsOfOneDevice(w *world) {
+	other := managed("other")
+	for i, iface := range []string{"eth3", "eth4"} {
+		other.Spec.Ports[i].Attachment = objects.HostDevice(iface)
+	}
+	w.createManaged(managed("leaf"))
+	create(w.t, w.c, other, benchmark("b", "leaf"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	create(w.t, w.c, benchmark("c", "other"))
+	w.reaches("c", v1alpha1.PhaseQueued)
+	w.Consistently(func() *v1alpha1.BedLease { return w.bed("other").Status.Lease }, "1s").Should(BeNil(), "the lease of the other bed")
+	w.Expect(kit.Shared(w.bed("leaf"), w.bed("other"))).To(Equal("device at 192.0.2.1:22"))
+	w.runners.report(b, measured(row(64)))
+	w.reaches("c", v1alpha1.PhaseRunning)
+}
+
+func managementIncomplete(w *world) {
+	create(w.t, w.c, managed("leaf"))
+	w.Expect(w.closed("leaf", v1alpha1.ReasonBedInvalid)).To(ContainSubstring("ConfigMap leaf is not in the lab's namespace"))
+	create(w.t, w.c, configMap("leaf", "base.conf", baseText), configMap("leaf-acl", "acl.conf", "!\n"))
+	says := func(text string) {
+		w.t.Helper()
+		w.Eventually(func() string { return w.closed("leaf", v1alpha1.ReasonBedInvalid) }).Should(ContainSubstring(text))
+	}
+	says("key acl.conf of ConfigMap leaf-acl configures nothing")
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", strings.Repeat("access-list a deny any\n", 8<<10)))).To(Succeed())
+	says("two configurations of the device of bed leaf have")
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", aclText))).To(Succeed())
+	says("has no Secret leaf of type nodrop.dev/device")
+	wrong := deviceAccess("leaf")
+	wrong.Type = corev1.SecretTypeOpaque
+	create(w.t, w.c, wrong)
+	w.Consistently(func() string { return w.closed("leaf", v1alpha1.ReasonBedInvalid) }, "1s").Should(ContainSubstring("has no Secret leaf of type"))
+	w.Expect(w.c.Delete(w.t.Context(), wrong)).To(Succeed())
+	create(w.t, w.c, deviceAccess("leaf"))
+	w.Eventually(func() bool {
+		return meta.IsStatusConditionTrue(w.bed("leaf").Status.Conditions, v1alpha1.ConditionReady)
+	}).Should(BeTrue())
+}
+
+func managementRefused(w *world) {
+	for want, change := range map[string]func(*v1alpha1.TestBed){
+		`"leaf" is not an address: give host:port`:                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH.Address = "leaf" },
+		`Unsupported value: "ios"`:                                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH.Platform = "ios" },
+		"exactly one of the fields in [ssh] must be set":          func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH = nil },
+		"portGroup and device.physical.management are both given": func(b *v1alpha1.TestBed) { b.Spec.PortGroup = &v1alpha1.PortGroup{Device: "leaf"} },
+		"management and configurationDigest are both given":       func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.ConfigurationDigest = "sha256:1" },
+		"give physical.management":                                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management = nil },
+		"device.variants gives simulated, and the device is not simulated": func(b *v1alpha1.TestBed) {
+			b.Spec.Device.Variants[1] = v1alpha1.DeviceVariant{Name: "x", Simulated: &v1alpha1.SimulatedVariant{Behaviour: &v1alpha1.SimulatedBehaviour{}}}
+		},
+	} {
+		bed := managed("leaf")
+		change(bed)
+		w.Expect(w.c.Create(w.t.Context(), bed)).To(MatchError(ContainSubstring(want)))
+	}
+	bed := modelled("sim")
+	bed.Spec.Device.Variants = managed("leaf").Spec.Device.Variants
+	w.Expect(w.c.Create(w.t.Context(), bed)).To(MatchError(ContainSubstring("device.variants gives physical, and the device is not physical: give simulated in its place")))
+}
