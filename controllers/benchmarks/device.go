@@ -43,19 +43,12 @@ func (d *devices) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	fail := func(message string) (kit.Step, error) {
 		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionDeviceReady, v1alpha1.ReasonDeviceFailed, message), nil
 	}
-	described, problem, err := d.describe(ctx, s)
+	described, up, problem, err := d.up(ctx, s)
 	if err != nil {
 		return kit.Step{}, err
 	}
 	if problem != "" {
 		return fail(problem)
-	}
-	up, err := labobjects.DeviceUpPod(d.settings, s.Run, described)
-	if err != nil {
-		return fail(err.Error())
-	}
-	if err := d.objects.Ensure(ctx, s.Run, up); err != nil {
-		return kit.Step{}, err
 	}
 	is, was, not := "is being started", "is up", "did not come up"
 	if labobjects.IsConfiguration(described) {
@@ -89,24 +82,40 @@ func (d *devices) placement(ctx context.Context, s *kit.Scope) (device.Placement
 	return labobjects.DevicePlacement(up), nil
 }
 
-// configuration returns how the device got its configuration; nil where people configure it.
-func (d *devices) configuration(ctx context.Context, s *kit.Scope) (*v1alpha1.DeviceConfiguration, error) {
+// configuration returns how the device got its configuration; nil where people configure it. A pod that was
+// deleted since is made again, which finds the device as it left it.
+func (d *devices) configuration(ctx context.Context, s *kit.Scope) (_ *v1alpha1.DeviceConfiguration, waitsFor string, _ error) {
 	if s.Device.Management() == nil {
-		return nil, nil
+		return nil, "", nil
 	}
-	up := &corev1.Pod{}
-	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceUpName(s.Run)}, up)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading how the device was configured: %w", err)
-	}
-	if err != nil {
-		return nil, kit.Permanent(errors.New("the pod that configured the device was deleted, and with it how the device got its configuration"))
+	_, up, problem, err := d.up(ctx, s)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case problem != "":
+		return nil, "", kit.Permanent(errors.New(problem))
+	case up.Status.Phase == corev1.PodFailed:
+		return nil, "", kit.Permanent(errors.New("the device was not configured: " + kit.EndOf(up)))
+	case up.Status.Phase != corev1.PodSucceeded:
+		return nil, "the device is configured once more: pod " + up.Name + " has not ended", nil
 	}
 	reported, err := labobjects.ReportedConfiguration(up)
 	if err != nil {
-		return nil, kit.Permanent(err)
+		return nil, "", kit.Permanent(err)
 	}
-	return reported, nil
+	return reported, "", nil
+}
+
+// up makes the pod that starts or configures the device.
+func (d *devices) up(ctx context.Context, s *kit.Scope) (described *corev1.Secret, up *corev1.Pod, problem string, _ error) {
+	described, problem, err := d.describe(ctx, s)
+	if err != nil || problem != "" {
+		return nil, nil, problem, err
+	}
+	if up, err = labobjects.DeviceUpPod(d.settings, s.Run, described); err != nil {
+		return nil, nil, err.Error(), nil
+	}
+	return described, up, "", d.objects.Ensure(ctx, s.Run, up)
 }
 
 // describe keeps the device's description as it is now, so that what is started or

@@ -107,9 +107,9 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 	if waitsFor != "" {
 		return waitsFor, nil
 	}
-	configuration, err := t.devices.configuration(ctx, s)
-	if err != nil {
-		return "", err
+	configuration, waitsFor, err := t.devices.configuration(ctx, s)
+	if err != nil || waitsFor != "" {
+		return waitsFor, err
 	}
 	pod, err := t.runners.ensure(ctx, s, endpoints, configuration)
 	if err != nil {

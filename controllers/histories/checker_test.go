@@ -67,6 +67,8 @@ type checker struct {
 	clockSet bool
 	// nodeDown is the time since which the node is down; zero if it is not.
 	nodeDown time.Time
+	// device is the configuration of the device that is configured.
+	device deviceText
 	// requests counts requests; nil counts none.
 	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
@@ -75,7 +77,8 @@ type checker struct {
 
 func newChecker() *checker {
 	return &checker{
-		beds: map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
+		device: baseText,
+		beds:   map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
 		begun: map[string]bool{}, started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
@@ -183,6 +186,9 @@ func (c *checker) seeRelease(bed, uid string) {
 		if pod.Labels[labobjects.LabelUID] == uid && labobjects.AttemptOf(pod.Labels) == c.attempts[uid] && !c.behind {
 			c.violated("bed %s was given back while pod %s is there", bed, pod.Name)
 		}
+	}
+	if bed == managedBed && c.device != baseText {
+		c.violated("bed %s was given back by %s while its device has %q", bed, uid, c.device)
 	}
 	if c.behind || !c.started[uid] || c.returnsWithoutRows(uid) {
 		delete(c.beds, uid) // It waits again, and may get another bed.
@@ -311,6 +317,9 @@ func (c *checker) stored(uid string) []int32 {
 func (c *checker) began(uid string, known map[int32]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if want := c.wanted(uid); c.beds[uid] == managedBed && c.device != want {
+		c.violated("a runner of %s began while the device has %q, want %q", uid, c.device, want)
+	}
 	for _, size := range c.stored(uid) {
 		if !known[size] {
 			c.violated("a runner of %s began and measures the row of %d bytes, which is stored", uid, size)

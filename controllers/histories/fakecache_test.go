@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -220,6 +221,18 @@ func listKind(api *fakeAPI, list client.ObjectList) string {
 	return strings.TrimSuffix(api.gvk(list).Kind, "List")
 }
 
+// fieldOf returns a field by which the API server selects; empty if there is none. Events of a pod do
+// not exist.
+func fieldOf(obj client.Object, field string) string {
+	if s, is := obj.(*corev1.Secret); is && field == "type" {
+		return string(s.Type)
+	}
+	if field == "metadata.name" {
+		return obj.GetName()
+	}
+	return ""
+}
+
 // fill selects objects into a list.
 func fill(list client.ObjectList, objects []client.Object, indexer func(field string) client.IndexerFunc, opts []client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(opts)
@@ -232,7 +245,7 @@ func fill(list client.ObjectList, objects []client.Object, indexer func(field st
 		if o.FieldSelector != nil {
 			for _, r := range o.FieldSelector.Requirements() {
 				if indexer == nil {
-					selected = false // Events of a pod: there are none.
+					selected = selected && fieldOf(obj, r.Field) == r.Value
 					continue
 				}
 				extract := indexer(r.Field)

@@ -23,6 +23,9 @@ func (w *world) happen(ctx context.Context, e event) {
 		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
 		b.Spec.Preemptible = e.much%5 > 0
 		b.Spec.PriorityClassName = classOf(e)
+		if b.Spec.TestBedName == managedBed && e.which%3 > 0 {
+			b.Spec.Variants = []v1alpha1.VariantName{aclVariant}
+		}
 		if e.much%4 == 0 {
 			r := &v1alpha1.Reservation{}
 			b.Spec.ReservationName, b.Spec.ActiveDeadlineSeconds = reservationName(e.which), 3600

@@ -89,8 +89,9 @@ func (w *world) operator() *incarnation {
 
 func nameOf(i int) string { return fmt.Sprintf("b%d", i) }
 
-// bedNames of the lab: the last two share their interfaces.
-var bedNames = []string{"sim", "frr1", "frr2"}
+// bedNames of the lab: the second and the third share their interfaces, and the last has a device that is
+// configured.
+var bedNames = []string{"sim", "frr1", "frr2", managedBed}
 
 // play makes everything happen, then waits until all is settled. It returns what was
 // violated.

@@ -38,12 +38,14 @@ type fakeLab struct {
 	slowUntil time.Time
 	born      map[types.UID]time.Time
 	ended     map[types.UID]time.Time
+	entered   map[types.UID]time.Time
 }
 
 func newFakeLab(c client.Client, unit time.Duration, check *checker) *fakeLab {
 	return &fakeLab{
 		Client: c, unit: unit, check: check, runners: newFakeRunners(c, unit, check),
 		sick: map[string]bool{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
+		entered: map[types.UID]time.Time{},
 	}
 }
 
@@ -81,35 +83,41 @@ func (l *fakeLab) delay(pod *corev1.Pod, what string) time.Duration {
 	return time.Duration(h.Sum32()%5) * l.unit
 }
 
+// since returns the time since a pod was first asked about.
+func (l *fakeLab) since(of map[types.UID]time.Time, pod *corev1.Pod) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := of[pod.UID]; !known {
+		of[pod.UID] = time.Now()
+	}
+	return time.Since(of[pod.UID])
+}
+
 func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	role := roleOf(pod)
-	since := func(of map[types.UID]time.Time) time.Duration {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if _, known := of[pod.UID]; !known {
-			of[pod.UID] = time.Now()
-		}
-		return time.Since(of[pod.UID])
-	}
 	if !pod.DeletionTimestamp.IsZero() {
-		if since(l.ended) >= l.delay(pod, "end") {
+		if l.since(l.ended, pod) >= l.delay(pod, "end") {
 			l.runners.end(pod)
 			l.finalize(ctx, pod)
 		}
 		return
 	}
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || since(l.born) < l.delay(pod, "start") {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || l.since(l.born, pod) < l.delay(pod, "start") {
 		return
 	}
-	if pod.Status.Phase == corev1.PodRunning || !l.hasSecrets(ctx, pod) {
+	configures := pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure
+	if pod.Status.Phase == corev1.PodRunning && !configures || !l.hasSecrets(ctx, pod) {
 		return
 	}
 	l.mu.Lock()
 	sick := l.sick[pod.Labels[labobjects.LabelUID]] && role == "device-down"
 	l.mu.Unlock()
 	switch {
-	case sick:
+	case sick && !configures:
 		return
+	case configures && !l.configure(ctx, pod, sick):
+		return
+	case configures:
 	case strings.HasPrefix(role, "device-"):
 		pod.Status.Phase = corev1.PodSucceeded
 	default:

@@ -33,7 +33,8 @@ func (w *world) rebootNode(ctx context.Context, e event) {
 	}
 	time.Sleep(time.Duration(2*e.much) * w.unit)
 	for _, pod := range w.lab.onNode(ctx) {
-		if e.much%3 == 1 && pod.Status.Phase == corev1.PodRunning {
+		ends := e.much%3 == 1 || pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+		if ends && pod.Status.Phase == corev1.PodRunning {
 			pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "NodeShutdown", "the node was shut down"
 			_ = w.Status().Update(ctx, &pod)
 		} else if pod.Status.Phase == corev1.PodRunning {

@@ -128,9 +128,9 @@ func (r *fakeRunner) log(unit time.Duration) []int32 {
 	return log
 }
 
-func row(size int32) v1alpha1.ResultRow {
+func row(size int32, variant v1alpha1.VariantName) v1alpha1.ResultRow {
 	return v1alpha1.ResultRow{
-		RowID:    v1alpha1.RowID{Test: "throughput", Method: v1alpha1.MethodThroughput, FrameSize: size},
+		RowID:    v1alpha1.RowID{Test: "throughput", Variant: variant, Method: v1alpha1.MethodThroughput, FrameSize: size},
 		Validity: v1alpha1.ValidityValid,
 		Frames:   &v1alpha1.FrameSection{LineRatePPM: 500_000, FramesPerSecond: 100, BitsPerSecond: 51_200},
 	}
@@ -171,7 +171,7 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 	answer.After = min(after, len(log))
 	end := min(answer.After+2, len(log))
 	for _, size := range log[answer.After:end] {
-		answer.LogRows = append(answer.LogRows, row(size))
+		answer.LogRows = append(answer.LogRows, row(size, f.check.variantOf(r.uid)))
 	}
 	answer.More = end < len(log)
 	done := len(log) + len(r.given)

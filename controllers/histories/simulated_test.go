@@ -269,6 +269,7 @@ func populate(ctx context.Context, c client.Client) error {
 		configMap("model", "model.csv", table), configMap("router", "topology.clab.yaml", "name: router"),
 		profileOf(teams[0]), profileOf(teams[1]), profileOf(teams[2]), policy(0),
 		modelled(bedNames[0]), virtual(bedNames[1]), virtual(bedNames[2]),
+		configMap(managedBed, "base.conf", string(baseText)), configMap("acl", "acl.conf", string(aclText)), accessToDevice(), managed(managedBed),
 	} {
 		if err := c.Create(ctx, obj); err != nil {
 			return fmt.Errorf("making %s: %w", obj.GetName(), err)

@@ -1,0 +1,103 @@
+package histories
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+)
+
+// managedBed is a bed with a device that is configured, for some benchmarks in the variant aclVariant.
+const (
+	managedBed = "leaf"
+	aclVariant = v1alpha1.VariantName("acl")
+)
+
+// deviceText is the configuration of the device.
+type deviceText string
+
+const (
+	baseText deviceText = "hostname leaf\n"
+	aclText  deviceText = "hostname leaf\naccess-list a deny any\n"
+	// partText is a part of two configurations: a pod has begun to enter commands.
+	partText deviceText = "access-list a\n"
+)
+
+func managed(name string) *v1alpha1.TestBed {
+	bed := virtual(name)
+	bed.Spec.Device = v1alpha1.Device{
+		Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one", Management: objects.Managed(name, "192.0.2.1:22", "base.conf")},
+		Variants: []v1alpha1.DeviceVariant{{Name: aclVariant, Physical: &v1alpha1.PhysicalVariant{
+			Configuration: v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "acl", Key: "acl.conf"}},
+		}}},
+	}
+	for i := range bed.Spec.Ports {
+		bed.Spec.Ports[i].Attachment = objects.HostDevice(name + "-" + bed.Spec.Ports[i].Name)
+	}
+	return bed
+}
+
+func accessToDevice() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: managedBed, Namespace: labNamespace}, Type: v1alpha1.DeviceAccessSecretType}
+}
+
+// configure lets a pod go on that configures the device: it begins, which leaves the device with a part of what it
+// enters, and after a while it is done. It reports whether the status of the pod is new. A sick one
+// never ends.
+func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) bool {
+	if pod.Status.Phase != corev1.PodRunning {
+		l.check.setDevice(partText)
+		pod.Status.Phase = corev1.PodRunning
+		return true
+	}
+	if sick || l.since(l.entered, pod) < 3*l.delay(pod, "enter") {
+		return false
+	}
+	sec := &corev1.Secret{}
+	if l.Get(ctx, client.ObjectKey{Namespace: labNamespace, Name: pod.Spec.Volumes[0].Secret.SecretName}, sec) != nil {
+		return false
+	}
+	args := pod.Spec.Containers[0].Args
+	text := deviceText(sec.Data[path.Base(args[slices.Index(args, "--configuration")+1])])
+	l.check.setDevice(text)
+	message, err := json.Marshal(v1alpha1.DeviceConfiguration{Digest: string(text), Sessions: 1})
+	if err != nil {
+		panic(err)
+	}
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "configure", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(message)}},
+	}}
+	return true
+}
+
+func (c *checker) setDevice(text deviceText) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.device = text
+}
+
+// variantOf returns the variant that a benchmark measures.
+func (c *checker) variantOf(uid string) v1alpha1.VariantName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if spec := c.specs[uid]; spec != nil && len(spec.Variants) > 0 {
+		return spec.Variants[0]
+	}
+	return ""
+}
+
+// wanted is what the device has while a benchmark is measured. The caller holds the lock.
+func (c *checker) wanted(uid string) deviceText {
+	if spec := c.specs[uid]; spec != nil && slices.Contains(spec.Variants, aclVariant) {
+		return aclText
+	}
+	return baseText
+}
