@@ -14,6 +14,10 @@ import (
 
 const nodeName = "node1"
 
+// longestReboot is how long a node is down at most, in units: a clean-up that waits for it, and then restores a
+// device, ends before its deadline.
+const longestReboot = 90
+
 // rebootNode restarts the node of the beds with devices. While it is down no pod of it starts or
 // ends. Then its pods are as much decides: their containers start again in place, they have failed,
 // or they were evicted. Devices are gone.
@@ -31,7 +35,7 @@ func (w *world) rebootNode(ctx context.Context, e event) {
 			_ = w.Delete(ctx, &on[i])
 		}
 	}
-	time.Sleep(time.Duration(2*e.much) * w.unit)
+	time.Sleep(time.Duration(min(2*e.much, longestReboot)) * w.unit)
 	for _, pod := range w.lab.onNode(ctx) {
 		ends := e.much%3 == 1 || pod.Spec.RestartPolicy == corev1.RestartPolicyNever
 		if ends && pod.Status.Phase == corev1.PodRunning {
