@@ -191,6 +191,7 @@ page-pictures: ## draw the pages for docs/lab-page.md (needs the Debian package 
 
 .PHONY: e2e
 e2e: cluster-build ## a real cluster with a real router; taken down afterwards; E2E has arguments of the tests
+	@hack/openssh/build
 	@hack/e2e $(E2E)
 
 .PHONY: test-sriov

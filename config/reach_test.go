@@ -130,8 +130,17 @@ func aRun(t *testing.T) map[string]peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bed.Spec.Device.Physical = &v1alpha1.PhysicalDevice{Management: objects.Managed("leaf", "198.51.100.9:22", "base.conf")}
+	sec, err := labobjects.ConfigurationSecret(settings, run, bed, bed.Spec.Device.Management(), "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	configure, err := labobjects.DeviceUpPod(settings, run, sec)
+	if err != nil {
+		t.Fatal(err)
+	}
 	peers := map[string]peer{}
-	for role, pod := range map[string]*corev1.Pod{"agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
+	for role, pod := range map[string]*corev1.Pod{"configure": configure, "agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
 		peers[role] = peerOf(pod.Namespace, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	}
 	return peers
@@ -146,7 +155,8 @@ func TestWhoReachesWhom(t *testing.T) {
 	}
 	narrow, err := chart(t, "--set", "metrics.enabled=true,networkPolicy.apiServer.cidrs={10.96.0.1/32,192.0.2.0/24}",
 		"--set-json", `networkPolicy.metricsFrom=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"monitoring"}}}]`,
-		"--set-json", `networkPolicy.operatorEgress=[{"to":[{"ipBlock":{"cidr":"198.51.100.7/32"}}],"ports":[{"port":9000,"protocol":"TCP"}]}]`)
+		"--set-json", `networkPolicy.operatorEgress=[{"to":[{"ipBlock":{"cidr":"198.51.100.7/32"}}],"ports":[{"port":9000,"protocol":"TCP"}]}]`,
+		"--set-json", `networkPolicy.managementEgress=[{"to":[{"ipBlock":{"cidr":"198.51.100.9/32"}}],"ports":[{"port":22,"protocol":"TCP"}]}]`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +170,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	}
 	anywhere := append(slices.Clone(usual), []connection{
 		{"elsewhere", "operator", 9443}, {"operator", "elsewhere", 6443}, {"operator", "elsewhere", 443},
+		{"device", "operator", 9443}, {"operator", "device", 6443}, {"operator", "device", 443},
 		{"bucket", "operator", 9443}, {"operator", "bucket", 6443}, {"operator", "bucket", 443},
 		{"team", "operator", 9443}, {"Prometheus", "operator", 9443}, {"runner of a team", "operator", 9443}, {"operator of a team", "operator", 9443},
 		{"operator", "team", 443}, {"operator", "team", 6443}, {"operator", "Prometheus", 443}, {"operator", "Prometheus", 6443},
@@ -171,7 +182,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	}{
 		"chart":         {charted, anywhere},
 		"kustomization": {kustomization(t, "default"), anywhere},
-		"narrow":        {narrow, append(slices.Clone(usual), connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
+		"narrow":        {narrow, append(slices.Clone(usual), connection{"configure", "device", 22}, connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deployment appsv1.Deployment
@@ -188,6 +199,7 @@ func TestWhoReachesWhom(t *testing.T) {
 			peers["operator of a team"] = peer{namespace: "team-routing", labels: peers["operator"].labels}
 			peers["API server"] = peer{address: "192.0.2.1"}
 			peers["bucket"] = peer{address: "198.51.100.7"}
+			peers["device"] = peer{address: "198.51.100.9"}
 			peers["elsewhere"] = peer{address: "203.0.113.1"}
 			all := policiesOf(t, tc.objects)
 			for from := range peers {
@@ -197,7 +209,7 @@ func TestWhoReachesWhom(t *testing.T) {
 					if from == to || !ours {
 						continue
 					}
-					for _, port := range []int32{443, 4500, 4501, 6443, labobjects.AgentPort, labobjects.RunnerPort, 8081, 8443, 9000, 9443} {
+					for _, port := range []int32{22, 443, 4500, 4501, 6443, labobjects.AgentPort, labobjects.RunnerPort, 8081, 8443, 9000, 9443} {
 						c := connection{from, to, port}
 						if got, want := all.allow(peers[from], peers[to], port), slices.Contains(tc.want, c); got != want {
 							t.Errorf("%s: allowed %t, want %t", fmt.Sprintf("%s -> %s:%d", from, to, port), got, want)

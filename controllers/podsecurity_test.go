@@ -67,6 +67,20 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
+// TestConfiguringPodsAreRestricted applies the pods that configure devices at the strictest level.
+func TestConfiguringPodsAreRestricted(t *testing.T) {
+	c := newClient(t, startServer(t).admin)
+	for _, file := range []string{"configuration-up-pod.yaml", "configuration-down-pod.yaml"} {
+		for _, o := range kubetest.Objects(t, filepath.Join("..", "internal", "lab", "labobjects", "testdata", file)) {
+			o.SetNamespace(team)
+			create(t, c, o)
+			if err := c.Delete(context.Background(), o, client.GracePeriodSeconds(0)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // claimable makes what resource claims of the lab's ports refer to.
 func claimable(t *testing.T, c client.Client, namespace string) {
 	t.Helper()

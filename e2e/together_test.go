@@ -8,6 +8,9 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Some tests run at the same time, after all others. What they share is here: one chart, one
@@ -15,6 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	ctrl.SetLogger(logr.Discard()) // Warnings of the API server have tests of their own.
 	// They wait for an upgrade by one of them, and most of the time for the cluster: all at once.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,8 +30,10 @@ func (d *Document) appendix() *entries {
 		env = &v1alpha1.ResultEnvironment{}
 	}
 	a.add("Device", env.Device)
+	a.addConfiguration("", env.Configuration)
 	for _, v := range env.Variants {
 		a.add("Variants", fmt.Sprintf("%s: %s", v.Name, v.Device))
+		a.addConfiguration(string(v.Name)+": ", v.Configuration)
 	}
 	if d.Bed != nil && d.Bed.Device.Physical != nil {
 		a.add("Serial number", d.Bed.Device.Physical.SerialNumber)
@@ -75,6 +78,24 @@ func (d *Document) appendix() *entries {
 	a.addPairs("Labels", d.Benchmark.Labels)
 	a.addPairs("Annotations", d.Benchmark.Annotations)
 	return a
+}
+
+// addConfiguration adds what NoDrop gave the device, and what the device said; nothing where people configured it.
+func (e *entries) addConfiguration(of string, c *v1alpha1.DeviceConfiguration) {
+	if c == nil {
+		return
+	}
+	text := of + c.Digest + ", which the device had"
+	if c.Commands > 0 {
+		text = fmt.Sprintf("%s%s, by %d commands in %s", of, c.Digest, c.Commands, human.Duration(time.Duration(c.DurationMs)*time.Millisecond))
+	}
+	if c.Sessions > 1 {
+		text += fmt.Sprintf(" and %d sessions: the connection was lost", c.Sessions)
+	}
+	e.add("Configuration", text)
+	for _, answer := range c.Answers {
+		e.add("Answers of the device", of+answer)
+	}
 }
 
 // entries are lines of a name and a text; a name that is repeated is written once.

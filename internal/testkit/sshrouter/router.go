@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,11 +34,19 @@ type Router struct {
 
 	t      testing.TB
 	folder string
+	// pid is the first process in the router's namespaces.
+	pid int
 }
 
 // Start starts FRR, with an interface, a route and a neighbor, until the test ends. It skips the test
 // without the rights for that.
 func Start(t testing.TB) *Router {
+	t.Helper()
+	return StartAt(t, "127.0.0.1")
+}
+
+// StartAt is Start with an OpenSSH server at an address of this machine.
+func StartAt(t testing.TB, host string) *Router {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root may make network namespaces")
@@ -60,7 +69,7 @@ func Start(t testing.TB) *Router {
 		script += fmt.Sprintf("%s --vty_socket %[2]s -z %[2]s/zserv.api -i %[2]s/%[3]s.pid -f %[2]s/none.conf --log file:%[2]s/%[3]s.log -d; ",
 			daemon, r.folder, name)
 	}
-	r.start("FRR", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script+"exec sleep infinity")
+	cmd := r.start("FRR", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script+"exec sleep infinity")
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		out, err := exec.Command("vtysh", r.shell("-c", "show running-config")...).CombinedOutput()
 		if r.ready(string(out)) {
@@ -72,8 +81,42 @@ func Start(t testing.TB) *Router {
 	}
 	r.Enter("configure terminal", "hostname dut", "ip route 198.18.100.0/24 198.18.1.9", "interface p1", "ip address 198.18.1.1/24", "exit",
 		"router bgp 65001", "no bgp ebgp-requires-policy", "neighbor 198.18.1.2 remote-as 65002")
-	r.serve("/usr/bin/vtysh " + strings.Join(r.shell(), " "))
+	r.pid = childOf(t, cmd.Process.Pid)
+	r.serve(host, "/usr/bin/vtysh "+strings.Join(r.shell(), " "))
 	return r
+}
+
+// childOf returns the child of a process that has one.
+func childOf(t testing.TB, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatalf("the children of process %d: %q", pid, text)
+	}
+	return child
+}
+
+// Cable makes an interface of this network namespace that is cabled to a new one of the router, which
+// forwards.
+func (r *Router) Cable(here, there string) {
+	r.t.Helper()
+	pid := strconv.Itoa(r.pid)
+	within := []string{"nsenter", "--net", "--target", pid}
+	for _, command := range [][]string{
+		{"ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", pid},
+		append(within, "ip", "link", "set", there, "up"),
+		append(within, "ethtool", "-K", there, "gro", "on"), // With it a veth takes frames from an XDP program.
+		append(within, "sysctl", "-qw", "net.ipv4.ip_forward=1"),
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			r.t.Fatalf("%q: %v: %s", command, err, out)
+		}
+	}
+	r.t.Cleanup(func() { _ = exec.Command("ip", "link", "del", here).Run() }) // It may have gone with the router.
 }
 
 // ready reports whether all daemons have answered.
@@ -111,7 +154,7 @@ func (r *Router) Running() string {
 }
 
 // start starts a program that ends with the test.
-func (r *Router) start(what string, args ...string) {
+func (r *Router) start(what string, args ...string) *exec.Cmd {
 	r.t.Helper()
 	log, err := os.Create(filepath.Join(r.folder, what+".out"))
 	if err != nil {
@@ -132,6 +175,7 @@ func (r *Router) start(what string, args ...string) {
 			r.t.Logf("%s: %s", what, text)
 		}
 	})
+	return cmd
 }
 
 // Serve starts an OpenSSH server whose only command is a program, until the test ends: a device that is no
@@ -139,13 +183,13 @@ func (r *Router) start(what string, args ...string) {
 func Serve(t testing.TB, program string) *Router {
 	t.Helper()
 	r := &Router{t: t, folder: t.TempDir()}
-	r.serve(program)
+	r.serve("127.0.0.1", program)
 	return r
 }
 
 // serve starts an OpenSSH server with one command. Its users and passwords are in a mount
 // namespace.
-func (r *Router) serve(command string) {
+func (r *Router) serve(host, command string) {
 	r.t.Helper()
 	const program = "/usr/sbin/sshd"
 	server := testserver.Binary(r.t, "openssh"+program, "OpenSSH server", "hack/openssh/build")
@@ -163,12 +207,12 @@ func (r *Router) serve(command string) {
 		r.t.Fatal(err)
 	}
 	r.HostKey = ssh.MarshalAuthorizedKey(signer.PublicKey())
-	address := testserver.FreeAddress(r.t)
+	address := testserver.FreeAddressOf(r.t, host)
 	_, port, _ := net.SplitHostPort(address)
 	folder := r.t.TempDir()
 	sessions := filepath.Join(root, "usr/lib/openssh/sshd-session") // A program of its own in later versions.
-	config := fmt.Sprintf("ListenAddress 127.0.0.1\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nForceCommand %s\n",
-		port, folder, command)
+	config := fmt.Sprintf("ListenAddress %s\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nForceCommand %s\n",
+		host, port, folder, command)
 	if _, err := os.Stat(sessions); err == nil {
 		config += "SshdSessionPath " + sessions + "\n"
 	}
