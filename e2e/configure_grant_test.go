@@ -10,8 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
@@ -26,12 +24,10 @@ type attempt struct {
 func TestConfigurationsBeyondTheGrant(t *testing.T) {
 	together(t)
 	l, g := newLab(t), NewWithT(t)
-	r := l.newConfigured(t, "granted", 50)
-	var bed v1alpha1.TestBed
-	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: r.bed}, &bed)).To(Succeed())
-	bed.Labels = map[string]string{"class": "granted"}
-	bed.Spec.Access[0].Variants = []v1alpha1.VariantName{"open"}
-	g.Expect(l.Update(t.Context(), &bed)).To(Succeed())
+	r := l.newConfigured(t, "granted", 50, func(bed *v1alpha1.TestBed) {
+		bed.Labels = map[string]string{"class": "granted"}
+		bed.Spec.Access[0].Variants = []v1alpha1.VariantName{"open"}
+	})
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: teamNamespace, Name: "mallory"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
@@ -45,7 +41,7 @@ func TestConfigurationsBeyondTheGrant(t *testing.T) {
 		return "apiVersion: nodrop.dev/v1alpha1\nkind: Benchmark\nmetadata: {name: beyond, namespace: team-routing}\nspec:\n  trafficProfileName: granted\n" + lines + tests
 	}
 	schedule := func(lines string) string {
-		template := "  template:\n    spec:\n      testBedName: granted\n      trafficProfileName: granted\n      tests: [{name: t, throughput: {}}]\n"
+		template := "  benchmarkTemplate:\n    spec:\n      testBedName: granted\n      trafficProfileName: granted\n      tests: [{name: t, throughput: {}}]\n"
 		return "apiVersion: nodrop.dev/v1alpha1\nkind: BenchmarkSchedule\nmetadata: {name: beyond, namespace: team-routing}\nspec:\n  schedule: \"0 3 * * *\"\n" + template + lines
 	}
 	create := []string{"create", "--dry-run=server", "-f", "-"}
@@ -56,8 +52,7 @@ func TestConfigurationsBeyondTheGrant(t *testing.T) {
 		{"a variant beyond the grant", benchmark(named + "  variants: [closed]\n"), beyond, create},
 		{"one of two", benchmark(named + "  variants: [open, closed]\n"), beyond, create},
 		{"a bed by its labels", benchmark("  testBedSelector: {matchLabels: {class: granted}}\n  variants: [closed]\n"), beyond, create},
-		{"a bed by what it has", benchmark("  testBedRequirements: {devices: [physical], labels: {matchLabels: {class: granted}}}\n  variants: [closed]\n"), "closed", create},
-		{"a member of a gang", benchmark(named + "  variants: [closed]\n  gang: {name: g, members: 2}\n"), "closed", create},
+		{"a member of a gang", benchmark(named + "  variants: [closed]\n  gang: {name: g, role: a, members: 2}\n"), "closed", create},
 		{"with an image", benchmark(named + "  variants: [closed]\n  deviceImage: router:1\n"), beyond, create},
 		{"a variant that does not exist", benchmark(named + "  variants: [other]\n"), beyond, create},
 		{"a path as variant", benchmark(named + "  variants: [../closed]\n"), beyond, create},

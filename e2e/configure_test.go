@@ -32,7 +32,7 @@ type configured struct {
 
 // newConfigured makes a bed with an FRR router that is cabled to the node. Its variant open is the base, and
 // in closed it has no address at its second port. A third one has a line that FRR rejects.
-func (l *lab) newConfigured(t *testing.T, name string, net int) *configured {
+func (l *lab) newConfigured(t *testing.T, name string, net int, change ...func(*v1alpha1.TestBed)) *configured {
 	t.Helper()
 	g := NewWithT(t)
 	r := &configured{Router: sshrouter.StartAt(t, nodeAddress), bed: name}
@@ -66,6 +66,9 @@ func (l *lab) newConfigured(t *testing.T, name string, net int) *configured {
 			Name: fmt.Sprintf("p%d", i+1), Node: "node1", Speed: "1G", Attachment: objects.HostDevice(fmt.Sprintf("nd-%s%d", name, i+1)),
 			Addresses: []string{fmt.Sprintf("198.18.%d.2/24", net+i)}, Gateways: []string{fmt.Sprintf("198.18.%d.1", net+i)},
 		})
+	}
+	for _, c := range change {
+		c(bed)
 	}
 	profile := objects.TrafficProfile(teamNamespace, name, objects.IPv4Pairs(512))
 	for _, o := range []client.Object{config, secret, bed, profile} {

@@ -177,8 +177,9 @@ func refusal(bundle *manifest.Bundle, err error) error {
 func (r *runCommand) measure(cmd *cobra.Command, bundle *manifest.Bundle, bench *standalone.Bench, kept *runner.Kept, captures *standalone.Captures, points *runMetrics) error {
 	view := newRunView(cmd.ErrOrStderr())
 	document, err := measure(cmd.Context(), bundle, bench, kept, captures, points, view)
-	if closing := bench.Close(); closing != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "nodrop: cleaning up:", closing)
+	closing := bench.Close()
+	if closing != nil {
+		exit.Explain(cmd.ErrOrStderr(), "nodrop", fmt.Errorf("cleaning up: %w", closing))
 	}
 	if err != nil {
 		return err
@@ -191,13 +192,16 @@ func (r *runCommand) measure(cmd *cobra.Command, bundle *manifest.Bundle, bench 
 	if err != nil {
 		return err
 	}
+	if errors.Is(closing, standalone.ErrNotRestored) {
+		return &exit.Coded{Err: standalone.ErrNotRestored, Code: exit.Error}
+	}
 	return exit.Outcome(document.Phase)
 }
 
 func addRoutingFlags(cmd *cobra.Command, o *standalone.Routing) {
 	cmd.Flags().StringVar(&o.Kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(standalone.Routers, " or "))
 	cmd.Flags().StringVar(&o.Memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
-	cmd.Flags().StringVar(&o.Secrets, "secrets", os.Getenv(standalone.SecretsEnv), "directory with the passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them; $"+standalone.SecretsEnv+" without it")
+	cmd.Flags().StringVar(&o.Secrets, "secrets", os.Getenv(standalone.SecretsEnv), "directory with passwords, in files NAME/KEY: those of BGP sessions as passwordSecretRef names them, and those of a device with management; $"+standalone.SecretsEnv+" without it")
 }
 
 // interruption returns a context that ends when a signal interrupts the process. Signals have

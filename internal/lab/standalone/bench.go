@@ -80,7 +80,10 @@ type Options struct {
 // be nil.
 func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Options) (*Bench, error) {
 	b := &Bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}, Pace: 1}
-	var err error
+	m, err := newManaged(&bundle.Bed, bundle.Configurations, o.Routing)
+	if err != nil {
+		return nil, err
+	}
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {
 	case v1alpha1.EngineSim:
 		b.Pace = o.Pace
@@ -95,6 +98,7 @@ func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Opt
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
+	m.configures(b)
 	return b, nil
 }
 

@@ -27,7 +27,7 @@ import (
 // only root may.
 func (b *Bench) isolate(does string, o Options) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
-	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 {
+	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 && spec.Management() == nil {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
 	}

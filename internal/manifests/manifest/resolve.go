@@ -34,6 +34,9 @@ type Bundle struct {
 	// device as it is, without a name, and of those variants that the benchmark names
 	// and the bed has. Empty when the device is not modelled.
 	Tables map[v1alpha1.VariantName]Tables
+	// Configurations are the texts that a device with management has in the variants that the benchmark
+	// names, and its base without a name. Empty where people configure the device.
+	Configurations map[v1alpha1.VariantName]string
 	// ConfigMaps of the device by name: those that have its tables. A topology of
 	// containerlab is not among them.
 	ConfigMaps map[string]*corev1.ConfigMap
@@ -71,7 +74,7 @@ func (s *Set) resolve(d *document) (*Bundle, error) {
 	if err := r.benchmark(d); err != nil {
 		return nil, err
 	}
-	for _, find := range []func() error{r.profile, r.findBed, r.models} {
+	for _, find := range []func() error{r.profile, r.findBed, r.models, r.configurations} {
 		if err := find(); err != nil {
 			return nil, err
 		}
@@ -127,6 +130,33 @@ func (r *resolver) models() (err error) {
 		if r.bundle.Tables[v.Name], err = r.tables(device.Simulated, path); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// configurations finds the texts that a device is configured with.
+func (r *resolver) configurations() (err error) {
+	all := r.bundle.Bed.Spec.Device
+	m := all.Management()
+	if m == nil {
+		return nil
+	}
+	base, _, err := r.text(m.Configuration.ConfigMapRef, "spec.device.physical.management.configuration.configMapRef")
+	if err != nil {
+		return err
+	}
+	r.bundle.Configurations = map[v1alpha1.VariantName]string{"": base}
+	for i, v := range all.Variants {
+		if !slices.Contains(r.bundle.Benchmark.Spec.Variants, v.Name) {
+			continue
+		}
+		text := base
+		if v.Physical != nil {
+			if text, _, err = r.text(v.Physical.Configuration.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].physical.configuration.configMapRef", i)); err != nil {
+				return err
+			}
+		}
+		r.bundle.Configurations[v.Name] = text
 	}
 	return nil
 }
@@ -265,20 +295,33 @@ func (r *resolver) tables(device *v1alpha1.SimulatedDevice, path func(member str
 	return tables, nil
 }
 
-// key finds the text that a field of the bed refers to.
+// key finds the text that a field of the bed refers to, and keeps its ConfigMap.
 func (r *resolver) key(ref v1alpha1.ConfigMapKeyReference, path string) (string, error) {
-	bed := r.bundle.bed
-	found := r.documents.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
-	if found == nil {
-		return "", r.documents.notFound(bed, path+".name", "ConfigMap", ref.Name, r.documents.names("ConfigMap"))
-	}
-	d, err := only(near(bed, found))
+	text, configMap, err := r.text(ref, path)
 	if err != nil {
 		return "", err
 	}
+	if r.bundle.ConfigMaps == nil {
+		r.bundle.ConfigMaps = map[string]*corev1.ConfigMap{}
+	}
+	r.bundle.ConfigMaps[ref.Name] = configMap
+	return text, nil
+}
+
+// text finds the text that a field of the bed refers to, and its ConfigMap.
+func (r *resolver) text(ref v1alpha1.ConfigMapKeyReference, path string) (string, *corev1.ConfigMap, error) {
+	bed := r.bundle.bed
+	found := r.documents.find(func(d *document) bool { return d.isConfigMap() && d.name == ref.Name })
+	if found == nil {
+		return "", nil, r.documents.notFound(bed, path+".name", "ConfigMap", ref.Name, r.documents.names("ConfigMap"))
+	}
+	d, err := only(near(bed, found))
+	if err != nil {
+		return "", nil, err
+	}
 	configMap, problems := d.configMap()
 	if problems != nil {
-		return "", &InvalidError{Problems: problems}
+		return "", nil, &InvalidError{Problems: problems}
 	}
 	text, has := configMap.Data[ref.Key]
 	if !has {
@@ -288,14 +331,10 @@ func (r *resolver) key(ref v1alpha1.ConfigMapKeyReference, path string) (string,
 		}
 		slices.Sort(keys)
 		problem := bed.problem(path+".key", fmt.Sprintf("ConfigMap %q in %s has no key %q", ref.Name, d.source.file, ref.Key), "")
-		return "", hint.With(&InvalidError{Problems: []Problem{problem}}, oneOf("its keys are", ref.Key, keys))
+		return "", nil, hint.With(&InvalidError{Problems: []Problem{problem}}, oneOf("its keys are", ref.Key, keys))
 	}
 	r.bundle.found(d)
-	if r.bundle.ConfigMaps == nil {
-		r.bundle.ConfigMaps = map[string]*corev1.ConfigMap{}
-	}
-	r.bundle.ConfigMaps[ref.Name] = configMap
-	return text, nil
+	return text, configMap, nil
 }
 
 // Invalid turns problems that concern several objects into problems of the

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -16,6 +17,9 @@ import (
 type Prepared struct {
 	Config    Config
 	Generator traffic.Generator
+	// Configure gives the device the configuration of the variant, and returns how; nil where people configured
+	// it, or Device did.
+	Configure func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error)
 	// Device is the driver; nil when nothing can be done with the device.
 	Device device.Driver
 	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
@@ -32,11 +36,31 @@ type Prepared struct {
 func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State {
 	var state State
 	for _, v := range variants {
+		before := state.Environment
+		if v.Configure != nil {
+			var err error
+			if v.Config.Configuration, err = v.Configure(ctx); err != nil {
+				return notConfigured(ctx, state, v.Config.Bed.Spec.Device, err)
+			}
+		}
 		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router))...)
+		if state.Environment != nil {
+			state.Environment.KeepConfigurations(before)
+		}
 		if !state.Finished() {
 			break
 		}
 	}
+	return state
+}
+
+// notConfigured ends a run whose device did not get the configuration of the next variant.
+func notConfigured(ctx context.Context, state State, device v1alpha1.Device, err error) State {
+	outcome, reason, message := conclude(ctx, device, state.Rows, fmt.Errorf("the device was not configured: %w", err))
+	if reason == v1alpha1.ReasonRunnerFailed {
+		reason = v1alpha1.ReasonDeviceFailed
+	}
+	state.Done, state.Outcome, state.Reason, state.Message = true, outcome, reason, message
 	return state
 }
 

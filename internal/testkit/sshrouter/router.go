@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
@@ -153,14 +154,15 @@ func (r *Router) Running() string {
 	return r.Enter("show running-config")
 }
 
-// start starts a program that ends with the test.
+// start starts a program that ends with the test, in the network namespace of the calling thread.
 func (r *Router) start(what string, args ...string) *exec.Cmd {
 	r.t.Helper()
 	log, err := os.Create(filepath.Join(r.folder, what+".out"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	here := fmt.Sprintf("--net=/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
+	cmd := exec.Command("nsenter", append([]string{here}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	ended, err := testserver.Launch(cmd)
 	if err != nil {

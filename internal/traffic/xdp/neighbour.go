@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -43,6 +44,9 @@ func (d *netdev) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Add
 	if err := d.waitLink(ctx, nl); err != nil {
 		return traffic.MAC{}, err
 	}
+	if err := d.forget(nl, addr); err != nil {
+		return traffic.MAC{}, err
+	}
 	done, events := make(chan struct{}), make(chan netlink.NeighUpdate, 64)
 	defer unsubscribe(done, events)
 	if err := netlink.NeighSubscribeWithOptions(events, done, netlink.NeighSubscribeOptions{ListExisting: true}); err != nil {
@@ -72,6 +76,29 @@ func (d *netdev) resolve(ctx context.Context, nl *netlink.Handle, addr netip.Add
 			}
 		}
 	}
+}
+
+// forget removes what the kernel has learned of a neighbor: the device may have been configured or restarted since.
+// An entry that a person made stays.
+func (d *netdev) forget(nl *netlink.Handle, addr netip.Addr) error {
+	family := netlink.FAMILY_V4
+	if addr.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	known, err := nl.NeighList(d.index, family)
+	if err != nil {
+		return fmt.Errorf("reading the neighbor table: %w", err)
+	}
+	for i := range known {
+		got, _ := netip.AddrFromSlice(known[i].IP)
+		if got.Unmap() != addr || known[i].State&(netlink.NUD_PERMANENT|netlink.NUD_NOARP) != 0 {
+			continue
+		}
+		if err := nl.NeighDel(&known[i]); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("forgetting neighbor %v on %s (%s): %w", addr, d.Name, d.Interface, err)
+		}
+	}
+	return nil
 }
 
 // solicit makes the kernel ask for a neighbor, unless it knows it.

@@ -2,6 +2,7 @@ package sshcli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -23,6 +24,8 @@ type Config struct {
 	PrivateKey []byte
 	// HostKeys are the keys that the device may have, a line for each as in known_hosts or in a .pub file.
 	HostKeys []byte
+	// Dial connects to the device; nil connects from the network of this process.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Timeout bounds the connection, and the answer to each command; 0 is 30 s.
 	Timeout time.Duration
 }

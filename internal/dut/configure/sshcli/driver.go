@@ -40,7 +40,7 @@ func (d *Driver) Dialect() *text.Dialect { return d.config.Platform.dialect }
 func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cli, err := generic.NewDriver(d.config.Address,
-		options.WithCustomTransport(&line{ctx: ctx, address: d.config.Address, config: d.client}),
+		options.WithCustomTransport(&line{ctx: ctx, address: d.config.Address, dial: d.config.Dial, config: d.client}),
 		options.WithPromptPattern(d.config.Platform.prompt),
 		options.WithTimeoutOps(d.config.timeout()),
 	)

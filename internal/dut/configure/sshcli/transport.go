@@ -29,6 +29,8 @@ const (
 type line struct {
 	ctx     context.Context
 	address string
+	// dial connects; nil connects from the network of this process.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// config has the timeout of the connection, and of an answer to whether the device is there.
 	config  *ssh.ClientConfig
 	client  *ssh.Client
@@ -41,8 +43,11 @@ var _ transport.Implementation = (*line)(nil)
 
 // Open implements transport.Implementation.
 func (l *line) Open(*transport.Args) (err error) {
-	dialer := net.Dialer{Timeout: l.config.Timeout}
-	conn, err := dialer.DialContext(l.ctx, "tcp", l.address)
+	dial := l.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: l.config.Timeout}).DialContext
+	}
+	conn, err := dial(l.ctx, "tcp", l.address)
 	if err != nil {
 		return fmt.Errorf("%w: %w", configure.ErrUnreachable, err)
 	}

@@ -1,0 +1,122 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/dut/configure/text"
+)
+
+const (
+	// configureWithin and restoreWithin bound the time in which a device gets the configuration of a variant, and
+	// its base.
+	configureWithin = 150 * time.Second
+	restoreWithin   = 5 * time.Minute
+)
+
+// ErrNotRestored is wrapped by the error of Close if the device may not have its base configuration.
+var ErrNotRestored = errors.New("the device may not have its base configuration")
+
+// managed is a device that this process configures.
+type managed struct {
+	config sshcli.Config
+	// texts are its configurations by variant, and its base without a name.
+	texts map[v1alpha1.VariantName]string
+}
+
+// newManaged reads how a device is reached; nil where people configure it. It fails before anything is
+// changed on this machine.
+func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o Routing) (*managed, error) {
+	described := bed.Spec.Device.Management()
+	if described == nil {
+		return nil, nil
+	}
+	m := &managed{config: sshcli.Config{Platform: sshcli.Named(string(described.SSH.Platform)), Address: described.SSH.Address}, texts: texts}
+	if m.config.Platform == nil {
+		return nil, fmt.Errorf("TestBed %s: platform %q is none of this version: %s", bed.Name, described.SSH.Platform, sshcli.Names())
+	}
+	where := fmt.Sprintf("write user, password or privateKey, and hostKeys to DIR/%s/, and give --secrets DIR or $%s", described.SecretName, SecretsEnv)
+	if o.Secrets == "" {
+		return nil, hint.With(fmt.Errorf("TestBed %s: what Secret %s has is not known without a cluster", bed.Name, described.SecretName), where)
+	}
+	root, err := os.OpenRoot(o.Secrets)
+	if err != nil {
+		return nil, fmt.Errorf("opening the directory with passwords: %w", err)
+	}
+	defer root.Close()
+	access := map[string][]byte{}
+	for _, key := range sshcli.AccessKeys {
+		content, err := root.ReadFile(filepath.Join(described.SecretName, key))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("reading how the device is reached: %w", err)
+		}
+		access[key] = content
+	}
+	if err := m.config.SetAccess(access); err != nil {
+		return nil, hint.With(fmt.Errorf("Secret %s: %w", described.SecretName, err), where)
+	}
+	for variant := range texts {
+		if len(m.wanted(variant)) == 0 {
+			return nil, fmt.Errorf("TestBed %s, variant %q: the configuration configures nothing, and all that the device has would be removed", bed.Name, variant)
+		}
+	}
+	_, err = sshcli.New(m.config)
+	return m, err
+}
+
+func (m *managed) wanted(variant v1alpha1.VariantName) text.Tree {
+	return m.config.Platform.Dialect().Parse(m.texts[variant])
+}
+
+// apply gives the device a configuration.
+func (m *managed) apply(ctx context.Context, variant v1alpha1.VariantName, within time.Duration) (*configure.Record, error) {
+	driver, err := sshcli.New(m.config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%s are over", within))
+	defer cancel()
+	return configure.Apply(ctx, driver, m.wanted(variant), 0)
+}
+
+// configures makes each variant of the benchmark, which was prepared once, one that configures the device
+// first. When the bench is closed the device gets its base, whatever it has then.
+func (m *managed) configures(b *Bench) {
+	if m == nil {
+		return
+	}
+	m.config.Dial = b.Dial
+	once := b.Variants[0]
+	b.Variants = nil
+	begun := false
+	for _, variant := range b.config.Benchmark.Spec.VariantsInOrder() {
+		one := once
+		one.Config.Variant = variant
+		one.Configure = func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error) {
+			begun = true
+			record, err := m.apply(ctx, variant, configureWithin)
+			if err != nil {
+				return nil, err
+			}
+			return record.Summary(), nil
+		}
+		b.Variants = append(b.Variants, one)
+	}
+	b.closers = append(b.closers, func() error {
+		if !begun {
+			return nil
+		}
+		if _, err := m.apply(context.Background(), "", restoreWithin); err != nil {
+			return hint.With(fmt.Errorf("%w: %w", ErrNotRestored, err), "nodrop configure apply, with the base, restores it at any time")
+		}
+		return nil
+	})
+}
