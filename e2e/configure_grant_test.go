@@ -10,10 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// attempt is what a member of a team tries, and a part of the answer.
+// attempt of a member of a team, with a part of the answer.
 type attempt struct {
 	name, manifest, answer string
 	args                   []string

@@ -22,7 +22,7 @@ type ResultEnvironment struct {
 	// +optional
 	// +listType=atomic
 	Variants []VariantEnvironment `json:"variants,omitempty"`
-	// configuration is what NoDrop gave the device; absent where the benchmark names variants, which
+	// configuration of the device, which NoDrop gave it; absent where the benchmark names variants, which
 	// have their own, and where people configure the device.
 	// +optional
 	Configuration *DeviceConfiguration `json:"configuration,omitempty"`
@@ -51,7 +51,7 @@ type VariantEnvironment struct {
 	// device describes the device under test in this configuration.
 	// +optional
 	Device string `json:"device,omitempty"`
-	// configuration is what NoDrop gave the device; absent where people configure it, and before the
+	// configuration of the device, which NoDrop gave it; absent where people configure it, and before the
 	// variant is measured.
 	// +optional
 	Configuration *DeviceConfiguration `json:"configuration,omitempty"`
@@ -72,7 +72,7 @@ type DeviceConfiguration struct {
 	// commands is the number of commands that were entered; 0 if the device had the configuration.
 	// +optional
 	Commands int32 `json:"commands,omitempty"`
-	// answers are what the device said to commands, as "command: answer", without secrets; the first 16.
+	// answers of the device to commands, as "command: answer", without secrets; the first 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -94,7 +94,7 @@ func (c *checker) variantOf(uid string) v1alpha1.VariantName {
 	return ""
 }
 
-// wanted is what the device has while a benchmark is measured. The caller holds the lock.
+// wanted returns the configuration that the device has while a benchmark is measured. The caller holds the lock.
 func (c *checker) wanted(uid string) deviceText {
 	if spec := c.specs[uid]; spec != nil && slices.Contains(spec.Variants, aclVariant) {
 		return aclText

@@ -61,7 +61,7 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 		access[key] = content
 	}
 	if err := m.config.SetAccess(access); err != nil {
-		return nil, hint.With(fmt.Errorf("Secret %s: %w", described.SecretName, err), where)
+		return nil, hint.With(fmt.Errorf("what Secret %s has: %w", described.SecretName, err), where)
 	}
 	for variant := range texts {
 		if len(m.wanted(variant)) == 0 {

@@ -19,7 +19,7 @@ type Config struct {
 	// Variant of the bed's device that is prepared; empty when the benchmark names
 	// none. Only its rows are measured.
 	Variant v1alpha1.VariantName `json:"variant,omitempty"`
-	// Configuration is what the bed's device was given for the variant; absent where people
+	// Configuration of the bed's device in the variant; absent where people
 	// configure it.
 	Configuration *v1alpha1.DeviceConfiguration `json:"configuration,omitempty"`
 	// Model is the text of the device model, that of the variant; only with the
