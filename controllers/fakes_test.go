@@ -275,7 +275,7 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	if pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending {
 		return reconcile.Result{}, nil
 	}
-	if pod.Labels[labobjects.LabelUID] == "" && pod.Labels[labobjects.LabelRole] != labobjects.RoleProbe {
+	if pod.Labels[labobjects.LabelUID] == "" && pod.Labels[labobjects.LabelRole] != labobjects.RoleProbe && pod.Labels[labobjects.LabelRole] != labobjects.RoleConfigure {
 		return reconcile.Result{}, nil
 	}
 	k.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,9 @@ func (w *world) createManaged(bed *v1alpha1.TestBed) {
 func (k *fakeKubelet) configure(ctx context.Context, pod *corev1.Pod) error {
 	args := pod.Spec.Containers[0].Args
 	arg := func(name string) string { return args[slices.Index(args, name)+1] }
+	if slices.Contains(args, "compare") {
+		return k.compare(ctx, pod, arg("--address"), slices.Contains(args, "--restore"))
+	}
 	sec := &corev1.Secret{}
 	if err := k.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: pod.Spec.Volumes[0].Secret.SecretName}, sec); err != nil {
 		return err
@@ -82,14 +86,111 @@ func (k *fakeKubelet) configure(ctx context.Context, pod *corev1.Pod) error {
 	text := string(sec.Data[path.Base(arg("--configuration"))])
 	before := k.devices[arg("--address")]
 	k.devices[arg("--address")] = text
-	record := configure.Record{BeforeDigest: digestOf(before), AfterDigest: digestOf(text), Sessions: 1}
-	message, err := json.Marshal(record.Summary())
+	dialect := sshcli.FRR.Dialect()
+	record := configure.Record{Before: dialect.Parse(before), BeforeDigest: digestOf(before), AfterDigest: digestOf(text), Sessions: 1}
+	message, err := json.Marshal(record.Summary(dialect, dialect.Parse(string(sec.Data["base.conf"]))))
 	if err != nil {
 		return err
 	}
 	succeeded(pod)
 	pod.Status.ContainerStatuses[0].State.Terminated.Message = string(message)
 	return nil
+}
+
+// compare compares a device with the base that a pod has, or restores it.
+func (k *fakeKubelet) compare(ctx context.Context, pod *corev1.Pod, address string, restore bool) error {
+	base := &corev1.ConfigMap{}
+	volume := pod.Spec.Volumes[0].ConfigMap
+	if err := k.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: volume.Name}, base); err != nil {
+		return err
+	}
+	text, dialect := base.Data[volume.Items[0].Key], sshcli.FRR.Dialect()
+	have, reached := k.devices[address]
+	var failure error
+	switch {
+	case !reached:
+		failure = configure.ErrUnreachable
+	case restore:
+		k.devices[address] = text
+		have = text
+	}
+	message, err := json.Marshal(configure.Compare(dialect, dialect.Parse(text), dialect.Parse(have), failure))
+	if err != nil {
+		return err
+	}
+	succeeded(pod)
+	pod.Status.ContainerStatuses[0].State.Terminated.Message = string(message)
+	return nil
+}
+
+// set gives a device a configuration by hand; none makes it unreachable.
+func (k *fakeKubelet) set(address, text string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.devices[address] = text; text == "" {
+		delete(k.devices, address)
+	}
+}
+
+// TestDeviceHealth has beds whose devices are compared with their bases.
+func TestDeviceHealth(t *testing.T) {
+	server := startServer(t)
+	for name, tc := range map[string]func(*world){
+		"a device that was changed by hand":    changedByHand,
+		"a device that cannot be reached":      deviceUnreachable,
+		"a base that is changed to the device": baseFollows,
+	} {
+		t.Run(name, func(t *testing.T) { tc(newWorld(t, server, probing)) })
+	}
+}
+
+// isReady waits until a bed can be leased.
+func (w *world) isReady(bed string) {
+	w.t.Helper()
+	w.Eventually(func() bool { return meta.IsStatusConditionTrue(w.bed(bed).Status.Conditions, v1alpha1.ConditionReady) }).Should(BeTrue(), "%s is ready", bed)
+}
+
+func changedByHand(w *world) {
+	w.kubelet.set(deviceAddress, baseText)
+	w.createManaged(managed("leaf"))
+	w.isReady("leaf")
+	w.kubelet.set(deviceAddress, aclText)
+	w.pass(20 * time.Minute)
+	message := w.closed("leaf", v1alpha1.ReasonConfigurationDiffers)
+	w.Expect(message).To(And(ContainSubstring(`the device differs from its base: ["+ access-list a deny any"]`), ContainSubstring("kubectl annotate testbed leaf nodrop.dev/restore-base=yes")))
+	create(w.t, w.c, benchmark("b", "leaf"))
+	w.says("b", v1alpha1.ConditionBedLeased, v1alpha1.ReasonBedNotReady)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(aclText), "nothing was changed without a person")
+
+	bed := w.bed("leaf")
+	before := bed.DeepCopy()
+	metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationRestoreBase, "yes")
+	w.Expect(w.c.Patch(w.t.Context(), bed, client.MergeFrom(before))).To(Succeed())
+	w.pass(time.Minute)
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+	w.Eventually(func() map[string]string { return w.bed("leaf").Annotations }).ShouldNot(HaveKey(v1alpha1.AnnotationRestoreBase))
+	w.Expect(w.runnerConfig("b").Configuration.Drift).To(BeEmpty())
+	w.runners.report(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+}
+
+func deviceUnreachable(w *world) {
+	w.createManaged(managed("leaf"))
+	w.Expect(w.closed("leaf", v1alpha1.ReasonDeviceUnreachable)).To(ContainSubstring("the configuration of the device cannot be read: the device cannot be reached"))
+	w.kubelet.set(deviceAddress, baseText)
+	w.pass(time.Minute)
+	w.isReady("leaf")
+}
+
+// Who changes the base on purpose changes the device first, or lets it be restored.
+func baseFollows(w *world) {
+	w.kubelet.set(deviceAddress, aclText)
+	w.createManaged(managed("leaf"))
+	w.closed("leaf", v1alpha1.ReasonConfigurationDiffers)
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf", "base.conf", aclText))).To(Succeed())
+	w.pass(time.Minute)
+	w.isReady("leaf")
 }
 
 func digestOf(text string) string { return configure.Digest(sshcli.FRR.Dialect().Parse(text)) }
@@ -160,7 +261,7 @@ func configuresBase(w *world) {
 	create(w.t, w.c, benchmark("b", "leaf"))
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
-	w.Expect(w.runnerConfig("b").Configuration).To(And(HaveField("Digest", digestOf(baseText)), HaveField("Before", digestOf(aclText))))
+	w.Expect(w.runnerConfig("b").Configuration).To(And(HaveField("Digest", digestOf(baseText)), HaveField("Before", digestOf(aclText)), HaveField("Drift", Equal([]string{"+ access-list a deny any"}))))
 	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("leaf")

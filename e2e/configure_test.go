@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +124,36 @@ func TestConfiguredRouter(t *testing.T) {
 	g.Expect(r.Running()).To(Equal(r.base))
 	l.expectClean(t, b)
 	l.expectNoSecret(t)
+	l.expectRestored(t, r)
+}
+
+// expectRestored changes the router by hand. The bed is closed with the difference, until a person asks for
+// the base.
+func (l *lab) expectRestored(t *testing.T, r *configured) {
+	t.Helper()
+	g := NewWithT(t)
+	r.Enter("configure terminal", "ip route 198.18.200.0/24 198.18.1.9")
+	var bed v1alpha1.TestBed
+	change := func(change func()) {
+		g.Eventually(func() error {
+			if err := l.Get(t.Context(), client.ObjectKey{Name: r.bed}, &bed); err != nil {
+				return err
+			}
+			change()
+			return l.Update(t.Context(), &bed)
+		}, time.Minute, poll).Should(Succeed())
+	}
+	ready := func(g Gomega) string {
+		g.Expect(l.Get(t.Context(), client.ObjectKey{Name: r.bed}, &bed)).To(Succeed())
+		c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(c).NotTo(BeNil())
+		return c.Reason + ": " + c.Message
+	}
+	change(func() { bed.Spec.Ports[0].Speed = "2G" }) // A bed that is edited is probed at once.
+	g.Eventually(ready, 2*time.Minute, poll).Should(HavePrefix(`ConfigurationDiffers: the device differs from its base: ["+ ip route 198.18.200.0/24 198.18.1.9"]; to restore it: kubectl annotate`))
+	change(func() { metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationRestoreBase, "yes") })
+	g.Eventually(ready, 2*time.Minute, poll).Should(HavePrefix(v1alpha1.ReasonBedReady))
+	g.Expect(r.Running()).To(Equal(r.base))
 }
 
 // expectNoSecret looks for the password of the device where people and other programs read.

@@ -54,7 +54,16 @@ const (
 	ReasonSpeedTooLow = "SpeedTooLow"
 	// ReasonClockWrong means that the clock of a node differs from the clock of the operator.
 	ReasonClockWrong = "ClockWrong"
+	// ReasonDeviceUnreachable means that the device cannot be reached to configure it.
+	ReasonDeviceUnreachable = "DeviceUnreachable"
+	// ReasonConfigurationDiffers means that the device does not have its base configuration; the message
+	// has the differences.
+	ReasonConfigurationDiffers = "ConfigurationDiffers"
 )
+
+// AnnotationRestoreBase on a TestBed that is closed because its device does not have its base
+// configuration, with any value, restores it.
+const AnnotationRestoreBase = "nodrop.dev/restore-base"
 
 // AnnotationReleaseQuarantine on a TestBed, with any value, releases a quarantined bed: a
 // person has checked it, and it may be leased again.

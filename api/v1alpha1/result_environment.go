@@ -78,6 +78,13 @@ type DeviceConfiguration struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Answers []string `json:"answers,omitempty"`
+	// drift are the differences from the base that the device had before, "+ line" and "- line" without
+	// secrets; the first 8. Absent if it had its base.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Drift []string `json:"drift,omitempty"`
 	// sessions is the number of sessions that it took. More than one means that the connection
 	// was lost.
 	// +optional

@@ -75,6 +75,10 @@ func (r *Reconciler) patchMeta(ctx context.Context, bed *v1alpha1.TestBed) error
 	before := bed.DeepCopy()
 	_, changed := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]
 	delete(bed.Annotations, v1alpha1.AnnotationReleaseQuarantine)
+	if _, asked := bed.Annotations[v1alpha1.AnnotationRestoreBase]; asked && !restoresBase(bed) {
+		delete(bed.Annotations, v1alpha1.AnnotationRestoreBase)
+		changed = true
+	}
 	if bed.DeletionTimestamp.IsZero() {
 		changed = controllerutil.AddFinalizer(bed, v1alpha1.FinalizerLeased) || changed
 	} else if bed.Status.Lease == nil {

@@ -29,13 +29,16 @@ const maxClockDifference = 5 * time.Minute
 
 // probeDue returns the time until the next probe of a bed that no benchmark has; 0 and less if
 // it is due. A bed that cannot be leased is probed sooner.
-func (r *Reconciler) probeDue(h *v1alpha1.BedHealth, now time.Time) time.Duration {
+func (r *Reconciler) probeDue(h *v1alpha1.BedHealth, restores bool, now time.Time) time.Duration {
 	if h.ProbeTime == nil || h.Doubted {
 		return 0
 	}
 	pause := r.ProbeEvery
 	if h.Failures > 0 {
 		pause = min(firstRetry<<min(h.Failures-1, 10), longestRetry, r.ProbeEvery)
+		if restores {
+			pause = min(pause, firstRetry) // A person waits for it.
+		}
 	}
 	past := now.Sub(h.ProbeTime.Time)
 	if past < 0 {
@@ -72,6 +75,10 @@ type finding struct{ reason, message string }
 func judgeAnswers(bed *v1alpha1.TestBed, answers []answered, used map[string]bool) []finding {
 	var missing, others []finding
 	for _, a := range answers {
+		if a.device != nil {
+			others = append(others, ofDevice(bed, a.device)...)
+			continue
+		}
 		for _, p := range a.Problems {
 			if used[a.node.Node+"/"+p.Port.Interface] {
 				continue
@@ -138,6 +145,9 @@ func (r *Reconciler) setHealthy(ctx context.Context, bed *v1alpha1.TestBed, now 
 			return err
 		}
 		c.Message = "the interfaces of the bed and the clocks of their nodes are as they should be" + calibrated
+		if bed.Spec.Device.Management() != nil {
+			c.Message = "the interfaces of the bed, the clocks of their nodes and the configuration of the device are as they should be" + calibrated
+		}
 		bed.Status.Health.Failures = 0
 	}
 	endProbe(bed.Status.Health, now)

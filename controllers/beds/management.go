@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
@@ -68,4 +70,29 @@ func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (r
 			r.Lab.Namespace, m.SecretName, v1alpha1.DeviceAccessSecretType), nil
 	}
 	return "", "", nil
+}
+
+// restoresBase reports whether a probe gives the device its base first, as a person has asked. The bed is closed
+// then, so that no benchmark gets it meanwhile.
+func restoresBase(bed *v1alpha1.TestBed) bool {
+	_, asked := bed.Annotations[v1alpha1.AnnotationRestoreBase]
+	c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionHealthy)
+	return asked && c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonConfigurationDiffers
+}
+
+// ofDevice describes what a probe found of the device, and the remedy.
+func ofDevice(bed *v1alpha1.TestBed, c *configure.Comparison) []finding {
+	if c.Problem != "" {
+		return []finding{{v1alpha1.ReasonDeviceUnreachable, "the configuration of the device cannot be read: " + c.Problem}}
+	}
+	if len(c.Differences) == 0 {
+		return nil
+	}
+	more := ""
+	if c.More > 0 {
+		more = fmt.Sprintf(", and %d more", c.More)
+	}
+	return []finding{{v1alpha1.ReasonConfigurationDiffers, fmt.Sprintf(
+		"the device differs from its base: %q%s; to restore it: kubectl annotate testbed %s %s=yes; to keep what it has, write that into the ConfigMap of the base",
+		c.Differences, more, bed.Name, v1alpha1.AnnotationRestoreBase)}}
 }

@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/lab/bedprobe"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/measure/calibration"
@@ -27,6 +28,8 @@ type answered struct {
 	bedprobe.Answer
 	node            labobjects.ProbedNode
 	after, notAfter time.Time
+	// device is the answer of the device itself; nil of a node.
+	device *configure.Comparison
 }
 
 // clockDifference returns by how much the clock of a node is ahead; negative if it is behind, and
@@ -73,7 +76,7 @@ func (r *Reconciler) probe(ctx context.Context, bed *v1alpha1.TestBed, now time.
 		return 0, r.stopProbe(ctx, bed)
 	}
 	if h.StartTime == nil {
-		if due := r.probeDue(h, now); due > 0 {
+		if due := r.probeDue(h, restoresBase(bed), now); due > 0 {
 			return min(due, r.usualCheck(bed)), nil
 		}
 		if busy, err := r.measuresNearby(ctx, bed, nodes); err != nil || busy {
@@ -140,11 +143,11 @@ func (r *Reconciler) awaitProbe(ctx context.Context, bed *v1alpha1.TestBed, node
 		case pod == nil || !kit.IsLost(pod):
 			pending = r.probeWaitsFor(ctx, n, pod, late)
 		default:
-			answer, err := labobjects.ProbeAnswer(pod)
+			answer, err := answerOf(pod, n, now)
 			if err != nil {
-				return 0, r.giveUp(ctx, bed, now, fmt.Sprintf("node %s: %s", n.Node, kit.EndOf(pod)))
+				return 0, r.giveUp(ctx, bed, now, fmt.Sprintf("%s: %s", n, kit.EndOf(pod)))
 			}
-			answers = append(answers, answered{Answer: answer, node: n, after: pod.CreationTimestamp.Time, notAfter: now})
+			answers = append(answers, answer)
 		}
 	}
 	switch {
@@ -163,6 +166,19 @@ func (r *Reconciler) awaitProbe(ctx context.Context, bed *v1alpha1.TestBed, node
 	return 0, r.setHealthy(ctx, bed, now, judgeAnswers(bed, answers, used))
 }
 
+// answerOf reads the answer of a pod that has ended.
+func answerOf(pod *corev1.Pod, n labobjects.ProbedNode, now time.Time) (answered, error) {
+	a := answered{node: n, after: pod.CreationTimestamp.Time, notAfter: now}
+	if n.IsDevice() {
+		c, err := labobjects.DeviceComparison(pod)
+		a.device = &c
+		return a, err
+	}
+	answer, err := labobjects.ProbeAnswer(pod)
+	a.Answer = answer
+	return a, err
+}
+
 // giveUp ends a probe that has no answer.
 func (r *Reconciler) giveUp(ctx context.Context, bed *v1alpha1.TestBed, now time.Time, why string) error {
 	if err := r.removeProbePods(ctx, bed); err != nil {
@@ -177,10 +193,13 @@ func (r *Reconciler) giveUp(ctx context.Context, bed *v1alpha1.TestBed, now time
 func (r *Reconciler) probeWaitsFor(ctx context.Context, n labobjects.ProbedNode, pod *corev1.Pod, late bool) string {
 	if pod != nil && late {
 		if why := kit.WaitsFor(ctx, r.Live, pod); why != "" {
-			return "node " + n.Node + ": " + why
+			return n.String() + ": " + why
 		}
 	}
-	return "node " + n.Node + " has not run the pod"
+	if n.IsDevice() {
+		return "the pod that compares the device with its base has not run"
+	}
+	return n.String() + " has not run the pod"
 }
 
 // interfacesInUse returns the interfaces that benchmarks on other beds have now, as node/interface.
@@ -206,7 +225,12 @@ func (r *Reconciler) probePod(ctx context.Context, bed *v1alpha1.TestBed, n labo
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: r.Lab.Namespace, Name: labobjects.ProbePodName(bed, n.Index)}, pod)
 	switch {
 	case apierrors.IsNotFound(err):
-		pod = labobjects.ProbePod(r.Lab, bed, n, probe, int64(probeDeadline/time.Second))
+		seconds := int64(probeDeadline / time.Second)
+		if n.IsDevice() {
+			pod = labobjects.DeviceProbePod(r.Lab, bed, n, probe, seconds, restoresBase(bed))
+		} else {
+			pod = labobjects.ProbePod(r.Lab, bed, n, probe, seconds)
+		}
 		if err := r.Create(ctx, pod); err != nil {
 			return nil, fmt.Errorf("making pod %s: %w", pod.Name, err)
 		}

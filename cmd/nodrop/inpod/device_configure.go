@@ -18,12 +18,65 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
+// managedDevice contains the flags of commands that configure or compare a device.
+type managedDevice struct {
+	config                 sshcli.Config
+	platform, access, base string
+	within                 time.Duration
+	report                 string
+}
+
+func (m *managedDevice) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.platform, "platform", "", "command line of the device: "+sshcli.Names()+" (required)")
+	cmd.Flags().StringVar(&m.config.Address, "address", "", "HOST:PORT of its SSH server (required)")
+	cmd.Flags().StringVar(&m.access, "access", "", "folder with the files user, password or privateKey, and hostKeys (required)")
+	cmd.Flags().StringVar(&m.base, "base", "", "file with the base configuration (required)")
+	cmd.Flags().DurationVar(&m.within, "within", 2*time.Minute, "how long it may take")
+	cmd.Flags().StringVar(&m.report, "report", "", "file that gets the result as JSON")
+	for _, name := range []string{"platform", "address", "access", "base"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+}
+
+// run calls f with the driver and the base of the device, in a context that ends in time and with a signal,
+// and writes what f returns.
+func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error)) error {
+	if m.config.Platform = sshcli.Named(m.platform); m.config.Platform == nil {
+		return fmt.Errorf("--platform: Unsupported value: %q: want %s", m.platform, sshcli.Names())
+	}
+	if err := readAccess(&m.config, m.access); err != nil {
+		return err
+	}
+	driver, err := sshcli.New(m.config)
+	if err != nil {
+		return err
+	}
+	base, err := os.ReadFile(m.base)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, m.within, fmt.Errorf("%v are over", m.within))
+	defer cancel()
+	result, err := f(ctx, driver, driver.Dialect().Parse(string(base)))
+	if err != nil {
+		return withRemedy(err, m.config.Address)
+	}
+	out, err := json.Marshal(result)
+	if err == nil && m.report != "" {
+		err = os.WriteFile(m.report, out, 0o600)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), string(out))
+	return err
+}
+
 func newDeviceConfigureCommand() *cobra.Command {
-	var c sshcli.Config
-	var platform, access, configuration, report string
-	var within time.Duration
+	var m managedDevice
+	var configuration string
 	cmd := &cobra.Command{
 		Use:   "configure",
 		Short: "Give a device a configuration",
@@ -34,45 +87,50 @@ operator then restores its base.
 Exit codes: 0 when the device reports the configuration, 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.Platform = sshcli.Named(platform); c.Platform == nil {
-				return fmt.Errorf("--platform: Unsupported value: %q: want %s", platform, sshcli.Names())
-			}
-			if err := readAccess(&c, access); err != nil {
-				return err
-			}
-			text, err := os.ReadFile(configuration)
-			if err != nil {
-				return err
-			}
-			driver, err := sshcli.New(c)
-			if err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%v are over", within))
-			defer cancel()
-			record, err := configure.Apply(ctx, driver, driver.Dialect().Parse(string(text)), 0)
-			if err != nil {
-				return withRemedy(err, c.Address)
-			}
-			out, err := json.Marshal(record.Summary())
-			if err == nil && report != "" {
-				err = os.WriteFile(report, out, 0o600)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), string(out))
-			return err
+			return m.run(cmd, func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error) {
+				wanted, err := os.ReadFile(configuration)
+				if err != nil {
+					return nil, err
+				}
+				record, err := configure.Apply(ctx, d, d.Dialect().Parse(string(wanted)), 0)
+				if err != nil {
+					return nil, err
+				}
+				return record.Summary(d.Dialect(), base), nil
+			})
 		},
 	}
-	cmd.Flags().StringVar(&platform, "platform", "", "command line of the device: "+sshcli.Names()+" (required)")
-	cmd.Flags().StringVar(&c.Address, "address", "", "HOST:PORT of its SSH server (required)")
-	cmd.Flags().StringVar(&access, "access", "", "folder with the files user, password or privateKey, and hostKeys (required)")
+	m.addFlags(cmd)
 	cmd.Flags().StringVar(&configuration, "configuration", "", "file with the whole configuration (required)")
-	cmd.Flags().DurationVar(&within, "within", 2*time.Minute, "how long it may take")
-	cmd.Flags().StringVar(&report, "report", "", "file that gets, as JSON, how the device got its configuration")
-	for _, name := range []string{"platform", "address", "access", "configuration"} {
-		_ = cmd.MarkFlagRequired(name)
+	_ = cmd.MarkFlagRequired("configuration")
+	return cmd
+}
+
+func newDeviceCompareCommand() *cobra.Command {
+	var m managedDevice
+	var restore bool
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Compare what a device has with its base configuration",
+		Long: `Read the configuration of a device, and write as JSON how it differs from its base. The
+operator runs it in pods before it leases a bed, and from time to time. With --restore the device
+gets its base first.
+
+Exit codes: 0 when the comparison was written, also of a device that cannot be reached; 1 otherwise.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return m.run(cmd, func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error) {
+				if restore {
+					_, err := configure.Apply(ctx, d, base, 0)
+					return configure.Compare(d.Dialect(), base, base, err), nil
+				}
+				have, err := configure.Read(ctx, d)
+				return configure.Compare(d.Dialect(), base, have, err), nil
+			})
+		},
 	}
+	m.addFlags(cmd)
+	cmd.Flags().BoolVar(&restore, "restore", false, "give the device its base first")
 	return cmd
 }
 

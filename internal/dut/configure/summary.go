@@ -1,42 +1,95 @@
 package configure
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
 const (
-	// maxAnswers is the number of answers in a summary, and maxAnswer the length of one in bytes: a summary is
-	// passed on in the termination message of a container, which has 4 KiB.
+	// maxAnswers and maxDrift are the numbers of answers and of differences in a summary, and maxLine is the
+	// length of one in bytes.
 	maxAnswers = 16
-	maxAnswer  = 160
+	maxDrift   = 8
+	maxLine    = 160
+	// maxMessage is the length of a summary as JSON: a container passes it on in its termination message, which
+	// has 4 KiB.
+	maxMessage = 4000
 )
 
-// Summary returns a record in the terms of a result. Commands without an answer are only counted.
-func (r *Record) Summary() *v1alpha1.DeviceConfiguration {
+// Summary returns a record in the terms of a result, with the differences of what was before from the base of the
+// device. Commands without an answer are only counted. Answers are left out, the last ones first, as far as
+// it takes to keep the summary below 4 KiB.
+func (r *Record) Summary(d *text.Dialect, base text.Tree) *v1alpha1.DeviceConfiguration {
 	out := &v1alpha1.DeviceConfiguration{
 		Digest: r.AfterDigest, Before: r.BeforeDigest, Commands: int32(len(r.Answers)),
 		Sessions: int32(r.Sessions), DurationMs: r.Took.Milliseconds(),
 	}
+	out.Drift, _ = few(d.Differences(base, r.Before))
 	for _, a := range r.Answers {
-		if a.Text == "" || len(out.Answers) == maxAnswers {
-			continue
+		if a.Text != "" && len(out.Answers) < maxAnswers {
+			out.Answers = append(out.Answers, shortened(a.Command+": "+strings.Join(strings.Fields(a.Text), " ")))
 		}
-		out.Answers = append(out.Answers, shortened(a.Command+": "+strings.Join(strings.Fields(a.Text), " ")))
+	}
+	for len(out.Answers) > 0 {
+		if written, err := json.Marshal(out); err != nil || len(written) <= maxMessage {
+			break
+		}
+		out.Answers = out.Answers[:len(out.Answers)-1]
 	}
 	return out
 }
 
+// few returns the first differences, and the number of the others.
+func few(differences []string) (some []string, more int) {
+	for _, line := range differences[:min(len(differences), maxDrift)] {
+		some = append(some, shortened(line))
+	}
+	return some, len(differences) - len(some)
+}
+
 // shortened returns the beginning of a text, cut between two characters.
 func shortened(text string) string {
-	if len(text) <= maxAnswer {
+	if len(text) <= maxLine {
 		return text
 	}
-	end := maxAnswer
+	end := maxLine
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end]
+}
+
+// Comparison describes how what a device has differs from its base.
+type Comparison struct {
+	// Problem is why the device could not be read, or restored; empty if it was.
+	Problem string `json:"problem,omitempty"`
+	// Differences from the base are the first, without secrets, and More is the number of the others.
+	Differences []string `json:"differences,omitempty"`
+	More        int      `json:"more,omitempty"`
+}
+
+// Compare describes the differences between what a device has and its base. An error is why the device
+// could not be read, or restored.
+func Compare(d *text.Dialect, base, have text.Tree, err error) Comparison {
+	var c Comparison
+	if err == nil {
+		c.Differences, c.More = few(d.Differences(base, have))
+		return c
+	}
+	var different *DifferentError
+	var rejected *RejectedError
+	switch {
+	case errors.As(err, &different):
+		c.Differences, c.More = few(different.Differences)
+	case errors.As(err, &rejected):
+		c.Differences = []string{shortened(err.Error())}
+	default:
+		c.Problem = err.Error()[:min(len(err.Error()), 2*maxLine)]
+	}
+	return c
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
 // Annotations of the secret of a device that NoDrop configures: how it is reached, so that it is restored
@@ -77,16 +78,23 @@ func configurePod(s Settings, run Run, sec *corev1.Secret, name, file, timeout s
 		return nil, fmt.Errorf("secret %s of the device does not have its address and access: it was changed by another program or user", sec.Name)
 	}
 	pod := pod(s, run, name, RoleConfigure)
-	pod.Spec.SecurityContext.FSGroup = ptr(int64(user))
-	pod.Spec.Volumes = []corev1.Volume{secretVolume("configuration", sec.Name), secretVolume("access", access)}
-	pod.Spec.Containers = []corev1.Container{{
+	manages(s, &pod.Spec, secretVolume("configuration", sec.Name), access,
+		[]string{
+			"device", "configure", "--platform", sec.Annotations[annotationPlatform], "--address", address, "--access", accessDir,
+			"--base", configurationDir + "/" + baseFile, "--configuration", configurationDir + "/" + file, "--within", timeout, "--report", terminationLog,
+		})
+	return pod, nil
+}
+
+// manages adds to a pod the container that reaches a device, with its configurations and its credentials.
+func manages(s Settings, spec *corev1.PodSpec, configurations corev1.Volume, access string, args []string) {
+	spec.SecurityContext.FSGroup = ptr(int64(user))
+	spec.Volumes = []corev1.Volume{configurations, secretVolume("access", access)}
+	spec.Containers = []corev1.Container{{
 		Name:            RoleConfigure,
 		Image:           s.Image,
 		ImagePullPolicy: s.PullPolicy,
-		Args: []string{
-			"device", "configure", "--platform", sec.Annotations[annotationPlatform], "--address", address, "--access", accessDir,
-			"--configuration", configurationDir + "/" + file, "--within", timeout, "--report", terminationLog,
-		},
+		Args:            args,
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "configuration", MountPath: configurationDir, ReadOnly: true},
 			{Name: "access", MountPath: accessDir, ReadOnly: true},
@@ -95,7 +103,38 @@ func configurePod(s Settings, run Run, sec *corev1.Secret, name, file, timeout s
 		SecurityContext:          unprivileged(),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}}
-	return pod, nil
+}
+
+// compareTimeout is how long a device may take to be compared with its base, or to get it, within the time of a
+// probe.
+const compareTimeout = "45s"
+
+// DeviceProbePod compares the device of a free bed with its base, or restores that. The bed owns it.
+func DeviceProbePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe string, deadlineSeconds int64, restore bool) *corev1.Pod {
+	m := bed.Spec.Device.Management()
+	ref := m.Configuration.ConfigMapRef
+	pod := probePod(s, bed, n, probe, deadlineSeconds, RoleConfigure)
+	args := []string{
+		"device", "compare", "--platform", string(m.SSH.Platform), "--address", m.SSH.Address, "--access", accessDir,
+		"--base", configurationDir + "/" + baseFile, "--within", compareTimeout, "--report", terminationLog,
+	}
+	if restore {
+		args = append(args, "--restore")
+	}
+	manages(s, &pod.Spec, corev1.Volume{Name: "configuration", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: ref.Name}, Items: []corev1.KeyToPath{{Key: ref.Key, Path: baseFile}},
+	}}}, m.SecretName, args)
+	return pod
+}
+
+// DeviceComparison returns what a pod that has ended found of a device.
+func DeviceComparison(pod *corev1.Pod) (c configure.Comparison, _ error) {
+	for _, status := range pod.Status.ContainerStatuses {
+		if t := status.State.Terminated; t != nil {
+			return c, json.Unmarshal([]byte(t.Message), &c)
+		}
+	}
+	return c, fmt.Errorf("pod %s has no answer", pod.Name)
 }
 
 // ReportedConfiguration returns what a pod reported that has configured a device.

@@ -89,6 +89,7 @@ func TestGolden(t *testing.T) {
 		"configuration-secret":   configuration,
 		"configuration-up-pod":   must(DeviceUpPod(s, run, configuration)),
 		"configuration-down-pod": must(DeviceDownPod(s, run, configuration)),
+		"probe-device":           DeviceProbePod(s, managed(), ProbedNodes(managed())[2], "3f2a 2026-01-01T12:00:00Z", 60, true),
 		"probe-0":                ProbePod(s, cabled(), ProbedNodes(cabled())[0], "3f2a 2026-01-01T12:00:00Z", 60),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, must(yaml.Marshal(obj))) })

@@ -26,10 +26,21 @@ const terminationLog = "/dev/termination-log"
 type ProbedNode struct {
 	// Index counts the nodes from 0.
 	Index int
-	// Node that has the interfaces.
+	// Node that has the interfaces; empty for the device itself, which is compared with its base
+	// configuration.
 	Node string
 	// Ports with an interface of the node.
 	Ports []bedprobe.Port
+}
+
+// IsDevice reports whether the device itself is probed.
+func (n ProbedNode) IsDevice() bool { return n.Node == "" }
+
+func (n ProbedNode) String() string {
+	if n.IsDevice() {
+		return "the device"
+	}
+	return "node " + n.Node
 }
 
 // ProbedNodes returns the nodes on which a bed is probed, with the interfaces that its ports name.
@@ -56,12 +67,19 @@ func ProbedNodes(bed *v1alpha1.TestBed) []ProbedNode {
 			nodes = append(nodes, n)
 		}
 	}
+	if bed.Spec.Device.Management() != nil {
+		nodes = append(nodes, ProbedNode{Index: len(Agents(bed))})
+	}
 	return nodes
 }
 
 // Digest identifies what is probed of a bed.
 func Digest(bed *v1alpha1.TestBed, nodes []ProbedNode) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", device.Of(bed.Spec.Device).Kind, nodes))
+	described := fmt.Appendf(nil, "%s %#v", device.Of(bed.Spec.Device).Kind, nodes)
+	if m := bed.Spec.Device.Management(); m != nil {
+		described = fmt.Appendf(described, " %#v %s %v", *m.SSH, m.SecretName, m.Configuration)
+	}
+	sum := sha256.Sum256(described)
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -86,6 +104,23 @@ func ProbePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe string, dea
 	for _, p := range n.Ports {
 		args = append(args, p.String())
 	}
+	pod := probePod(s, bed, n, probe, deadlineSeconds, RoleProbe)
+	pod.Spec.HostNetwork = true
+	pod.Spec.Affinity = onNode(n.Node)
+	pod.Spec.Containers = []corev1.Container{{
+		Name:                     RoleProbe,
+		Image:                    s.Image,
+		ImagePullPolicy:          s.PullPolicy,
+		Args:                     args,
+		Resources:                sharing("10m", "16Mi", "128Mi"),
+		SecurityContext:          unprivileged(),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}}
+	return pod
+}
+
+// probePod has all of a probe but its container.
+func probePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe string, deadlineSeconds int64, role string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -93,8 +128,8 @@ func ProbePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe string, dea
 			Labels: map[string]string{
 				"app.kubernetes.io/name":       "nodrop",
 				"app.kubernetes.io/managed-by": "nodrop-operator",
-				"app.kubernetes.io/component":  RoleProbe,
-				LabelRole:                      RoleProbe,
+				"app.kubernetes.io/component":  role,
+				LabelRole:                      role,
 				labelBed:                       string(bed.UID),
 			},
 			Annotations: map[string]string{AnnotationProbe: probe},
@@ -103,26 +138,15 @@ func ProbePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe string, dea
 			}},
 		},
 		Spec: corev1.PodSpec{
-			HostNetwork:                   true,
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			ActiveDeadlineSeconds:         ptr(deadlineSeconds),
 			AutomountServiceAccountToken:  ptr(false),
 			EnableServiceLinks:            ptr(false),
 			TerminationGracePeriodSeconds: ptr(int64(1)),
 			Tolerations:                   tolerations(),
-			Affinity:                      onNode(n.Node),
 			SecurityContext: &corev1.PodSecurityContext{
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Containers: []corev1.Container{{
-				Name:                     RoleProbe,
-				Image:                    s.Image,
-				ImagePullPolicy:          s.PullPolicy,
-				Args:                     args,
-				Resources:                sharing("10m", "16Mi", "128Mi"),
-				SecurityContext:          unprivileged(),
-				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			}},
 		},
 	}
 }

@@ -106,7 +106,7 @@ func (m *managed) configures(b *Bench) {
 			if err != nil {
 				return nil, err
 			}
-			return record.Summary(), nil
+			return record.Summary(m.config.Platform.Dialect(), m.wanted("")), nil
 		}
 		b.Variants = append(b.Variants, one)
 	}

@@ -93,6 +93,9 @@ func (e *entries) addConfiguration(of string, c *v1alpha1.DeviceConfiguration) {
 		text += fmt.Sprintf(" and %d sessions: the connection was lost", c.Sessions)
 	}
 	e.add("Configuration", text)
+	for _, line := range c.Drift {
+		e.add("Device before", of+"differs from its base: "+line)
+	}
 	for _, answer := range c.Answers {
 		e.add("Answers of the device", of+answer)
 	}
