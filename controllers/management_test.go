@@ -45,6 +45,8 @@ const (
 	deviceAddress = "192.0.2.1:22"
 	baseText      = "hostname leaf\n"
 	aclText       = "hostname leaf\naccess-list a deny any\n"
+	// refusing is in place of the configuration of a device that accepts no user.
+	refusing = "refusing"
 )
 
 // managed is a bed with a device that is configured in two variants.
@@ -110,6 +112,8 @@ func (k *fakeKubelet) compare(ctx context.Context, pod *corev1.Pod, address stri
 	switch {
 	case !reached:
 		failure = configure.ErrUnreachable
+	case have == refusing:
+		failure = configure.ErrRefused
 	case restore:
 		k.devices[address] = text
 		have = text
@@ -138,6 +142,7 @@ func TestDeviceHealth(t *testing.T) {
 	for name, tc := range map[string]func(*world){
 		"a device that was changed by hand":    changedByHand,
 		"a device that cannot be reached":      deviceUnreachable,
+		"a device that refuses the password":   deviceRefuses,
 		"a base that is changed to the device": baseFollows,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server, probing)) })
@@ -180,6 +185,20 @@ func deviceUnreachable(w *world) {
 	w.Expect(w.closed("leaf", v1alpha1.ReasonDeviceUnreachable)).To(ContainSubstring("the configuration of the device cannot be read: the device cannot be reached"))
 	w.kubelet.set(deviceAddress, baseText)
 	w.pass(time.Minute)
+	w.isReady("leaf")
+}
+
+// It is not asked again before the next probe.
+func deviceRefuses(w *world) {
+	w.kubelet.set(deviceAddress, refusing)
+	w.createManaged(managed("leaf"))
+	w.Expect(w.closed("leaf", v1alpha1.ReasonDeviceRefused)).To(ContainSubstring("correct Secret leaf"))
+	w.kubelet.set(deviceAddress, baseText)
+	w.pass(10 * time.Minute)
+	asked := w.asked.Load()
+	w.Eventually(w.asked.Load).Should(BeNumerically(">", asked+20), "times that the operator has looked at its clock")
+	w.closed("leaf", v1alpha1.ReasonDeviceRefused)
+	w.pass(10 * time.Minute)
 	w.isReady("leaf")
 }
 

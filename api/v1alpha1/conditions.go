@@ -56,6 +56,9 @@ const (
 	ReasonClockWrong = "ClockWrong"
 	// ReasonDeviceUnreachable means that the device cannot be reached to configure it.
 	ReasonDeviceUnreachable = "DeviceUnreachable"
+	// ReasonDeviceRefused means that the device refused the user, or is not the one that it should be. That is tried
+	// again at the interval of probes only, since devices lock accounts.
+	ReasonDeviceRefused = "DeviceRefused"
 	// ReasonConfigurationDiffers means that the device does not have its base configuration; the message
 	// has the differences.
 	ReasonConfigurationDiffers = "ConfigurationDiffers"

@@ -108,8 +108,8 @@ func TestRunConfigures(t *testing.T) {
 	if len(given) != 2 || given["open"].Commands != 0 || given["closed"].Commands == 0 || given["closed"].Before != given["open"].Digest {
 		t.Errorf("configurations %+v", given)
 	}
-	if strings.Contains(p.stdout.String()+p.stderr.String(), sshrouter.Password) || strings.Contains(p.stdout.String(), "bgp ebgp-requires-policy") {
-		t.Error("the result has the password or the configuration")
+	if strings.Contains(p.stdout.String(), r.Address) || strings.Contains(p.stdout.String()+p.stderr.String(), sshrouter.Password) || strings.Contains(p.stdout.String(), "bgp ebgp-requires-policy") {
+		t.Error("the result has the password, the address or the configuration")
 	}
 	unchanged := func(after string) {
 		t.Helper()

@@ -29,15 +29,19 @@ const maxClockDifference = 5 * time.Minute
 
 // probeDue returns the time until the next probe of a bed that no benchmark has; 0 and less if
 // it is due. A bed that cannot be leased is probed sooner.
-func (r *Reconciler) probeDue(h *v1alpha1.BedHealth, restores bool, now time.Time) time.Duration {
+func (r *Reconciler) probeDue(bed *v1alpha1.TestBed, now time.Time) time.Duration {
+	h := bed.Status.Health
 	if h.ProbeTime == nil || h.Doubted {
 		return 0
 	}
 	pause := r.ProbeEvery
 	if h.Failures > 0 {
 		pause = min(firstRetry<<min(h.Failures-1, 10), longestRetry, r.ProbeEvery)
-		if restores {
+		if restoresBase(bed) {
 			pause = min(pause, firstRetry) // A person waits for it.
+		}
+		if kit.ReasonOf(bed.Status.Conditions, v1alpha1.ConditionHealthy) == v1alpha1.ReasonDeviceRefused {
+			pause = r.ProbeEvery // Each attempt may count against the account.
 		}
 	}
 	past := now.Sub(h.ProbeTime.Time)

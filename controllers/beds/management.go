@@ -83,6 +83,10 @@ func restoresBase(bed *v1alpha1.TestBed) bool {
 // ofDevice describes what a probe found of the device, and the remedy.
 func ofDevice(bed *v1alpha1.TestBed, c *configure.Comparison) []finding {
 	if c.Problem != "" {
+		if c.Refused {
+			return []finding{{v1alpha1.ReasonDeviceRefused, fmt.Sprintf(
+				"%s: correct Secret %s, or ssh of the bed; the next attempt is the next probe, or after an edit of the bed", c.Problem, bed.Spec.Device.Management().SecretName)}}
+		}
 		return []finding{{v1alpha1.ReasonDeviceUnreachable, "the configuration of the device cannot be read: " + c.Problem}}
 	}
 	if len(c.Differences) == 0 {

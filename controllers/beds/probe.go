@@ -76,7 +76,7 @@ func (r *Reconciler) probe(ctx context.Context, bed *v1alpha1.TestBed, now time.
 		return 0, r.stopProbe(ctx, bed)
 	}
 	if h.StartTime == nil {
-		if due := r.probeDue(h, restoresBase(bed), now); due > 0 {
+		if due := r.probeDue(bed, now); due > 0 {
 			return min(due, r.usualCheck(bed)), nil
 		}
 		if busy, err := r.measuresNearby(ctx, bed, nodes); err != nil || busy {

@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// maxAnswers and maxDrift are the numbers of answers and of differences in a summary, and maxLine is the
-	// length of one in bytes.
+	// maxAnswers and maxDrift are the numbers of answers and of differences in a summary, maxLine is the length
+	// of one in bytes, and maxProblem that of why a device cannot be read.
 	maxAnswers = 16
 	maxDrift   = 8
 	maxLine    = 160
+	maxProblem = 512
 	// maxMessage is the length of a summary as JSON: a container passes it on in its termination message, which
 	// has 4 KiB.
 	maxMessage = 4000
@@ -52,12 +53,15 @@ func few(differences []string) (some []string, more int) {
 	return some, len(differences) - len(some)
 }
 
-// shortened returns the beginning of a text, cut between two characters.
-func shortened(text string) string {
-	if len(text) <= maxLine {
+// shortened returns the beginning of a line.
+func shortened(line string) string { return beginning(line, maxLine) }
+
+// beginning returns so many bytes of a text at most, cut between two characters.
+func beginning(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	end := maxLine
+	end := most
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -66,8 +70,10 @@ func shortened(text string) string {
 
 // Comparison describes how what a device has differs from its base.
 type Comparison struct {
-	// Problem is why the device could not be read, or restored; empty if it was.
+	// Problem is why the device could not be read, or restored; empty if it was. Refused reports whether
+	// another attempt does not help.
 	Problem string `json:"problem,omitempty"`
+	Refused bool   `json:"refused,omitempty"`
 	// Differences from the base are the first, without secrets, and More is the number of the others.
 	Differences []string `json:"differences,omitempty"`
 	More        int      `json:"more,omitempty"`
@@ -89,7 +95,7 @@ func Compare(d *text.Dialect, base, have text.Tree, err error) Comparison {
 	case errors.As(err, &rejected):
 		c.Differences = []string{shortened(err.Error())}
 	default:
-		c.Problem = err.Error()[:min(len(err.Error()), 2*maxLine)]
+		c.Problem, c.Refused = beginning(err.Error(), maxProblem), errors.Is(err, ErrRefused)
 	}
 	return c
 }

@@ -92,6 +92,9 @@ func New(c Content) *Document {
 	if c.Bed != nil {
 		d.Bed = c.Bed.Spec.DeepCopy()
 		d.Bed.Access, d.Bed.Connection = nil, nil
+		if d.Bed.Device.Physical != nil {
+			d.Bed.Device.Physical.Management = nil // How the lab reaches its devices is not for customers.
+		}
 	}
 	d.Gates = gate.Judge(c.judged())
 	if d.Rows == nil {
