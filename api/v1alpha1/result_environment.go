@@ -65,6 +65,10 @@ type DeviceConfiguration struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest"`
+	// software is name and version of the device's software, as the device reports it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Software string `json:"software,omitempty"`
 	// before is the digest of the configuration that the device had before.
 	// +optional
 	// +kubebuilder:validation:MaxLength=80

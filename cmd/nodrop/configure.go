@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,7 +246,7 @@ func (c change) Write(w io.Writer, format report.Format) error {
 			fmt.Fprintf(w, "%s\n  %s\n", a.Command, strings.ReplaceAll(a.Text, "\n", "\n  "))
 		}
 	}
-	_, err := fmt.Fprintf(w, "commands: %d in %s; sessions: %d, lost: %d\nbefore  %s\nafter   %s\n",
-		len(c.Answers), c.Took.Round(time.Millisecond), c.Sessions, c.Lost, c.BeforeDigest, c.AfterDigest)
+	_, err := fmt.Fprintf(w, "commands: %d in %s; sessions: %d, lost: %d; software: %s\nbefore  %s\nafter   %s\n",
+		len(c.Answers), c.Took.Round(time.Millisecond), c.Sessions, c.Lost, cmp.Or(c.Software, "unknown"), c.BeforeDigest, c.AfterDigest)
 	return err
 }

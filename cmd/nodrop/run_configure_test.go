@@ -105,6 +105,9 @@ func TestRunConfigures(t *testing.T) {
 	if len(d.Rows) != 2 || d.Rows[0].Frames.Received == 0 || d.Rows[1].Frames.Received != 0 {
 		t.Errorf("rows %+v", d.Rows)
 	}
+	if !strings.HasPrefix(given["open"].Software, "FRRouting ") {
+		t.Errorf("software %q", given["open"].Software)
+	}
 	if len(given) != 2 || given["open"].Commands != 0 || given["closed"].Commands == 0 || given["closed"].Before != given["open"].Digest {
 		t.Errorf("configurations %+v", given)
 	}

@@ -21,7 +21,7 @@ func EnvironmentChanges(was, is *v1alpha1.ResultEnvironment) (changed []string) 
 		{"the version of NoDrop", was.NoDropVersion, is.NoDropVersion},
 		{"the engine", []any{was.Engine, was.EngineDetail, was.LatencyType}, []any{is.Engine, is.EngineDetail, is.LatencyType}},
 		{"the device", described(was), described(is)},
-		{"the configuration of the device", digests(was, is), digests(is, was)},
+		{"the configuration or the software of the device", digests(was, is), digests(is, was)},
 		{"the machines of the tester", hosts(was), hosts(is)},
 		{"the ports of the tester", ports(was), ports(is)},
 	} {
@@ -41,12 +41,13 @@ func described(e *v1alpha1.ResultEnvironment) []any {
 	return all
 }
 
-// digests identify the configurations that the device reported in variants that two environments have.
+// digests identify the configurations and the software that the device reported in variants that two environments
+// have.
 func digests(e, other *v1alpha1.ResultEnvironment) map[v1alpha1.VariantName]string {
 	all, known := map[v1alpha1.VariantName]string{}, other.Configurations()
 	for variant, c := range e.Configurations() {
 		if known[variant] != nil {
-			all[variant] = c.Digest
+			all[variant] = c.Digest + " " + c.Software
 		}
 	}
 	return all

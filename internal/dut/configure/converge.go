@@ -20,6 +20,8 @@ type Record struct {
 	// BeforeDigest and AfterDigest identify them: SHA-256 of the text, without what configures nothing.
 	BeforeDigest string `json:"beforeDigest"`
 	AfterDigest  string `json:"afterDigest"`
+	// Software of the device, as it reports it; empty if it does not.
+	Software string `json:"software,omitempty"`
 	// Answers are the commands that were entered, and what the device said.
 	Answers []Answer `json:"answers,omitempty"`
 	// Sessions is the number of sessions that it took, and Lost the number of broken ones.
@@ -122,6 +124,11 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 		}
 	}()
 	d := a.driver.Dialect()
+	if a.record.Software == "" {
+		if a.record.Software, err = s.Software(); err != nil {
+			return err
+		}
+	}
 	for range maxRounds {
 		have, err := s.Running()
 		if err != nil {

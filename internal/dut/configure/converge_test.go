@@ -33,6 +33,8 @@ func (f *fakeDevice) Running() (text.Tree, error) {
 	return f.Dialect().Parse(strings.Join(f.lines, "\n")), nil
 }
 
+func (f *fakeDevice) Software() (string, error) { return "fake 1", nil }
+
 func (f *fakeDevice) Enter(commands []string, stop func(Answer) bool) (answers []Answer, err error) {
 	for _, c := range commands {
 		a := Answer{Command: c, Rejected: strings.Contains(c, "bad")}
@@ -70,7 +72,7 @@ func TestInterrupted(t *testing.T) {
 		return ErrUnreachable
 	}}
 	record, err := Apply(ctx, f, text.Tree{{Line: "b"}, {Line: "c"}}, time.Minute)
-	if !errors.Is(err, cause) || !record.RolledBack || !slices.Equal(f.lines, []string{"a"}) {
+	if !errors.Is(err, cause) || !record.RolledBack || record.Software != "fake 1" || !slices.Equal(f.lines, []string{"a"}) {
 		t.Errorf("%v, rolled back: %v, the device has %q", err, record.RolledBack, f.lines)
 	}
 }

@@ -23,6 +23,8 @@ type Driver interface {
 type Session interface {
 	// Running returns the configuration that the device reports.
 	Running() (text.Tree, error)
+	// Software returns name and version of the device's software, as the device reports it; empty if it does not.
+	Software() (string, error)
 	// Enter enters commands one after the other, and returns the device's answers to those that were
 	// entered, the last of which may be missing when the connection is lost. It stops behind one for
 	// which stop, called with each answer, reports true.

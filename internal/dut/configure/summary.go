@@ -28,7 +28,7 @@ const (
 func (r *Record) Summary(d *text.Dialect, base text.Tree) *v1alpha1.DeviceConfiguration {
 	out := &v1alpha1.DeviceConfiguration{
 		Digest: r.AfterDigest, Before: r.BeforeDigest, Commands: int32(len(r.Answers)),
-		Sessions: int32(r.Sessions), DurationMs: r.Took.Milliseconds(),
+		Software: beginning(r.Software, maxLine), Sessions: int32(r.Sessions), DurationMs: r.Took.Milliseconds(),
 	}
 	out.Drift, _ = few(d.Differences(base, r.Before))
 	for _, a := range r.Answers {

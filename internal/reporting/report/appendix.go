@@ -93,6 +93,9 @@ func (e *entries) addConfiguration(of string, c *v1alpha1.DeviceConfiguration) {
 		text += fmt.Sprintf(" and %d sessions: the connection was lost", c.Sessions)
 	}
 	e.add("Configuration", text)
+	if c.Software != "" {
+		e.add("Software", of+c.Software+", as the device reports it")
+	}
 	for _, line := range c.Drift {
 		e.add("Device before", of+"differs from its base: "+line)
 	}

@@ -113,6 +113,12 @@ func (s *session) Running() (text.Tree, error) {
 	return s.config.Platform.dialect.Parse(out), nil
 }
 
+// Software implements configure.Session.
+func (s *session) Software() (string, error) {
+	out, err := s.send(s.config.Platform.version)
+	return s.config.Platform.software.FindString(out), err
+}
+
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

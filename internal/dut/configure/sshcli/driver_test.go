@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
 
@@ -88,6 +89,17 @@ func TestDriver(t *testing.T) {
 			}
 			if left := p.refuseNext(0); left != 0 {
 				t.Errorf("%d connections were not tried, want 0", left)
+			}
+			hasConfiguration(t, r, want)
+		},
+		"unreachable for a minute": func(t *testing.T) {
+			longtest.Skip(t, "unreachable for a while")
+			p := startProxy(t, r.Address)
+			p.refuseNext(1 << 30)
+			time.AfterFunc(time.Minute, func() { p.refuseNext(0) })
+			want := named(base, 3)
+			if _, err := configure.Apply(t.Context(), driver(t, r, p.address()), want, 5*time.Minute); err != nil {
+				t.Fatal(err)
 			}
 			hasConfiguration(t, r, want)
 		},

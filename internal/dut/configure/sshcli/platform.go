@@ -18,6 +18,9 @@ type Platform struct {
 	// begin and end changes to it.
 	setup              []string
 	show, enter, leave string
+	// version prints what software the device has, and software matches its name and version there.
+	version  string
+	software *regexp.Regexp
 	// rejected matches the answer to a command that was not carried out.
 	rejected *regexp.Regexp
 	dialect  *text.Dialect
@@ -32,6 +35,8 @@ var FRR = &Platform{
 	show:     "show running-config",
 	enter:    "configure terminal",
 	leave:    "end",
+	version:  "show version",
+	software: regexp.MustCompile(`(?m)^FRRouting [\w.+~\-]+`),
 	rejected: regexp.MustCompile(`(?m)^(?:%|\S+: command not found|There is no such|.*[Ii]nvalid )`),
 	dialect: &text.Dialect{
 		Comments:  []string{"!", "#", "Building configuration", "Current configuration", "frr version ", "frr defaults "},
