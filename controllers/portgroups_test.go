@@ -75,7 +75,7 @@ func portGroupsReserved(w *world) {
 	r.Spec.TestBedNames = []string{"leaf-1"}
 	create(w.t, w.c, r, benchmark("on-b", "leaf-1-b", limitedTo(time.Hour)))
 	w.reservationBecomes("all", v1alpha1.ReservationActive)
-	w.waitsBecause(named("on-b"), v1alpha1.ReasonReserved, "reservation team-routing/all has bed leaf-1, which shares an interface with leaf-1-b")
+	w.waitsBecause(named("on-b"), v1alpha1.ReasonReserved, "reservation team-routing/all has bed leaf-1, which shares an interface or a device with leaf-1-b")
 	w.runners.report(a, measured(row(64)))
 	w.reaches("on-a", v1alpha1.PhaseMeasured)
 	w.Expect(w.c.Delete(w.t.Context(), w.reservation("all"))).To(Succeed())

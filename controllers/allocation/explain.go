@@ -209,7 +209,7 @@ func reservedBed(o *queue.Obstacle) string {
 	if o.Slice.Via == "" {
 		return o.Bed
 	}
-	return fmt.Sprintf("%s, which has an interface or the device of %s,", o.Slice.Via, o.Bed)
+	return fmt.Sprintf("%s, which shares an interface or a device with %s,", o.Slice.Via, o.Bed)
 }
 
 func span(s *queue.Slice) string { return reservation.Span{From: s.From, Until: s.Until}.String() }
