@@ -69,6 +69,8 @@ type checker struct {
 	nodeDown time.Time
 	// device is the configuration of the device that is configured.
 	device deviceText
+	// configured counts how often it got one, and broken how often a pod was lost that had begun to enter one.
+	configured, broken int
 	// requests counts requests; nil counts none.
 	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
@@ -241,6 +243,7 @@ func group(bed string) string { return strings.TrimRight(bed, "0123456789") }
 
 func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 	if gone {
+		c.seeLost(pod)
 		delete(c.pods, pod.Name)
 		return
 	}

@@ -76,6 +76,8 @@ func (w *world) happen(ctx context.Context, e event) {
 		w.losePod(ctx, name, "agent", e, false)
 	case "device's pod is deleted":
 		w.losePod(ctx, name, "device", e, false)
+	case "pod that configures is lost":
+		w.loseConfiguring(ctx, e)
 	case "runner's process dies":
 		for _, pod := range w.lab.podsOf(ctx, w.uidOf(ctx, name), "runner") {
 			w.lab.runners.kill(pod.UID)

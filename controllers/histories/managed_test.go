@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -67,6 +69,7 @@ func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) boo
 	args := pod.Spec.Containers[0].Args
 	text := deviceText(sec.Data[path.Base(args[slices.Index(args, "--configuration")+1])])
 	l.check.setDevice(text)
+	l.check.countConfigured()
 	message, err := json.Marshal(v1alpha1.DeviceConfiguration{Digest: string(text), Sessions: 1})
 	if err != nil {
 		panic(err)
@@ -78,10 +81,46 @@ func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) boo
 	return true
 }
 
+// loseConfiguring waits for a pod that has begun to configure the device, and takes it away.
+func (w *world) loseConfiguring(ctx context.Context, e event) {
+	for range 2 * e.much {
+		var pods corev1.PodList
+		_ = w.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{labobjects.LabelRole: labobjects.RoleConfigure})
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if pod.Status.Phase != corev1.PodRunning || !pod.DeletionTimestamp.IsZero() {
+				continue
+			}
+			w.check.allow(w.check.keyOf(pod.Labels[labobjects.LabelUID]).Name, v1alpha1.PhaseError) // It is tried once.
+			if e.which%2 == 0 {
+				_ = w.Delete(ctx, pod)
+				return
+			}
+			pod.Status.Phase, pod.Status.Message = corev1.PodFailed, "evicted"
+			_ = w.Status().Update(ctx, pod)
+			return
+		}
+		time.Sleep(w.unit / 2)
+	}
+}
+
 func (c *checker) setDevice(text deviceText) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.device = text
+}
+
+func (c *checker) countConfigured() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.configured++
+}
+
+// seeLost counts a pod that had begun to configure the device, and did not end. The caller holds the lock.
+func (c *checker) seeLost(pod *corev1.Pod) {
+	if pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure && pod.Status.Phase != corev1.PodSucceeded && c.device == partText {
+		c.broken++
+	}
 }
 
 // variantOf returns the variant that a benchmark measures.

@@ -34,6 +34,7 @@ var kinds = map[string]int{
 	"runner is silent":            6, // much: for how long
 	"agent's pod is deleted":      4,
 	"device's pod is deleted":     4,
+	"pod that configures is lost": 8, // which: deleted when it is even, failed when it is odd; much: how long to wait for one
 	"kubelet is slow":             6, // much: for how long
 	"device does not stop":        3,
 	"benchmark is aborted":        6,
