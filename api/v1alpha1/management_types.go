@@ -5,7 +5,7 @@ package v1alpha1
 const DeviceAccessSecretType = "nodrop.dev/device" //nolint:gosec // a type, not a secret
 
 // DeviceManagement describes how NoDrop reaches a device, and which configuration the device has
-// between benchmarks. NoDrop gives the device this configuration, or that of a variant, before a benchmark
+// between benchmarks. NoDrop gives the device this configuration, or the one of a variant, before a benchmark
 // runs. Afterwards it restores this configuration; until then the bed stays closed. Beds with the
 // same address are used one at a time.
 //

@@ -69,10 +69,11 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 
 // driver reads the files of the flags.
 func (r *reach) driver() (*sshcli.Driver, error) {
-	c := sshcli.Config{Platform: sshcli.Named(r.platform), Address: r.address, User: r.user, Timeout: r.timeout}
-	if c.Platform == nil {
-		return nil, fmt.Errorf("--platform: Unsupported value: %q: want %s", r.platform, sshcli.Names())
+	platform, err := sshcli.Named(r.platform)
+	if err != nil {
+		return nil, fmt.Errorf("--platform: %w", err)
 	}
+	c := sshcli.Config{Platform: platform, Address: r.address, User: r.user, Timeout: r.timeout}
 	if r.timeout <= 0 || r.within <= 0 {
 		return nil, errors.New("--timeout and --within: Invalid value: want more than 0s, such as 30s")
 	}

@@ -201,7 +201,7 @@ func (r *runCommand) measure(cmd *cobra.Command, bundle *manifest.Bundle, bench 
 func addRoutingFlags(cmd *cobra.Command, o *standalone.Routing) {
 	cmd.Flags().StringVar(&o.Kind, "router", router.FRR, "router that is started as the device for a bed with BGP sessions or multicast routing: "+strings.Join(standalone.Routers, " or "))
 	cmd.Flags().StringVar(&o.Memory, "router-memory", "", "memory that this router may use, such as 256Mi; all without it")
-	cmd.Flags().StringVar(&o.Secrets, "secrets", os.Getenv(standalone.SecretsEnv), "directory with passwords, in files NAME/KEY: those of BGP sessions as passwordSecretRef names them, and those of a device with management; $"+standalone.SecretsEnv+" without it")
+	cmd.Flags().StringVar(&o.Secrets, "secrets", os.Getenv(standalone.SecretsEnv), "directory with passwords of BGP sessions, in files NAME/KEY as passwordSecretRef names them, and with the Secret of a device with management; $"+standalone.SecretsEnv+" without it")
 }
 
 // interruption returns a context that ends when a signal interrupts the process. Signals have

@@ -38,15 +38,7 @@ spec:
   - {name: p1, node: here, attachment: {hostDevice: {interface: nd-e1}}, speed: 100M, addresses: [198.18.7.2/24], gateways: [198.18.7.1]}
   - {name: p2, node: here, attachment: {hostDevice: {interface: nd-e2}}, speed: 100M, addresses: [198.18.8.2/24], gateways: [198.18.8.1]}
 ---
-apiVersion: nodrop.dev/v1alpha1
-kind: TrafficProfile
-metadata: {name: pairs}
-spec:
-  frameSizes: [128]
-  pattern: {pairs: {}}
-  packet: {ipv4: {}}
----
-`
+` + pairsProfile + "---\n"
 
 // TestRunConfigures measures a router that nodrop run configures by SSH from the network of the machine, while
 // its interfaces are in the namespace of the run.

@@ -36,7 +36,9 @@ spec:
   - {name: p1, node: here, attachment: {hostDevice: {interface: nd-p1}}, speed: 100M, addresses: [198.18.1.2/24, "2001:2:0:1::2/64"]}
   - {name: p2, node: here, attachment: {hostDevice: {interface: nd-p2}}, speed: 100M, addresses: [198.18.1.3/24, "2001:2:0:1::3/64"]}
 ---
-apiVersion: nodrop.dev/v1alpha1
+` + pairsProfile
+
+const pairsProfile = `apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile
 metadata: {name: pairs}
 spec:

@@ -148,10 +148,11 @@ func (r *Reconciler) setHealthy(ctx context.Context, bed *v1alpha1.TestBed, now 
 		if err != nil {
 			return err
 		}
-		c.Message = "the interfaces of the bed and the clocks of their nodes are as they should be" + calibrated
+		probed := "the interfaces of the bed and the clocks of their nodes"
 		if bed.Spec.Device.Management() != nil {
-			c.Message = "the interfaces of the bed, the clocks of their nodes and the configuration of the device are as they should be" + calibrated
+			probed = "the interfaces of the bed, the clocks of their nodes and the configuration of the device"
 		}
+		c.Message = probed + " are as they should be" + calibrated
 		bed.Status.Health.Failures = 0
 	}
 	endProbe(bed.Status.Health, now)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 	"nodrop.dev/nodrop/internal/dut/device"
@@ -23,9 +23,9 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 	if m == nil {
 		return "", "", nil
 	}
-	platform := sshcli.Named(string(m.SSH.Platform))
-	if platform == nil {
-		return v1alpha1.ReasonBedInvalid, fmt.Sprintf("spec.device.physical.management.ssh.platform: %q is none of this version: %s", m.SSH.Platform, sshcli.Names()), nil
+	platform, err := sshcli.Named(string(m.SSH.Platform))
+	if err != nil {
+		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.ssh.platform: " + err.Error(), nil
 	}
 	base := ""
 	for i, ref := range device.Configurations(bed.Spec.Device) {
@@ -76,8 +76,7 @@ func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (r
 // then, so that no benchmark gets it meanwhile.
 func restoresBase(bed *v1alpha1.TestBed) bool {
 	_, asked := bed.Annotations[v1alpha1.AnnotationRestoreBase]
-	c := meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionHealthy)
-	return asked && c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonConfigurationDiffers
+	return asked && kit.ReasonOf(bed.Status.Conditions, v1alpha1.ConditionHealthy) == v1alpha1.ReasonConfigurationDiffers
 }
 
 // ofDevice describes what a probe found of the device, and the remedy.

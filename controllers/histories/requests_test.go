@@ -47,7 +47,7 @@ func (r *requests) count(c *checker, namespace, name string, labels map[string]s
 	case slices.Contains(teams, namespace):
 		of = namespace
 	case uid != "":
-		of = c.keyOf(uid).Namespace // That of the lab, if it is not known.
+		of = c.keyOf(uid).Namespace // Empty, as for the lab, if it is not known.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

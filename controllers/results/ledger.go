@@ -175,15 +175,15 @@ func (l *Ledger) begin(test string, variant v1alpha1.VariantName) *part {
 // SetEnvironment sets the environment of the rows. It is in a part of its own, which
 // stays open to the end.
 func (l *Ledger) SetEnvironment(e *v1alpha1.ResultEnvironment) {
-	if e == nil {
+	if e == nil || equality.Semantic.DeepEqual(e, l.environment) {
 		return
 	}
 	e = e.DeepCopy()
 	e.KeepConfigurations(l.environment)
 	if equality.Semantic.DeepEqual(e, l.environment) {
-		return
+		return // It lacks only what was known of earlier variants.
 	}
-	l.environment = e.DeepCopy()
+	l.environment = e
 	for _, p := range l.parts {
 		if p.object.Spec.Environment != nil && !p.object.Spec.Complete {
 			p.object.Spec.Environment, p.dirty = e.DeepCopy(), true

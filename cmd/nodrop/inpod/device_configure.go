@@ -44,11 +44,13 @@ func (m *managedDevice) addFlags(cmd *cobra.Command) {
 // run calls f with the driver and the base of the device, in a context that ends in time and with a signal,
 // and writes what f returns.
 func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error)) error {
-	if m.config.Platform = sshcli.Named(m.platform); m.config.Platform == nil {
-		return fmt.Errorf("--platform: Unsupported value: %q: want %s", m.platform, sshcli.Names())
+	platform, err := sshcli.Named(m.platform)
+	if err != nil {
+		return fmt.Errorf("--platform: %w", err)
 	}
-	if err := readAccess(&m.config, m.access); err != nil {
-		return err
+	m.config.Platform = platform
+	if err := m.config.ReadAccess(func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(m.access, key)) }); err != nil {
+		return fmt.Errorf("the Secret of the device: %w", err)
 	}
 	driver, err := sshcli.New(m.config)
 	if err != nil {
@@ -132,25 +134,6 @@ Exit codes: 0 when the comparison was written, also of a device that cannot be r
 	m.addFlags(cmd)
 	cmd.Flags().BoolVar(&restore, "restore", false, "give the device its base first")
 	return cmd
-}
-
-// readAccess reads by what a device is reached from a folder.
-func readAccess(c *sshcli.Config, folder string) error {
-	data := map[string][]byte{}
-	for _, key := range sshcli.AccessKeys {
-		content, err := os.ReadFile(filepath.Join(folder, key))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		data[key] = content
-	}
-	if err := c.SetAccess(data); err != nil {
-		return fmt.Errorf("the Secret of the device: %w", err)
-	}
-	return nil
 }
 
 // withRemedy adds to the error of a device that is not reached what often keeps a pod from it.

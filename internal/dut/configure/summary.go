@@ -12,7 +12,7 @@ import (
 
 const (
 	// maxAnswers and maxDrift are the numbers of answers and of differences in a summary, maxLine is the length
-	// of one in bytes, and maxProblem that of why a device cannot be read.
+	// of one in bytes, and maxProblem is the length of the reason why a device cannot be read.
 	maxAnswers = 16
 	maxDrift   = 8
 	maxLine    = 160

@@ -169,7 +169,7 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 // restore it afterwards: they start it, or configure it.
 func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
 
-// Configurations are the keys of ConfigMaps with the configurations of a device: its base, and those of its
+// Configurations are the keys of ConfigMaps with the configurations of a device: its base, then its
 // variants; none where people configure it. They are not among Files: teams read those, and configurations
 // have secrets.
 func Configurations(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {

@@ -39,10 +39,11 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 	if described == nil {
 		return nil, nil
 	}
-	m := &managed{config: sshcli.Config{Platform: sshcli.Named(string(described.SSH.Platform)), Address: described.SSH.Address}, texts: texts}
-	if m.config.Platform == nil {
-		return nil, fmt.Errorf("TestBed %s: platform %q is none of this version: %s", bed.Name, described.SSH.Platform, sshcli.Names())
+	platform, err := sshcli.Named(string(described.SSH.Platform))
+	if err != nil {
+		return nil, fmt.Errorf("TestBed %s: spec.device.physical.management.ssh.platform: %w", bed.Name, err)
 	}
+	m := &managed{config: sshcli.Config{Platform: platform, Address: described.SSH.Address}, texts: texts}
 	where := fmt.Sprintf("write user, password or privateKey, and hostKeys to DIR/%s/, and give --secrets DIR or $%s", described.SecretName, SecretsEnv)
 	if o.Secrets == "" {
 		return nil, hint.With(fmt.Errorf("TestBed %s: what Secret %s has is not known without a cluster", bed.Name, described.SecretName), where)
@@ -52,15 +53,7 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 		return nil, fmt.Errorf("opening the directory with passwords: %w", err)
 	}
 	defer root.Close()
-	access := map[string][]byte{}
-	for _, key := range sshcli.AccessKeys {
-		content, err := root.ReadFile(filepath.Join(described.SecretName, key))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("reading how the device is reached: %w", err)
-		}
-		access[key] = content
-	}
-	if err := m.config.SetAccess(access); err != nil {
+	if err := m.config.ReadAccess(func(key string) ([]byte, error) { return root.ReadFile(filepath.Join(described.SecretName, key)) }); err != nil {
 		return nil, hint.With(fmt.Errorf("what Secret %s has: %w", described.SecretName, err), where)
 	}
 	for variant := range texts {

@@ -3,6 +3,7 @@ package sshcli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -14,12 +15,17 @@ const (
 	keyHostKeys   = "hostKeys"
 )
 
-// AccessKeys are the keys of a Secret by which a device is reached.
-var AccessKeys = []string{keyUser, keyPassword, keyPrivateKey, keyHostKeys}
-
-// SetAccess takes the data of a Secret by which the device is reached. What is missing is named by its key;
-// no value is repeated.
-func (c *Config) SetAccess(data map[string][]byte) error {
+// ReadAccess reads by what the device is reached, as the keys of a Secret; read returns the value of a key, or
+// fails with fs.ErrNotExist. What is missing is named by its key; no value is repeated.
+func (c *Config) ReadAccess(read func(key string) ([]byte, error)) error {
+	data := map[string][]byte{}
+	for _, key := range []string{keyUser, keyPassword, keyPrivateKey, keyHostKeys} {
+		value, err := read(key)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		data[key] = value
+	}
 	line := func(key string) string { return strings.TrimRight(string(data[key]), "\r\n") }
 	c.User, c.Password = line(keyUser), line(keyPassword)
 	c.PrivateKey, c.HostKeys = data[keyPrivateKey], data[keyHostKeys]
@@ -29,7 +35,7 @@ func (c *Config) SetAccess(data map[string][]byte) error {
 	case (c.Password == "") == (len(c.PrivateKey) == 0):
 		return fmt.Errorf("keys %s and %s: give one of them", keyPassword, keyPrivateKey)
 	case len(c.HostKeys) == 0:
-		return errors.New("key " + keyHostKeys + ": Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device")
+		return fmt.Errorf("key %s: %s", keyHostKeys, hostKeysRequired)
 	}
 	return nil
 }

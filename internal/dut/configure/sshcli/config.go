@@ -72,6 +72,9 @@ func (c *Config) client() (*ssh.ClientConfig, error) {
 	}, nil
 }
 
+// hostKeysRequired is the remedy where no host keys are given.
+const hostKeysRequired = "Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device"
+
 // hostKeys reads the keys that the device may have.
 func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
 	for line := range bytes.Lines(c.HostKeys) {
@@ -89,7 +92,7 @@ func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("host keys: Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device")
+		return nil, errors.New("host keys: " + hostKeysRequired)
 	}
 	return keys, nil
 }

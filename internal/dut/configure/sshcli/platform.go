@@ -1,6 +1,7 @@
 package sshcli
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,12 +54,13 @@ var Platforms = []*Platform{FRR}
 // Dialect of the platform's configurations.
 func (p *Platform) Dialect() *text.Dialect { return p.dialect }
 
-// Named returns the platform with a name; nil if there is none.
-func Named(name string) *Platform {
-	if i := slices.IndexFunc(Platforms, func(p *Platform) bool { return p.Name == name }); i >= 0 {
-		return Platforms[i]
+// Named returns the platform with a name. It fails with a message that names all platforms.
+func Named(name string) (*Platform, error) {
+	i := slices.IndexFunc(Platforms, func(p *Platform) bool { return p.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("Unsupported value: %q: want %s", name, Names()) //nolint:staticcheck // in the form of field errors, after the name of a field
 	}
-	return nil
+	return Platforms[i], nil
 }
 
 // Names returns the names of all platforms in one text, for help and messages.
