@@ -88,9 +88,9 @@ func (k *fakeKubelet) configure(ctx context.Context, pod *corev1.Pod) error {
 	text := string(sec.Data[path.Base(arg("--configuration"))])
 	before := k.devices[arg("--address")]
 	k.devices[arg("--address")] = text
-	dialect := sshcli.FRR.Dialect()
-	record := configure.Record{Before: dialect.Parse(before), BeforeDigest: digestOf(before), AfterDigest: digestOf(text), Sessions: 1}
-	message, err := json.Marshal(record.Summary(dialect, dialect.Parse(string(sec.Data["base.conf"]))))
+	dialect := sshcli.FRR.Dialect
+	record := configure.Record{Before: parsed(before), BeforeDigest: digestOf(before), AfterDigest: digestOf(text), Sessions: 1}
+	message, err := json.Marshal(record.Summary(dialect, parsed(string(sec.Data["base.conf"]))))
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (k *fakeKubelet) compare(ctx context.Context, pod *corev1.Pod, address stri
 	if err := k.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: volume.Name}, base); err != nil {
 		return err
 	}
-	text, dialect := base.Data[volume.Items[0].Key], sshcli.FRR.Dialect()
+	text, dialect := base.Data[volume.Items[0].Key], sshcli.FRR.Dialect
 	have, reached := k.devices[address]
 	var failure error
 	switch {
@@ -118,7 +118,7 @@ func (k *fakeKubelet) compare(ctx context.Context, pod *corev1.Pod, address stri
 		k.devices[address] = text
 		have = text
 	}
-	message, err := json.Marshal(configure.Compare(dialect, dialect.Parse(text), dialect.Parse(have), failure))
+	message, err := json.Marshal(configure.Compare(dialect, parsed(text), parsed(have), failure))
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,13 @@ func baseFollows(w *world) {
 	w.isReady("leaf")
 }
 
-func digestOf(text string) string { return configure.Digest(sshcli.FRR.Dialect().Parse(text)) }
+// parsed is a configuration of the device.
+func parsed(text string) configure.Configuration {
+	c, _ := sshcli.FRR.Dialect.Parse(text)
+	return c
+}
+
+func digestOf(text string) string { return configure.Digest(parsed(text)) }
 
 // device returns the configuration of a device.
 func (k *fakeKubelet) device(address string) string {

@@ -11,7 +11,7 @@ const DeviceAccessSecretType = "nodrop.dev/device" //nolint:gosec // a type, not
 //
 // +kubebuilder:validation:ExactlyOneOf=ssh
 type DeviceManagement struct {
-	// ssh reaches the command line of the device.
+	// ssh reaches the device by SSH.
 	// +optional
 	SSH *SSHManagement `json:"ssh,omitempty"`
 	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device, with the keys user,
@@ -27,9 +27,9 @@ type DeviceManagement struct {
 	Configuration DeviceConfigurationSource `json:"configuration"`
 }
 
-// SSHManagement reaches the command line of a device by SSH.
+// SSHManagement reaches a device by SSH.
 type SSHManagement struct {
-	// platform is the kind of command line: frr.
+	// platform is the kind of device: frr, or nftables, which is the packet filter of Linux.
 	// +required
 	Platform DevicePlatform `json:"platform"`
 	// address is host:port of the SSH server, such as 192.0.2.1:22.
@@ -40,13 +40,18 @@ type SSHManagement struct {
 	Address string `json:"address"`
 }
 
-// DevicePlatform is a kind of command line.
+// DevicePlatform is a kind of device.
 //
-// +kubebuilder:validation:Enum=frr
+// +kubebuilder:validation:Enum=frr;nftables
 type DevicePlatform string
 
-// PlatformFRR is FRRouting, with vtysh as the shell of the user.
-const PlatformFRR DevicePlatform = "frr"
+// The platforms.
+const (
+	// PlatformFRR is FRRouting, with vtysh as the shell of the user.
+	PlatformFRR DevicePlatform = "frr"
+	// PlatformNFTables is the packet filter of a Linux device, whose user may run nft.
+	PlatformNFTables DevicePlatform = "nftables"
+)
 
 // DeviceConfigurationSource is the source of a whole configuration, in the words of the device: what the
 // device has beyond it is removed.

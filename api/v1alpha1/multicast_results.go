@@ -23,7 +23,17 @@ type MulticastSummary struct {
 	// nearest.
 	// +required
 	MaxFramesPerSecond int64 `json:"maxFramesPerSecond"`
+	// silentReceivers are the ports that received no frame at all, such as a mirror port that is
+	// dead: the first 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	SilentReceivers []string `json:"silentReceivers,omitempty"`
 }
+
+// MaxSilentReceivers is the largest number of ports that a MulticastSummary names.
+const MaxSilentReceivers = 16
 
 // ClassesSummary contains the counts of sent and received frames of the traffic classes of a
 // mixed pattern in the trial that decided the row (RFC 3918 section 4.1).

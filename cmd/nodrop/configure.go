@@ -17,10 +17,9 @@ import (
 
 	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
-	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
-	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -40,7 +39,7 @@ a call that was interrupted is repeated.
 The device must have one of the keys of --host-keys, such as ssh-keyscan prints them: compare them with those
 that the device shows at its console.`,
 	}
-	cmd.AddCommand(newConfigureReadCommand(), newConfigurePlanCommand(), newConfigureApplyCommand())
+	cmd.AddCommand(newConfigureReadCommand(), newConfigurePlanCommand(), newConfigureApplyCommand(), newConfigureGenerateCommand())
 	return cmd
 }
 
@@ -52,7 +51,7 @@ type reach struct {
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.platform, "platform", "", "command line of the device: "+sshcli.Names())
+	flags.StringVar(&r.platform, "platform", "", "kind of the device: "+platform.Names())
 	flags.StringVar(&r.address, "address", "", "HOST:PORT of its SSH server")
 	flags.StringVar(&r.user, "user", "", "user of the device")
 	flags.StringVar(&r.passwordFile, "password-file", "", "file with the password")
@@ -68,12 +67,12 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 }
 
 // driver reads the files of the flags.
-func (r *reach) driver() (*sshcli.Driver, error) {
-	platform, err := sshcli.Named(r.platform)
+func (r *reach) driver() (configure.Driver, error) {
+	kind, err := platform.Named(r.platform)
 	if err != nil {
 		return nil, fmt.Errorf("--platform: %w", err)
 	}
-	c := sshcli.Config{Platform: platform, Address: r.address, User: r.user, Timeout: r.timeout}
+	c := sshaccess.Config{Address: r.address, User: r.user, Timeout: r.timeout}
 	if r.timeout <= 0 || r.within <= 0 {
 		return nil, errors.New("--timeout and --within: Invalid value: want more than 0s, such as 30s")
 	}
@@ -91,11 +90,11 @@ func (r *reach) driver() (*sshcli.Driver, error) {
 		}
 		into(content)
 	}
-	return sshcli.New(c)
+	return kind.Driver(c)
 }
 
 // run calls f with the driver, and with a context that ends in time and with an interrupt.
-func (r *reach) run(cmd *cobra.Command, f func(context.Context, *sshcli.Driver) error) error {
+func (r *reach) run(cmd *cobra.Command, f func(context.Context, configure.Driver) error) error {
 	d, err := r.driver()
 	if err != nil {
 		return err
@@ -115,12 +114,12 @@ func newConfigureReadCommand() *cobra.Command {
 		Short: "Print the configuration that a device reports, without comments",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+			return r.run(cmd, func(ctx context.Context, d configure.Driver) error {
 				have, err := configure.Read(ctx, d)
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(cmd.OutOrStdout(), have.String())
+				_, err = io.WriteString(cmd.OutOrStdout(), string(have))
 				return err
 			})
 		},
@@ -129,16 +128,15 @@ func newConfigureReadCommand() *cobra.Command {
 	return cmd
 }
 
-// wanted reads a configuration from a file. Nothing in it is a mistake: it would remove everything.
-func wanted(d *sshcli.Driver, file string) (text.Tree, error) {
+// wanted reads a configuration from a file.
+func wanted(d configure.Driver, file string) (configure.Configuration, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	want := d.Dialect().Parse(string(content))
-	if len(want) == 0 {
-		return nil, hint.With(fmt.Errorf("%s: Invalid value: it configures nothing, and all of the device's configuration would be removed", file),
-			"give a whole configuration, such as the output of nodrop configure read with changes")
+	want, err := configure.Whole(d.Language(), string(content))
+	if err != nil {
+		return "", fmt.Errorf("%s: Invalid value: %w", file, err)
 	}
 	return want, nil
 }
@@ -152,7 +150,7 @@ func newConfigurePlanCommand() *cobra.Command {
 FILE is a whole configuration, as the device reports it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+			return r.run(cmd, func(ctx context.Context, d configure.Driver) error {
 				want, err := wanted(d, args[0])
 				if err != nil {
 					return err
@@ -161,12 +159,12 @@ FILE is a whole configuration, as the device reports it.`,
 				if err != nil {
 					return err
 				}
-				commands := d.Dialect().Commands(have, want)
+				commands := d.Language().Commands(have, want)
 				if len(commands) == 0 {
 					fmt.Fprintln(cmd.ErrOrStderr(), "the device has this configuration")
 				}
 				for _, c := range commands {
-					fmt.Fprintln(cmd.OutOrStdout(), d.Dialect().Mask(c))
+					fmt.Fprintln(cmd.OutOrStdout(), d.Language().Mask(c))
 				}
 				return nil
 			})
@@ -199,7 +197,7 @@ no command was entered.`,
 		if err := out.Check(); err != nil {
 			return err
 		}
-		return r.run(cmd, func(ctx context.Context, d *sshcli.Driver) error {
+		return r.run(cmd, func(ctx context.Context, d configure.Driver) error {
 			want, err := wanted(d, args[0])
 			if err != nil {
 				return err

@@ -95,7 +95,7 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 		// A quarter of 148,800,595.238 frames/s for 60 s, to the frame, at 7 ports.
 		want := v1alpha1.MulticastSummary{Groups: 4, Receivers: 7, MinFrames: 7 * 2_232_008_928, MaxFrames: 7 * 2_232_008_928,
 			MinFramesPerSecond: 260_401_042, MaxFramesPerSecond: 260_401_042}
-		if m := rows[0].Multicast; m == nil || *m != want {
+		if m := rows[0].Multicast; m == nil || !reflect.DeepEqual(*m, want) {
 			t.Errorf("groups: %+v, want %+v", m, want)
 		}
 	},

@@ -12,7 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/dut/configure/platform"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
@@ -23,7 +23,7 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 	if m == nil {
 		return "", "", nil
 	}
-	platform, err := sshcli.Named(string(m.SSH.Platform))
+	kind, err := platform.Named(string(m.SSH.Platform))
 	if err != nil {
 		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.ssh.platform: " + err.Error(), nil
 	}
@@ -36,8 +36,10 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 		if i == 0 {
 			base = text
 		}
-		if problem == "" && len(platform.Dialect().Parse(text)) == 0 {
-			problem = fmt.Sprintf("key %s of ConfigMap %s configures nothing, and all of the device's configuration would be removed: give a whole configuration, such as the output of nodrop configure read", ref.Key, ref.Name)
+		if problem == "" {
+			if _, err := configure.Whole(kind.Language, text); err != nil {
+				problem = fmt.Sprintf("key %s of ConfigMap %s: %v", ref.Key, ref.Name, err)
+			}
 		}
 		if problem != "" {
 			return v1alpha1.ReasonBedInvalid, problem, nil

@@ -17,20 +17,20 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
-	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
 // managedDevice contains the flags of commands that configure or compare a device.
 type managedDevice struct {
-	config                 sshcli.Config
+	config                 sshaccess.Config
 	platform, access, base string
 	within                 time.Duration
 	report                 string
 }
 
 func (m *managedDevice) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.platform, "platform", "", "command line of the device: "+sshcli.Names()+" (required)")
+	cmd.Flags().StringVar(&m.platform, "platform", "", "kind of the device: "+platform.Names()+" (required)")
 	cmd.Flags().StringVar(&m.config.Address, "address", "", "HOST:PORT of its SSH server (required)")
 	cmd.Flags().StringVar(&m.access, "access", "", "folder with the files user, password or privateKey, and hostKeys (required)")
 	cmd.Flags().StringVar(&m.base, "base", "", "file with the base configuration (required)")
@@ -43,20 +43,19 @@ func (m *managedDevice) addFlags(cmd *cobra.Command) {
 
 // run calls f with the driver and the base of the device, in a context that ends in time and with a signal,
 // and writes what f returns.
-func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error)) error {
-	platform, err := sshcli.Named(m.platform)
+func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d configure.Driver, base configure.Configuration) (any, error)) error {
+	kind, err := platform.Named(m.platform)
 	if err != nil {
 		return fmt.Errorf("--platform: %w", err)
 	}
-	m.config.Platform = platform
 	if err := m.config.ReadAccess(func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(m.access, key)) }); err != nil {
 		return fmt.Errorf("the Secret of the device: %w", err)
 	}
-	driver, err := sshcli.New(m.config)
+	driver, err := kind.Driver(m.config)
 	if err != nil {
 		return err
 	}
-	base, err := os.ReadFile(m.base)
+	base, err := configurationOf(driver, m.base)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d *s
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, m.within, fmt.Errorf("%v are over", m.within))
 	defer cancel()
-	result, err := f(ctx, driver, driver.Dialect().Parse(string(base)))
+	result, err := f(ctx, driver, base)
 	if err != nil {
 		return withRemedy(err, m.config.Address)
 	}
@@ -74,6 +73,15 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d *s
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), string(out))
 	return err
+}
+
+// configurationOf reads a whole configuration from a file.
+func configurationOf(d configure.Driver, file string) (configure.Configuration, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return configure.Whole(d.Language(), string(content))
 }
 
 func newDeviceConfigureCommand() *cobra.Command {
@@ -89,16 +97,16 @@ operator then restores its base.
 Exit codes: 0 when the device reports the configuration, 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.run(cmd, func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error) {
-				wanted, err := os.ReadFile(configuration)
+			return m.run(cmd, func(ctx context.Context, d configure.Driver, base configure.Configuration) (any, error) {
+				wanted, err := configurationOf(d, configuration)
 				if err != nil {
 					return nil, err
 				}
-				record, err := configure.Apply(ctx, d, d.Dialect().Parse(string(wanted)), 0)
+				record, err := configure.Apply(ctx, d, wanted, 0)
 				if err != nil {
 					return nil, err
 				}
-				return record.Summary(d.Dialect(), base), nil
+				return record.Summary(d.Language(), base), nil
 			})
 		},
 	}
@@ -121,13 +129,13 @@ gets its base first.
 Exit codes: 0 when the comparison was written, also of a device that cannot be reached; 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.run(cmd, func(ctx context.Context, d *sshcli.Driver, base text.Tree) (any, error) {
+			return m.run(cmd, func(ctx context.Context, d configure.Driver, base configure.Configuration) (any, error) {
 				if restore {
 					_, err := configure.Apply(ctx, d, base, 0)
-					return configure.Compare(d.Dialect(), base, base, err), nil
+					return configure.Compare(d.Language(), base, base, err), nil
 				}
 				have, err := configure.Read(ctx, d)
-				return configure.Compare(d.Dialect(), base, have, err), nil
+				return configure.Compare(d.Language(), base, have, err), nil
 			})
 		},
 	}

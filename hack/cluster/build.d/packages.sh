@@ -1,10 +1,10 @@
-# What the node uses of the machine itself: nft for kube-proxy, ip to lay the
+# What the node uses of the machine itself: nft and conntrack for kube-proxy and devices, ip to lay the
 # node's links, nsenter and mount to enter and furnish it, gcc for runc and pause.
 
 part_packages() {
   STEP=$((STEP + 1))
   say "[$STEP/$STEPS] Debian packages"
-  need_packages nftables iproute2 util-linux mount procps ca-certificates gcc libc6-dev jq
+  need_packages nftables conntrack iproute2 util-linux mount procps ca-certificates gcc libc6-dev jq
 }
 
 # The routers of the tests of internal/routing. Debian starts a service as soon as it is

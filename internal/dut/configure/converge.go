@@ -6,17 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
 // Record describes how a device got a configuration.
 type Record struct {
 	// Before and After are the configurations that the device reported first and last.
-	Before text.Tree `json:"-"`
-	After  text.Tree `json:"-"`
+	Before Configuration `json:"-"`
+	After  Configuration `json:"-"`
 	// BeforeDigest and AfterDigest identify them: SHA-256 of the text, without what configures nothing.
 	BeforeDigest string `json:"beforeDigest"`
 	AfterDigest  string `json:"afterDigest"`
@@ -33,14 +30,14 @@ type Record struct {
 }
 
 // Digest identifies a configuration.
-func Digest(t text.Tree) string {
-	sum := sha256.Sum256([]byte(t.String()))
+func Digest(c Configuration) string {
+	sum := sha256.Sum256([]byte(c))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 const (
-	// maxRounds is the number of times that commands are entered until the device reports what is wanted:
-	// removing a line may remove others.
+	// maxRounds is the number of changes until the device reports what is wanted: removing a line may remove
+	// others.
 	maxRounds = 4
 	// firstPause and longestPause bound the pause before the next attempt to reach a device.
 	firstPause   = 200 * time.Millisecond
@@ -48,10 +45,10 @@ const (
 )
 
 // Read returns the configuration that a device reports, in one attempt.
-func Read(ctx context.Context, d Driver) (text.Tree, error) {
+func Read(ctx context.Context, d Driver) (Configuration, error) {
 	s, err := d.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer s.Close()
 	return s.Running()
@@ -63,7 +60,7 @@ func Read(ctx context.Context, d Driver) (text.Tree, error) {
 // a RejectedError, a DifferentError or the cause of the context, and with a NotRestoredError if the device does
 // not have what it had before. With restoring 0 it leaves the device as it is. Apply with the former configuration
 // restores it at any later time.
-func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duration) (*Record, error) {
+func Apply(ctx context.Context, d Driver, want Configuration, restoring time.Duration) (*Record, error) {
 	a := &attempt{driver: d, record: &Record{}}
 	began := time.Now()
 	err := a.converge(ctx, want)
@@ -71,7 +68,7 @@ func Apply(ctx context.Context, d Driver, want text.Tree, restoring time.Duratio
 		back, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), restoring, fmt.Errorf("%s are over", restoring))
 		defer cancel()
 		if failed := a.converge(back, a.record.Before); failed != nil {
-			err = &NotRestoredError{d.Dialect().Differences(a.record.Before, a.record.After), err, failed}
+			err = &NotRestoredError{d.Language().Differences(a.record.Before, a.record.After), err, failed}
 		} else {
 			a.record.RolledBack = true
 		}
@@ -91,7 +88,7 @@ type attempt struct {
 }
 
 // converge opens sessions until the device reports what is wanted.
-func (a *attempt) converge(ctx context.Context, want text.Tree) error {
+func (a *attempt) converge(ctx context.Context, want Configuration) error {
 	pause := firstPause
 	for {
 		err := a.session(ctx, want)
@@ -111,7 +108,7 @@ func (a *attempt) converge(ctx context.Context, want text.Tree) error {
 }
 
 // session enters what is missing, and reads it back.
-func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
+func (a *attempt) session(ctx context.Context, want Configuration) (err error) {
 	s, err := a.driver.Connect(ctx)
 	if err != nil {
 		return err
@@ -123,7 +120,7 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 			a.record.Lost++
 		}
 	}()
-	d := a.driver.Dialect()
+	language := a.driver.Language()
 	if a.record.Software == "" {
 		if a.record.Software, err = s.Software(); err != nil {
 			return err
@@ -135,24 +132,14 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 			return err
 		}
 		a.see(have)
-		commands := d.Commands(have, want)
-		if len(commands) == 0 {
+		if len(language.Differences(want, have)) == 0 {
 			return nil
 		}
 		a.entered = true
-		// What a removal has taken along cannot be removed once more: what is read next decides.
-		stop := func(answer Answer) bool { return answer.Rejected && !text.IsRemoval(answer.Command, have) }
-		answers, err := s.Enter(commands, stop)
-		rejected := slices.IndexFunc(answers, stop)
-		for i := range answers {
-			answers[i].Command, answers[i].Text = d.Mask(answers[i].Command), d.Mask(answers[i].Text)
-		}
+		answers, err := s.Change(have, want)
 		a.record.Answers = append(a.record.Answers, answers...)
 		if err != nil {
 			return err
-		}
-		if rejected >= 0 {
-			return &RejectedError{answers[rejected]}
 		}
 	}
 	have, err := s.Running()
@@ -160,14 +147,14 @@ func (a *attempt) session(ctx context.Context, want text.Tree) (err error) {
 		return err
 	}
 	a.see(have)
-	if left := d.Differences(want, have); len(left) > 0 {
+	if left := language.Differences(want, have); len(left) > 0 {
 		return &DifferentError{left}
 	}
 	return nil
 }
 
 // see keeps what the device reports.
-func (a *attempt) see(have text.Tree) {
+func (a *attempt) see(have Configuration) {
 	if !a.known {
 		a.known, a.record.Before = true, have
 	}

@@ -5,30 +5,56 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
+
+// Configuration is a whole configuration of a device, in the words of the device and without what configures
+// nothing: what the device has beyond it is not wanted.
+type Configuration string
+
+// Language describes how a kind of device writes configurations.
+type Language interface {
+	// Parse reads a configuration. It fails for a text that is none.
+	Parse(text string) (Configuration, error)
+	// Commands returns what a person would enter to bring a device from one configuration to another; none if
+	// both are the same.
+	Commands(have, want Configuration) []string
+	// Differences describes what a configuration lacks ("- ") and has beyond another ("+ "), a line for each,
+	// without secrets; none if both are the same.
+	Differences(from, to Configuration) []string
+	// Mask hides the secrets in a line or an answer.
+	Mask(text string) string
+}
+
+// Whole reads what a device shall have. It fails for a text that is no configuration, and for one that
+// configures nothing, which would remove all that the device has.
+func Whole(l Language, text string) (Configuration, error) {
+	c, err := l.Parse(text)
+	if err == nil && c == "" {
+		err = errors.New("it configures nothing, and all of the device's configuration would be removed: give a whole configuration, such as the output of nodrop configure read with changes")
+	}
+	return c, err
+}
 
 // Driver connects to one device.
 type Driver interface {
 	// Connect opens a session, which ends with the context at the latest. It fails with ErrUnreachable if
 	// another attempt may succeed, and with ErrRefused if only a person can help.
 	Connect(ctx context.Context) (Session, error)
-	// Dialect of the device's configurations.
-	Dialect() *text.Dialect
+	// Language of the device's configurations.
+	Language() Language
 }
 
 // Session is a connection to a device, which ends with the context of Connect. Its methods fail with
 // ErrUnreachable when it is lost: then it is unknown what the device has done.
 type Session interface {
 	// Running returns the configuration that the device reports.
-	Running() (text.Tree, error)
+	Running() (Configuration, error)
 	// Software returns name and version of the device's software, as the device reports it; empty if it does not.
 	Software() (string, error)
-	// Enter enters commands one after the other, and returns the device's answers to those that were
-	// entered, the last of which may be missing when the connection is lost. It stops behind one for
-	// which stop, called with each answer, reports true.
-	Enter(commands []string, stop func(Answer) bool) ([]Answer, error)
+	// Change brings the device from what it has to what is wanted, as far as it can, and returns its
+	// answers without secrets, the last of which may be missing when the connection is lost. It fails with a
+	// RejectedError. A device without transactions then has a part of the change.
+	Change(have, want Configuration) ([]Answer, error)
 	// Close ends the session.
 	Close()
 }

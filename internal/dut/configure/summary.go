@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
 const (
@@ -25,12 +24,12 @@ const (
 // Summary returns a record in the terms of a result, with the differences of what was before from the base of the
 // device. Commands without an answer are only counted. Answers are left out, the last ones first, as far as
 // it takes to keep the summary below 4 KiB.
-func (r *Record) Summary(d *text.Dialect, base text.Tree) *v1alpha1.DeviceConfiguration {
+func (r *Record) Summary(l Language, base Configuration) *v1alpha1.DeviceConfiguration {
 	out := &v1alpha1.DeviceConfiguration{
 		Digest: r.AfterDigest, Before: r.BeforeDigest, Commands: int32(len(r.Answers)),
 		Software: beginning(r.Software, maxLine), Sessions: int32(r.Sessions), DurationMs: r.Took.Milliseconds(),
 	}
-	out.Drift, _ = few(d.Differences(base, r.Before))
+	out.Drift, _ = few(l.Differences(base, r.Before))
 	for _, a := range r.Answers {
 		if a.Text != "" && len(out.Answers) < maxAnswers {
 			out.Answers = append(out.Answers, shortened(a.Command+": "+strings.Join(strings.Fields(a.Text), " ")))
@@ -81,10 +80,10 @@ type Comparison struct {
 
 // Compare describes the differences between what a device has and its base. An error is why the device
 // could not be read, or restored.
-func Compare(d *text.Dialect, base, have text.Tree, err error) Comparison {
+func Compare(l Language, base, have Configuration, err error) Comparison {
 	var c Comparison
 	if err == nil {
-		c.Differences, c.More = few(d.Differences(base, have))
+		c.Differences, c.More = few(l.Differences(base, have))
 		return c
 	}
 	var different *DifferentError

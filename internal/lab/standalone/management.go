@@ -11,8 +11,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
-	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
 const (
@@ -27,9 +27,10 @@ var ErrNotRestored = errors.New("the device may not have its base configuration"
 
 // managed is a device that this process configures.
 type managed struct {
-	config sshcli.Config
-	// texts are its configurations by variant, and its base without a name.
-	texts map[v1alpha1.VariantName]string
+	platform *platform.Platform
+	access   sshaccess.Config
+	// wanted are its configurations by variant, and its base without a name.
+	wanted map[v1alpha1.VariantName]configure.Configuration
 }
 
 // newManaged reads how a device is reached; nil where people configure it. It fails before anything is
@@ -39,11 +40,11 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 	if described == nil {
 		return nil, nil
 	}
-	platform, err := sshcli.Named(string(described.SSH.Platform))
+	kind, err := platform.Named(string(described.SSH.Platform))
 	if err != nil {
 		return nil, fmt.Errorf("TestBed %s: spec.device.physical.management.ssh.platform: %w", bed.Name, err)
 	}
-	m := &managed{config: sshcli.Config{Platform: platform, Address: described.SSH.Address}, texts: texts}
+	m := &managed{platform: kind, access: sshaccess.Config{Address: described.SSH.Address}, wanted: map[v1alpha1.VariantName]configure.Configuration{}}
 	where := fmt.Sprintf("write user, password or privateKey, and hostKeys to DIR/%s/, and give --secrets DIR or $%s", described.SecretName, SecretsEnv)
 	if o.Secrets == "" {
 		return nil, hint.With(fmt.Errorf("TestBed %s: what Secret %s has is not known without a cluster", bed.Name, described.SecretName), where)
@@ -53,31 +54,26 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 		return nil, fmt.Errorf("opening the directory with passwords: %w", err)
 	}
 	defer root.Close()
-	if err := m.config.ReadAccess(func(key string) ([]byte, error) { return root.ReadFile(filepath.Join(described.SecretName, key)) }); err != nil {
+	if err := m.access.ReadAccess(func(key string) ([]byte, error) { return root.ReadFile(filepath.Join(described.SecretName, key)) }); err != nil {
 		return nil, hint.With(fmt.Errorf("what Secret %s has: %w", described.SecretName, err), where)
 	}
-	for variant := range texts {
-		if len(m.wanted(variant)) == 0 {
-			return nil, fmt.Errorf("TestBed %s, variant %q: the configuration configures nothing, and all that the device has would be removed", bed.Name, variant)
+	for variant, text := range texts {
+		if m.wanted[variant], err = configure.Whole(kind.Language, text); err != nil {
+			return nil, fmt.Errorf("TestBed %s, variant %q: the configuration: %w", bed.Name, variant, err)
 		}
 	}
-	_, err = sshcli.New(m.config)
-	return m, err
-}
-
-func (m *managed) wanted(variant v1alpha1.VariantName) text.Tree {
-	return m.config.Platform.Dialect().Parse(m.texts[variant])
+	return m, m.access.Check()
 }
 
 // apply gives the device a configuration.
 func (m *managed) apply(ctx context.Context, variant v1alpha1.VariantName, within time.Duration) (*configure.Record, error) {
-	driver, err := sshcli.New(m.config)
+	driver, err := m.platform.Driver(m.access)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%s are over", within))
 	defer cancel()
-	return configure.Apply(ctx, driver, m.wanted(variant), 0)
+	return configure.Apply(ctx, driver, m.wanted[variant], 0)
 }
 
 // configures makes each variant of the benchmark, which was prepared once, one that configures the device
@@ -86,7 +82,7 @@ func (m *managed) configures(b *Bench) {
 	if m == nil {
 		return
 	}
-	m.config.Dial = b.Dial
+	m.access.Dial = b.Dial
 	once := b.Variants[0]
 	b.Variants = nil
 	begun := false
@@ -99,7 +95,7 @@ func (m *managed) configures(b *Bench) {
 			if err != nil {
 				return nil, err
 			}
-			return record.Summary(m.config.Platform.Dialect(), m.wanted("")), nil
+			return record.Summary(m.platform.Language, m.wanted[""]), nil
 		}
 		b.Variants = append(b.Variants, one)
 	}

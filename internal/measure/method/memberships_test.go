@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -137,11 +139,11 @@ func TestClasses(t *testing.T) {
 		Unicast:   v1alpha1.ClassSummary{Sent: 100, Received: 99, Lost: 1, OfferedFramesPerSecond: 50, ReceivedFramesPerSecond: 50},
 	}
 	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
-	if got := trial.Counters.Classes(); got == nil || *got != want {
+	if got := trial.Counters.Classes(); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	trial.Counters.Condense()
-	if got := trial.Counters.Classes(); got == nil || *got != want {
+	if got := trial.Counters.Classes(); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("condensed: %+v", got)
 	}
 	p.Streams = p.Streams[1:]
@@ -191,7 +193,7 @@ func TestMulticastSummary(t *testing.T) {
 	}
 	trial := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m)
 	want := v1alpha1.MulticastSummary{Groups: 2, Receivers: 2, MinFrames: 190, MaxFrames: 200, MinFramesPerSecond: 95, MaxFramesPerSecond: 100}
-	if got := trial.Counters.Multicast(); got == nil || *got != want {
+	if got := trial.Counters.Multicast(); got == nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("summary %+v, want %+v", got, want)
 	}
 	if trial.Expected != 400 || trial.Received != 390 || trial.Lost != 10 {
@@ -200,13 +202,20 @@ func TestMulticastSummary(t *testing.T) {
 	// Two streams to one group are one group.
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP
 	one := v1alpha1.MulticastSummary{Groups: 1, Receivers: 2, MinFrames: 390, MaxFrames: 390, MinFramesPerSecond: 195, MaxFramesPerSecond: 195}
-	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Counters.Multicast(); *got != one {
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, m).Counters.Multicast(); !reflect.DeepEqual(*got, one) {
 		t.Errorf("summary %+v, want %+v", got, one)
 	}
 	p.Streams[1].Headers.DstIP = p.Streams[0].Headers.DstIP.Next()
+	// A port that receives nothing is named.
+	heard := maps.Clone(m.Rx)
+	maps.DeleteFunc(heard, func(key traffic.RxKey, _ traffic.RxCount) bool { return key.Port == "p3" })
+	silent := traffic.Measurement{Tx: m.Tx, Rx: heard}
+	if got := trials.NewTrial(p, plan.Bytes(64), 500_000, 2_000_000_000, silent).Counters.Multicast(); !slices.Equal(got.SilentReceivers, []string{"p3"}) || got.Receivers != 2 {
+		t.Errorf("silent: %+v", got)
+	}
 	before := trial.Counters.Latency()
 	trial.Counters.Condense()
-	if got := trial.Counters.Multicast(); trial.Counters.Measurement.Rx != nil || *got != want {
+	if got := trial.Counters.Multicast(); trial.Counters.Measurement.Rx != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("condensed: %+v", got)
 	}
 	if after := trial.Counters.Latency(); after.Count != 390 || after.Count != before.Count || after.SumNs.Cmp(before.SumNs) != 0 {

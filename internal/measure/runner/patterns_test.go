@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -56,7 +57,7 @@ func TestGroupsOfAChassis(t *testing.T) {
 		}
 		want := v1alpha1.MulticastSummary{Groups: 100, Receivers: 255, MinFrames: row.Frames.Received / 100, MaxFrames: row.Frames.Received / 100,
 			MinFramesPerSecond: 264_439_174, MaxFramesPerSecond: 264_439_174}
-		if row.Multicast == nil || *row.Multicast != want {
+		if row.Multicast == nil || !reflect.DeepEqual(*row.Multicast, want) {
 			t.Errorf("%s: %+v, want %+v", row.Test, row.Multicast, want)
 		}
 	}

@@ -87,7 +87,7 @@ func (e *entries) addConfiguration(of string, c *v1alpha1.DeviceConfiguration) {
 	}
 	text := of + c.Digest + ", which the device had"
 	if c.Commands > 0 {
-		text = fmt.Sprintf("%s%s, by %d commands in %s", of, c.Digest, c.Commands, human.Duration(time.Duration(c.DurationMs)*time.Millisecond))
+		text = fmt.Sprintf("%s%s, by %s in %s", of, c.Digest, layout.Quantity(int64(c.Commands), "command"), human.Duration(time.Duration(c.DurationMs)*time.Millisecond))
 	}
 	if c.Sessions > 1 {
 		text += fmt.Sprintf(" and %d sessions: the connection was lost", c.Sessions)

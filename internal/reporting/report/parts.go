@@ -36,13 +36,13 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 func (t testResults) parts() *partsTable {
 	rows := t.rows
 	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
-	name, copied, timed, percentiles := "flow", false, false, false
+	name, received, timed, percentiles := "flow", false, false, false
 	for _, row := range rows {
 		if row.Classes != nil {
 			table.title, name = "Traffic classes", "class"
 		}
 		for _, p := range partsOfRow(row) {
-			copied = copied || p.Received+p.Lost != p.Sent
+			received = received || p.Lost > 0 || p.Received+p.Lost != p.Sent // A frame may have several receivers.
 			timed = timed || p.Latency != nil
 			percentiles = percentiles || p.Latency != nil && p.Latency.P50Ns > 0
 		}
@@ -54,8 +54,8 @@ func (t testResults) parts() *partsTable {
 		add(layout.Column{Heading: "frame", Name: "bytes"})
 	}
 	add(layout.Column{Heading: "offered", Name: "frames/s"}, layout.Column{Heading: "offered", Name: shareBySender})
-	if copied {
-		add(layout.Column{Heading: "received", Name: "frames/s"})
+	if received {
+		add(layout.Column{Heading: "received", Name: "frames/s"}, layout.Column{Heading: "received", Name: "% of all"})
 	}
 	add(layout.Column{Heading: "frames", Name: "lost"})
 	if timed {
@@ -68,14 +68,18 @@ func (t testResults) parts() *partsTable {
 		add(layout.Column{Heading: t.latencyHeading(), Name: "max"})
 	}
 	for _, row := range rows {
+		var all int64
+		for _, p := range partsOfRow(row) {
+			all += p.Received
+		}
 		for _, p := range partsOfRow(row) {
 			cells := []string{p.Name, labelsOf([]v1alpha1.ResultRow{row}, rows)}
 			if own != nil {
 				cells = append(cells, own(p.Name, row))
 			}
 			cells = append(cells, offeredOfPart(row, p)...)
-			if copied {
-				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond))
+			if received {
+				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond), shareOfAll(p.Received, all))
 			}
 			cells = append(cells, layout.Group(p.Lost))
 			table.grid.Rows = append(table.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
@@ -83,6 +87,14 @@ func (t testResults) parts() *partsTable {
 		}
 	}
 	return table
+}
+
+// shareOfAll is the share of a part in all received frames, in percent.
+func shareOfAll(part, all int64) string {
+	if all == 0 {
+		return "-"
+	}
+	return layout.Fixed(100*part, all, 2)
 }
 
 // offeredOfPart is the rate and the share of line rate at which a part left the tester; not

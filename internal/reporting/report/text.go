@@ -166,6 +166,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
 		notes = append(notes, groupRates(m))
 	}
+	if m := row.Multicast; m != nil && len(m.SilentReceivers) > 0 {
+		notes = append(notes, "no frame was received by "+strings.Join(m.SilentReceivers, ", "))
+	}
 	if row.GroupDelay != nil {
 		notes = append(notes, portDelays(row.GroupDelay)...)
 	} else {

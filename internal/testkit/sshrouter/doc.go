@@ -1,2 +1,3 @@
-// Package sshrouter starts a real router behind a real OpenSSH server, for tests of what configures devices.
+// Package sshrouter starts real devices behind a real OpenSSH server, for tests of what configures devices: a router,
+// and Linux with its packet filter.
 package sshrouter

@@ -1,6 +1,7 @@
 package sshcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,39 +11,37 @@ import (
 	"github.com/scrapli/scrapligo/driver/generic"
 	"github.com/scrapli/scrapligo/driver/options"
 	"github.com/scrapli/scrapligo/util"
-	"golang.org/x/crypto/ssh"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
 // Driver configures one device.
 type Driver struct {
-	config Config
-	client *ssh.ClientConfig
+	shell  *Shell
+	access sshaccess.Config
 }
 
 var _ configure.Driver = (*Driver)(nil)
 
 // New returns a driver. It does not connect yet.
-func New(c Config) (*Driver, error) {
-	client, err := c.client()
-	if err != nil {
+func New(shell *Shell, access sshaccess.Config) (*Driver, error) {
+	if err := access.Check(); err != nil {
 		return nil, err
 	}
-	return &Driver{c, client}, nil
+	return &Driver{shell, access}, nil
 }
 
-// Dialect implements configure.Driver.
-func (d *Driver) Dialect() *text.Dialect { return d.config.Platform.dialect }
+// Language implements configure.Driver.
+func (d *Driver) Language() configure.Language { return d.shell.Dialect }
 
 // Connect implements configure.Driver.
 func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cli, err := generic.NewDriver(d.config.Address,
-		options.WithCustomTransport(&line{ctx: ctx, address: d.config.Address, dial: d.config.Dial, config: d.client}),
-		options.WithPromptPattern(d.config.Platform.prompt),
-		options.WithTimeoutOps(d.config.timeout()),
+	cli, err := generic.NewDriver(d.access.Address,
+		options.WithCustomTransport(&line{ctx: ctx, access: &d.access}),
+		options.WithPromptPattern(d.shell.prompt),
+		options.WithTimeoutOps(d.access.AnswerWithin()),
 	)
 	if err == nil {
 		err = cli.Open()
@@ -51,7 +50,7 @@ func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 		cancel()
 		return nil, err
 	}
-	s := &session{cli: cli, cancel: cancel, config: &d.config}
+	s := &session{cli: cli, cancel: cancel, shell: d.shell, within: d.access.AnswerWithin()}
 	if err := s.begin(); err != nil {
 		s.Close()
 		return nil, err
@@ -63,7 +62,9 @@ func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 type session struct {
 	cli    *generic.Driver
 	cancel context.CancelFunc
-	config *Config
+	shell  *Shell
+	// within is how long the device may take to answer.
+	within time.Duration
 }
 
 var _ configure.Session = (*session)(nil)
@@ -72,11 +73,11 @@ var _ configure.Session = (*session)(nil)
 func (s *session) begin() error {
 	if _, err := s.cli.GetPrompt(); err != nil {
 		if errors.Is(err, util.ErrTimeoutError) {
-			return fmt.Errorf("%w: the device shows no prompt of %s within %s", configure.ErrRefused, s.config.Platform.Name, s.config.timeout())
+			return fmt.Errorf("%w: the device shows no prompt of %s within %s", configure.ErrRefused, s.shell.name, s.within)
 		}
 		return lost(err)
 	}
-	for _, command := range s.config.Platform.setup {
+	for _, command := range s.shell.setup {
 		if _, err := s.send(command); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *session) begin() error {
 func (s *session) send(command string) (string, error) {
 	r, err := s.cli.SendCommand(command)
 	if err != nil {
-		return "", fmt.Errorf("entering %q: %w", command, lost(err))
+		return "", fmt.Errorf("entering %q: %w", s.shell.Dialect.Mask(command), lost(err))
 	}
 	return strings.TrimSpace(r.Result), nil
 }
@@ -102,21 +103,21 @@ func lost(err error) error {
 }
 
 // Running implements configure.Session.
-func (s *session) Running() (text.Tree, error) {
-	out, err := s.send(s.config.Platform.show)
+func (s *session) Running() (configure.Configuration, error) {
+	out, err := s.send(s.shell.show)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if s.config.Platform.rejected.MatchString(firstLine(out)) {
-		return nil, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.config.Platform.show, out)
+	if s.shell.rejected.MatchString(firstLine(out)) {
+		return "", fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.show, out)
 	}
-	return s.config.Platform.dialect.Parse(out), nil
+	return s.shell.Dialect.Parse(out)
 }
 
 // Software implements configure.Session.
 func (s *session) Software() (string, error) {
-	out, err := s.send(s.config.Platform.version)
-	return s.config.Platform.software.FindString(out), err
+	out, err := s.send(s.shell.version)
+	return s.shell.software.FindString(out), err
 }
 
 func firstLine(text string) string {
@@ -124,28 +125,31 @@ func firstLine(text string) string {
 	return line
 }
 
-// Enter implements configure.Session.
-func (s *session) Enter(commands []string, stop func(configure.Answer) bool) (answers []configure.Answer, err error) {
-	p := s.config.Platform
-	if out, err := s.send(p.enter); err != nil {
+// Change implements configure.Session. Each line takes effect at once, and those before one that is rejected stay.
+func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, err error) {
+	if out, err := s.send(s.shell.enter); err != nil {
 		return nil, err
-	} else if p.rejected.MatchString(out) {
-		return nil, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, p.enter, out)
+	} else if s.shell.rejected.MatchString(out) {
+		return nil, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.enter, out)
 	}
-	for _, command := range commands {
+	dialect := s.shell.Dialect
+	var rejected error
+	for _, command := range dialect.Commands(have, want) {
 		began := time.Now()
 		out, err := s.send(command)
 		if err != nil {
 			return answers, err
 		}
-		a := configure.Answer{Command: command, Text: out, Rejected: p.rejected.MatchString(out), Took: time.Since(began)}
+		a := configure.Answer{Command: dialect.Mask(command), Text: dialect.Mask(out), Rejected: s.shell.rejected.MatchString(out), Took: time.Since(began)}
 		answers = append(answers, a)
-		if stop(a) {
+		// What a removal has taken along cannot be removed once more: what is read next decides.
+		if a.Rejected && !dialect.IsRemoval(command, have) {
+			rejected = &configure.RejectedError{Answer: a}
 			break
 		}
 	}
-	_, err = s.send(p.leave)
-	return answers, err
+	_, err = s.send(s.shell.leave)
+	return answers, cmp.Or(err, rejected)
 }
 
 // Close implements configure.Session.

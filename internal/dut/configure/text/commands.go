@@ -3,29 +3,34 @@ package text
 import (
 	"slices"
 	"strings"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
 // negation begins the command that removes a line.
 const negation = "no "
 
 // IsRemoval reports whether a command removes a line of a configuration.
-func IsRemoval(command string, have Tree) bool { return have.has(negated(command)) }
+func (d *Dialect) IsRemoval(command string, have configure.Configuration) bool {
+	return d.read(string(have)).has(negated(command))
+}
 
 // has reports whether a line is in any context of a configuration.
-func (t Tree) has(line string) bool {
-	return slices.ContainsFunc(t, func(n Node) bool { return n.Line == line || n.Children.has(line) })
+func (t tree) has(line string) bool {
+	return slices.ContainsFunc(t, func(n node) bool { return n.Line == line || n.Children.has(line) })
 }
 
 // Commands returns the lines to enter, in the context of the whole configuration, so that a device that
 // has one configuration gets another. Everything is removed before anything is added. The order of lines
 // within a context is not compared.
-func (d *Dialect) Commands(have, want Tree) []string {
-	return append(d.removals(have, want), d.additions(have, want)...)
+func (d *Dialect) Commands(have, want configure.Configuration) []string {
+	from, to := d.read(string(have)), d.read(string(want))
+	return append(d.removals(from, to), d.additions(from, to)...)
 }
 
 // removals are the commands that remove what is not wanted, the last lines first: what refers to others
 // comes behind them.
-func (d *Dialect) removals(have, want Tree) (commands []string) {
+func (d *Dialect) removals(have, want tree) (commands []string) {
 	for _, n := range slices.Backward(have) {
 		if want.index(n.Line) < 0 && !begins(n.Line, d.Permanent) {
 			commands = append(commands, negated(n.Line))
@@ -37,7 +42,7 @@ func (d *Dialect) removals(have, want Tree) (commands []string) {
 }
 
 // additions are the commands that add what is missing.
-func (d *Dialect) additions(have, want Tree) (commands []string) {
+func (d *Dialect) additions(have, want tree) (commands []string) {
 	for _, n := range want {
 		inner := d.additions(have.childrenOf(n.Line), n.Children)
 		switch {
@@ -68,9 +73,11 @@ func negated(line string) string {
 
 // Differences describes what a configuration lacks and has beyond another, a line for each: "+ " and "- " with
 // the contexts of the line, outermost first.
-func (d *Dialect) Differences(from, to Tree) []string { return d.differences(from, to, "") }
+func (d *Dialect) Differences(from, to configure.Configuration) []string {
+	return d.differences(d.read(string(from)), d.read(string(to)), "")
+}
 
-func (d *Dialect) differences(from, to Tree, context string) (lines []string) {
+func (d *Dialect) differences(from, to tree, context string) (lines []string) {
 	for _, n := range from {
 		if to.index(n.Line) < 0 && !begins(n.Line, d.Permanent) {
 			lines = append(lines, "- "+d.Mask(context+n.Line))

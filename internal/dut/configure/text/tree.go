@@ -4,15 +4,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
-// Tree is a configuration: the lines of one context, in the order of the device.
-type Tree []Node
+var _ configure.Language = (*Dialect)(nil)
 
-// Node is a line, with the lines of the context that it opens.
-type Node struct {
+// tree is a configuration: the lines of one context, in the order of the device.
+type tree []node
+
+// node is a line, with the lines of the context that it opens.
+type node struct {
 	Line     string
-	Children Tree
+	Children tree
 }
 
 // Dialect describes how a kind of device writes configurations.
@@ -38,13 +42,18 @@ func (d *Dialect) Mask(text string) string {
 	return d.Secrets.ReplaceAllString(text, "$1$2 (hidden)")
 }
 
-// Parse reads a configuration whose contexts are indented by spaces. A line that occurs twice in a context
+// Parse implements configure.Language. Any text is a configuration.
+func (d *Dialect) Parse(text string) (configure.Configuration, error) {
+	return configure.Configuration(d.read(text).String()), nil
+}
+
+// read reads a configuration whose contexts are indented by spaces. A line that occurs twice in a context
 // is one.
-func (d *Dialect) Parse(text string) Tree {
-	var root Node
+func (d *Dialect) read(text string) tree {
+	var root node
 	type level struct {
 		indent int
-		at     *Node
+		at     *node
 	}
 	stack := []level{{-1, &root}}
 	for line := range strings.Lines(text) {
@@ -60,7 +69,7 @@ func (d *Dialect) Parse(text string) Tree {
 		parent := stack[len(stack)-1].at
 		i := parent.Children.index(content)
 		if i < 0 {
-			parent.Children = append(parent.Children, Node{Line: content})
+			parent.Children = append(parent.Children, node{Line: content})
 			i = len(parent.Children) - 1
 		}
 		// Nothing is added to a context of the stack above this one, so that its nodes stay where they are.
@@ -80,12 +89,12 @@ func (d *Dialect) closes(line string) bool {
 }
 
 // index returns the place of a line; -1 if it is not there.
-func (t Tree) index(line string) int {
-	return slices.IndexFunc(t, func(n Node) bool { return n.Line == line })
+func (t tree) index(line string) int {
+	return slices.IndexFunc(t, func(n node) bool { return n.Line == line })
 }
 
 // childrenOf returns the lines of a context; none if it is not there.
-func (t Tree) childrenOf(line string) Tree {
+func (t tree) childrenOf(line string) tree {
 	if i := t.index(line); i >= 0 {
 		return t[i].Children
 	}
@@ -93,13 +102,13 @@ func (t Tree) childrenOf(line string) Tree {
 }
 
 // String writes the configuration as a device does, one space for each level.
-func (t Tree) String() string {
+func (t tree) String() string {
 	var out strings.Builder
 	t.write(&out, "")
 	return out.String()
 }
 
-func (t Tree) write(out *strings.Builder, indent string) {
+func (t tree) write(out *strings.Builder, indent string) {
 	for i := range t {
 		out.WriteString(indent + t[i].Line + "\n")
 		t[i].Children.write(out, indent+" ")

@@ -1,11 +1,12 @@
 package trials
 
 import (
+	"maps"
 	"math"
-	"net/netip"
-
 	"math/big"
+	"net/netip"
 	"reflect"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -113,6 +114,7 @@ func (c *Counters) MulticastLatency() []v1alpha1.PortLatency {
 // streams may be sent to one group.
 func (c *Counters) multicast() *v1alpha1.MulticastSummary {
 	received := map[netip.Addr]uint64{}
+	byPort := map[int]uint64{}
 	s := &v1alpha1.MulticastSummary{}
 	for _, stream := range c.Streams {
 		group := stream.Headers.DstIP
@@ -121,7 +123,9 @@ func (c *Counters) multicast() *v1alpha1.MulticastSummary {
 		}
 		n := received[group]
 		for _, port := range stream.Rx {
-			n += c.At(stream, port).Received
+			here := c.At(stream, port).Received
+			n += here
+			byPort[port] += here
 		}
 		received[group] = n
 		s.Receivers = max(s.Receivers, int32(len(stream.Rx)))
@@ -134,6 +138,11 @@ func (c *Counters) multicast() *v1alpha1.MulticastSummary {
 		s.MinFrames, s.MaxFrames = min(s.MinFrames, int64(n)), max(s.MaxFrames, int64(n))
 	}
 	s.MinFramesPerSecond, s.MaxFramesPerSecond = c.perSecond(s.MinFrames), c.perSecond(s.MaxFrames)
+	for _, port := range slices.Sorted(maps.Keys(byPort)) {
+		if byPort[port] == 0 && len(s.SilentReceivers) < v1alpha1.MaxSilentReceivers {
+			s.SilentReceivers = append(s.SilentReceivers, c.Ports[port].Name)
+		}
+	}
 	return s
 }
 

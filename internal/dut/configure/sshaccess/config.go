@@ -1,4 +1,4 @@
-package sshcli
+package sshaccess
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 // Config contains what it takes to reach a device.
 type Config struct {
-	Platform *Platform
 	// Address is host:port.
 	Address string
 	User    string
@@ -32,7 +31,8 @@ type Config struct {
 
 const defaultTimeout = 30 * time.Second
 
-func (c *Config) timeout() time.Duration {
+// AnswerWithin returns how long the device may take to answer.
+func (c *Config) AnswerWithin() time.Duration {
 	if c.Timeout > 0 {
 		return c.Timeout
 	}
@@ -53,6 +53,12 @@ func (e *HostKeyError) Error() string {
 		e.Address, e.Got, strings.Join(e.Want, " or "))
 }
 
+// Check fails for settings that cannot connect, with the name of the field. It does not connect.
+func (c *Config) Check() error {
+	_, err := c.client()
+	return err
+}
+
 // client returns the settings of an SSH client. It refuses a configuration that cannot connect.
 func (c *Config) client() (*ssh.ClientConfig, error) {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
@@ -67,7 +73,7 @@ func (c *Config) client() (*ssh.ClientConfig, error) {
 		return nil, err
 	}
 	return &ssh.ClientConfig{
-		User: c.User, Auth: methods, Timeout: c.timeout(),
+		User: c.User, Auth: methods, Timeout: c.AnswerWithin(),
 		HostKeyAlgorithms: algorithmsOf(keys), HostKeyCallback: c.accepts(keys),
 	}, nil
 }

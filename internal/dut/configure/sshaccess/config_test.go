@@ -1,4 +1,4 @@
-package sshcli
+package sshaccess
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestHostKeys(t *testing.T) {
 		key + "\nnonsense\n":        "host keys: ",
 		"192.0.2.1 ssh-ed25519 x\n": "host keys: ",
 	} {
-		_, err := New(Config{Platform: FRR, Address: "192.0.2.1:22", Password: "x", HostKeys: []byte(file)})
+		err := (&Config{Address: "192.0.2.1:22", Password: "x", HostKeys: []byte(file)}).Check()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", file, err, want)
 		}

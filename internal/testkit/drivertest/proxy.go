@@ -1,4 +1,4 @@
-package sshcli_test
+package drivertest
 
 import (
 	"net"

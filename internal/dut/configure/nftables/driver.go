@@ -1,0 +1,214 @@
+package nftables
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+)
+
+// Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
+const (
+	show = "nft -s list ruleset"
+	// replace reads a configuration from its input.
+	replace = "nft -f -"
+	// replaceTracked ends all connections as well: the kernel would translate their frames by the rules from before.
+	// Both are one command, so that a lost connection does not come between them.
+	replaceTracked = "command -v conntrack >/dev/null || exit 127; nft -f - && conntrack -F"
+	notFound       = 127
+	version        = "uname -sr; nft --version"
+)
+
+// Driver configures one device.
+type Driver struct{ access sshaccess.Config }
+
+var _ configure.Driver = (*Driver)(nil)
+
+// New returns a driver for a device whose user may run nft. It does not connect yet.
+func New(access sshaccess.Config) (*Driver, error) {
+	if err := access.Check(); err != nil {
+		return nil, err
+	}
+	return &Driver{access}, nil
+}
+
+// Language implements configure.Driver.
+func (d *Driver) Language() configure.Language { return Language{} }
+
+// Connect implements configure.Driver.
+func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
+	client, err := d.access.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: client, within: d.access.AnswerWithin()}
+	if err := s.begin(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// session is a connection on which commands are run.
+type session struct {
+	client *ssh.Client
+	// within is how long a command may take.
+	within time.Duration
+	// software is what the device reports of itself.
+	software string
+}
+
+var _ configure.Session = (*session)(nil)
+
+// maxOutput is the most that a command may print, in bytes: a rule set of 100,000 rules has less.
+const maxOutput = 16 << 20
+
+// failedError is a command that the device ran and that failed.
+type failedError struct {
+	command string
+	status  int
+	text    string
+}
+
+func (e *failedError) Error() string {
+	return fmt.Sprintf("%q ended with status %d: %s", e.command, e.status, e.text)
+}
+
+// run runs a command with an input, and returns what it printed. It fails with a failedError if the command did,
+// and with configure.ErrUnreachable if it is unknown whether it did.
+func (s *session) run(command, input string) (string, error) {
+	lost := func(err error) (string, error) {
+		return "", fmt.Errorf("%w: running %q: %w", configure.ErrUnreachable, command, err)
+	}
+	channel, err := s.client.NewSession()
+	if err != nil {
+		return lost(err)
+	}
+	defer func() { _ = channel.Close() }()
+	var out, problems bounded
+	channel.Stdin, channel.Stdout, channel.Stderr = strings.NewReader(input), &out, &problems
+	late := time.AfterFunc(s.within, func() { _ = s.client.Close() })
+	defer late.Stop()
+	err = channel.Run(command)
+	var ended *ssh.ExitError
+	switch {
+	case errors.As(err, &ended):
+		return "", &failedError{command, ended.ExitStatus(), strings.TrimSpace(problems.String())}
+	case err != nil && (out.over || problems.over):
+		return "", fmt.Errorf("%w: %q printed more than %d MiB", configure.ErrRefused, command, maxOutput>>20)
+	case err != nil:
+		return lost(err)
+	}
+	return out.String(), nil
+}
+
+// bounded is a buffer with a limit.
+type bounded struct {
+	bytes.Buffer
+	over bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxOutput {
+		b.over = true
+		return 0, errors.New("too much output")
+	}
+	return b.Buffer.Write(p)
+}
+
+// refused makes a command that failed an error that another attempt does not change.
+func refused(err error) error {
+	var failed *failedError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%w: %w: want a Linux device with nft, and a user who may run it", configure.ErrRefused, err)
+	}
+	return err
+}
+
+// Running implements configure.Session.
+func (s *session) Running() (configure.Configuration, error) {
+	out, err := s.run(show, "")
+	if err != nil {
+		return "", refused(err)
+	}
+	return Language{}.Parse(flush + "\n" + out)
+}
+
+// software matches the names and versions of the kernel and of nft.
+var software = regexp.MustCompile(`(?m)^(?:Linux \S+|nftables v\S+)`)
+
+// begin reads what the device is: to a server that prints nothing it would seem to have no rules.
+func (s *session) begin() error {
+	out, err := s.run(version, "")
+	if err != nil {
+		return refused(err)
+	}
+	found := software.FindAllString(out, -1)
+	if len(found) != 2 {
+		return fmt.Errorf("%w: it does not say that it is Linux with nftables: %q printed %q", configure.ErrRefused, version, beginning(out))
+	}
+	s.software = strings.Join(found, ", ")
+	return nil
+}
+
+// beginning returns the first bytes of a text.
+func beginning(text string) string { return text[:min(len(text), 80)] }
+
+// Software implements configure.Session.
+func (s *session) Software() (string, error) { return s.software, nil }
+
+// place matches where nft found an error in its input, and what it is.
+var place = regexp.MustCompile(`^(?:/dev/stdin|-|<cmdline>|internal):(\d+):[\d\-]+: (?:Error: )?(.*)`)
+
+// Change implements configure.Session. It is one transaction: if nft rejects a line, nothing changes.
+func (s *session) Change(have, want configure.Configuration) ([]configure.Answer, error) {
+	began := time.Now()
+	command := replace
+	if tracked(have) || tracked(want) {
+		command = replaceTracked
+	}
+	_, err := s.run(command, string(want))
+	a := configure.Answer{Command: fmt.Sprintf("%s, with %d lines", replace, strings.Count(string(want), "\n"))}
+	var failed *failedError
+	switch {
+	case err == nil:
+		a.Took = time.Since(began)
+		return []configure.Answer{a}, nil
+	case !errors.As(err, &failed):
+		return nil, err
+	case failed.status == notFound:
+		return nil, fmt.Errorf("%w: the rules translate addresses or follow connections, and the device has no conntrack to end those of the rules from before: install the package conntrack there", configure.ErrRefused)
+	}
+	a.Rejected, a.Text, a.Took = true, failed.text, time.Since(began)
+	return []configure.Answer{a}, &configure.RejectedError{Answer: rejection(a, want)}
+}
+
+// tracking matches rules with which the kernel keeps a state for each connection.
+var tracking = regexp.MustCompile(`(?m)\btype nat hook\b|^\s*(?:.*\s)?ct \w`)
+
+func tracked(c configure.Configuration) bool { return tracking.MatchString(string(c)) }
+
+// rejection names the line that nft rejected, where it says which.
+func rejection(a configure.Answer, want configure.Configuration) configure.Answer {
+	found := place.FindStringSubmatch(a.Text)
+	if found == nil {
+		return a
+	}
+	lines := strings.Split(string(want), "\n")
+	if i, err := strconv.Atoi(found[1]); err == nil && i >= 1 && i <= len(lines) {
+		a.Command, a.Text = strings.TrimSpace(lines[i-1]), found[2]
+	}
+	return a
+}
+
+// Close implements configure.Session.
+func (s *session) Close() { _ = s.client.Close() }

@@ -1,0 +1,25 @@
+package platform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// TestPlatforms compares the platforms with those that a TestBed may name.
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	if got, want := Names(), strings.Join([]string{string(v1alpha1.PlatformFRR), string(v1alpha1.PlatformNFTables)}, ", "); got != want {
+		t.Errorf("the platforms are %s, want %s", got, want)
+	}
+	for _, p := range All {
+		if found, err := Named(p.Name); err != nil || found != p {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+	if _, err := Named("ios"); err == nil || !slices.Contains(strings.Fields(err.Error()), "nftables") {
+		t.Errorf("%v", err)
+	}
+}
