@@ -47,10 +47,6 @@ func (l *lab) newConfigured(t *testing.T, name string, net int, change ...func(*
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: name}, Data: map[string]string{
 		"base.conf": r.base, "closed.conf": strings.Replace(r.base, second, "", 1), "wrong.conf": r.base + "ip route 198.18.300.0/24 198.18.1.9\n",
 	}}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: name}, Type: v1alpha1.DeviceAccessSecretType,
-		Data: map[string][]byte{"user": []byte(sshrouter.User), "password": []byte(sshrouter.Password), "hostKeys": r.HostKey},
-	}
 	bed := objects.TestBed(name, objects.Engine(v1alpha1.EngineXDP), objects.Access(v1alpha1.AccessGrant{Names: []string{teamNamespace}}))
 	bed.Spec.Device = v1alpha1.Device{
 		Physical: &v1alpha1.PhysicalDevice{Vendor: "FRRouting", Model: "FRR", Management: objects.Managed(name, r.Address, "base.conf")},
@@ -72,11 +68,21 @@ func (l *lab) newConfigured(t *testing.T, name string, net int, change ...func(*
 		c(bed)
 	}
 	profile := objects.TrafficProfile(teamNamespace, name, objects.IPv4Pairs(512))
-	for _, o := range []client.Object{config, secret, bed, profile} {
-		g.Expect(l.Create(t.Context(), o)).To(Succeed())
+	l.createManaged(t, r.HostKey, bed, config, profile)
+	return r
+}
+
+// createManaged makes objects, among them a bed whose device has a host key, and the Secret by which the device is reached.
+func (l *lab) createManaged(t *testing.T, hostKey []byte, bed *v1alpha1.TestBed, others ...client.Object) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: labNamespace, Name: bed.Spec.Device.Management().SecretName}, Type: v1alpha1.DeviceAccessSecretType,
+		Data: map[string][]byte{"user": []byte(sshrouter.User), "password": []byte(sshrouter.Password), "hostKeys": hostKey},
+	}
+	for _, o := range append([]client.Object{secret, bed}, others...) {
+		NewWithT(t).Expect(l.Create(t.Context(), o)).To(Succeed())
 		t.Cleanup(func() { l.discard(t, o) })
 	}
-	return r
 }
 
 // measure starts a benchmark of the bed in variants.

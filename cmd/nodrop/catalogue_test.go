@@ -17,12 +17,13 @@ import (
 const repository = "../.."
 
 // catalogueRows are the rows of the catalogue that docs/catalogue.md speaks of.
-var catalogueRows = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "25", "32", "33"}
+var catalogueRows = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "25", "26", "27", "32", "33"}
 
 // elsewhere are the samples that TestSamplesOnTheSimulatedEngine does not run, with
 // the test that does.
 var elsewhere = map[string]string{
 	"reference": "TestPublishedTablesComeBack", "calibration": "TestCalibrateAndRun", "compare": "TestCompareGivesThePublishedDifferences",
+	"acl": "TestRunAccessLists", "nat": "TestRunNAT", "mirror": "TestRunMirror", "filters": "TestRunFilters", "classes": "TestRunClasses",
 }
 
 var (
@@ -67,7 +68,7 @@ func TestCatalogueIsTrue(t *testing.T) {
 				t.Errorf("row %s: no sample of the line measures %s", row.number, method)
 			}
 		}
-		if len(row.samples) == 0 || len(row.methods) == 0 || !strings.HasPrefix(row.sim, "yes") {
+		if len(row.samples) == 0 || len(row.methods) == 0 || !strings.HasPrefix(row.sim, "yes") && !strings.HasPrefix(row.sim, "no: ") {
 			t.Errorf("row %s: samples %v, methods %v, sim %q", row.number, row.samples, row.methods, row.sim)
 		}
 		row.namesTests(t, tests)

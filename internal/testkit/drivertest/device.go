@@ -16,7 +16,7 @@ type Device struct {
 	HostKey []byte
 	// New returns a driver.
 	New func(sshaccess.Config) (configure.Driver, error)
-	// Running is what the device has, as its own programs print it.
+	// Running returns the configuration as the programs of the device print it.
 	Running func() string
 	// Other is a configuration with some entries that the device accepts. Its line with Secret in it, if there is one,
 	// has a secret.

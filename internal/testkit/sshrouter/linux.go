@@ -32,10 +32,10 @@ func StartLinuxAt(t testing.TB, host string) *Linux {
 	return l
 }
 
-// PacketFilter is the packet filter of the router's namespace, behind an OpenSSH server of its own on the loopback.
-func (r *Router) PacketFilter() *Linux {
+// PacketFilter is the packet filter of the router's namespace, behind an OpenSSH server of its own.
+func (r *Router) PacketFilter(host string) *Linux {
 	l := &Linux{device{t: r.t, folder: r.t.TempDir(), pid: r.pid}}
-	l.serveShell("127.0.0.1")
+	l.serveShell(host)
 	return l
 }
 

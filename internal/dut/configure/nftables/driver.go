@@ -63,7 +63,7 @@ type session struct {
 	client *ssh.Client
 	// within is how long a command may take.
 	within time.Duration
-	// software is what the device reports of itself.
+	// software contains names and versions, as the device reports them.
 	software string
 }
 

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/yaml"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/devicesample"
+	"nodrop.dev/nodrop/internal/testkit/namespacetest"
+	"nodrop.dev/nodrop/internal/testkit/sshrouter"
+)
+
+// TestRunAccessLists measures Linux without and with access lists of 201 entries, and with one that lacks an entry. The bed is
+// calibrated, so that the report has differences.
+func TestRunAccessLists(t *testing.T) {
+	l := newLinuxDevice(t, devicesample.AccessLists)
+	l.calibrate()
+	d := l.measure()
+	for _, row := range d.Rows {
+		if row.Validity == v1alpha1.ValidityUncalibrated {
+			t.Errorf("%s: %v", row.Variant, row.ValidityReasons)
+		}
+		if c := d.Environment.Configurations()[row.Variant]; row.Variant != "plain" && (c.Commands != 1 || !strings.Contains(c.Software, "nftables v")) {
+			t.Errorf("%s: %+v", row.Variant, c)
+		}
+	}
+}
+
+// TestRunFilters measures FRR on Linux with filters of half of the networks that it learned.
+func TestRunFilters(t *testing.T) {
+	needsRouter(t, "frr")
+	newLinuxDevice(t, devicesample.Filters).measure()
+}
+
+// TestRunNAT measures Linux that translates addresses. The connections of one variant are unknown in the next one, or the
+// missing translation would not be seen.
+func TestRunNAT(t *testing.T) { newLinuxDevice(t, devicesample.NAT).measure() }
+
+// TestRunMirror measures a bridge that copies the frames of a port to others.
+func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measure() }
+
+// TestRunClasses measures Linux with queues for three classes on an oversubscribed port.
+func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measure() }
+
+// linuxDevice is Linux as the device of a sample. Nodrop run reaches it by SSH, and its ports by interfaces of a
+// namespace.
+type linuxDevice struct {
+	*sshrouter.Linux
+	t      *testing.T
+	of     devicesample.Case
+	sample *devicesample.Sample
+	// folder has the files of runs.
+	folder string
+	// calibration is the file with the measurement of the ports back to back; empty if there is none.
+	calibration string
+}
+
+func newLinuxDevice(t *testing.T, of devicesample.Case) *linuxDevice {
+	t.Helper()
+	needsRoot(t)
+	namespacetest.Enter(t)
+	l := &linuxDevice{t: t, of: of, folder: t.TempDir()}
+	lo, err := netlink.LinkByName("lo")
+	l.must(err)
+	l.must(netlink.LinkSetUp(lo))
+	l.sample, l.Linux = of.Prepared(t, "127.0.0.1", "nd-e")
+	access := "secrets/" + l.sample.Bed.Spec.Device.Physical.Management.SecretName
+	l.write(access+"/user", sshrouter.User)
+	l.write(access+"/password", sshrouter.Password)
+	l.write(access+"/hostKeys", string(l.HostKey))
+	return l
+}
+
+// calibrate measures the two ports of the sample back to back, as if the device were taken away, and connects the
+// device again. Runs after it use the calibration.
+func (l *linuxDevice) calibrate() {
+	l.t.Helper()
+	loops := *l.sample
+	loops.Bed, loops.Benchmark = *l.sample.Bed.DeepCopy(), *l.sample.Benchmark.DeepCopy()
+	loops.Bed.Name, loops.Benchmark.Spec.TestBedName, loops.Benchmark.Spec.Variants = "loops", "loops", nil
+	loops.Bed.Spec.Device = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByCables}}
+	var names []string
+	for i := range loops.Bed.Spec.Ports {
+		p := &loops.Bed.Spec.Ports[i]
+		p.Addresses, p.Gateways = []string{fmt.Sprintf("198.18.1.%d/24", i+2)}, nil
+		names = append(names, p.Attachment.HostDevice.Interface)
+		link, err := netlink.LinkByName(p.Attachment.HostDevice.Interface)
+		l.must(err)
+		l.must(netlink.LinkDel(link))
+	}
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: names[0]}, PeerName: names[1]}
+	l.must(netlink.LinkAdd(cable))
+	l.calibration = filepath.Join(l.folder, "calibration.json")
+	l.start(&loops, "--output-file", l.calibration).measures("")
+	l.must(netlink.LinkDel(cable))
+	l.sample.Connect(l.Linux, "nd-e")
+	l.sample.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: loops.Bed.Name}
+}
+
+// measure runs the tests in all variants, and checks the rows. What the device had before it has again.
+func (l *linuxDevice) measure() report.Document {
+	l.t.Helper()
+	before := l.Running()
+	p := l.start(l.sample)
+	if code := p.exit(); !slices.Contains([]int{exit.Passed, exit.Failed, exit.Inconclusive}, code) {
+		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, &p.stdout)
+	}
+	var d report.Document
+	l.must(json.Unmarshal([]byte(p.stdout.String()), &d))
+	if after := l.Running(); after != before {
+		l.t.Errorf("after the run the device has\n%s\nwant\n%s", after, before)
+	}
+	if want := len(l.sample.Benchmark.Spec.Variants) * len(l.sample.Benchmark.Spec.Tests); len(d.Rows) != want {
+		l.t.Fatalf("%d rows, want %d: %s", len(d.Rows), want, d.Message)
+	}
+	l.of.Check(l.t, d.Rows)
+	return d
+}
+
+// start starts nodrop run with the objects of a sample.
+func (l *linuxDevice) start(s *devicesample.Sample, args ...string) *process {
+	l.t.Helper()
+	args = append([]string{"run", "--secrets", filepath.Join(l.folder, "secrets"), "--state-dir", filepath.Join(l.folder, "state"), "-o", "json"}, args...)
+	if s.Bed.Spec.Calibration != nil {
+		args = append(args, "--calibration", l.calibration)
+	}
+	for name, object := range map[string]any{"bed": s.Bed, "profile": s.Profile, "benchmark": s.Benchmark, "config": s.Configurations} {
+		text, err := yaml.Marshal(object)
+		l.must(err)
+		args = append(args, "-f", l.write(name+".yaml", string(text)))
+	}
+	return start(l.t, args...)
+}
+
+// write writes a file of a run, and returns its path.
+func (l *linuxDevice) write(name, content string) string {
+	l.t.Helper()
+	path := filepath.Join(l.folder, name)
+	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	l.must(os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func (l *linuxDevice) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}

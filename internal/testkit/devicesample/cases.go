@@ -1,0 +1,119 @@
+package devicesample
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/sshrouter"
+)
+
+// Case is a sample on Linux as its device.
+type Case struct {
+	// Sample is its folder in config/samples.
+	Sample string
+	// Start starts the device, with an OpenSSH server at an address of this machine.
+	Start func(t testing.TB, host string) *sshrouter.Linux
+	// Prepare gives the connected device what is no part of its rules; it may be nil.
+	Prepare func(l *sshrouter.Linux)
+	// Tests are short forms of those of the benchmark, and FrameSize is their only size.
+	Tests     string
+	FrameSize int32
+	// Fault is a further variant, made of the configuration of a variant by Break.
+	Fault, Of v1alpha1.VariantName
+	Break     func(t testing.TB, configuration string) string
+	// Check holds rows of all variants against what the device does.
+	Check func(t testing.TB, rows []v1alpha1.ResultRow)
+}
+
+// atTwoPercent is a test that Linux passes without loss, also next to the tester on two processors.
+const atTwoPercent = "- {name: latency, latency: {loads: [2%], trialDuration: 500ms}}\n"
+
+// AccessLists compares no list with lists of 201 entries, of which one lacks the entry for one direction.
+var AccessLists = Case{
+	Sample: "acl", Start: sshrouter.StartLinuxAt, FrameSize: 128, Check: checkAccessLists,
+	Tests: "- {name: throughput, throughput: {resolution: 1%, minLoad: 1%, maxLoad: 2%, trialDuration: 200ms, searchTrialDuration: 200ms}}\n" + atTwoPercent,
+	Fault: "gap", Of: "last", Break: without("ip saddr 198.18.2.0/24 counter accept"),
+}
+
+// NAT compares routing with translation of addresses, of which one is missing.
+var NAT = Case{
+	Sample: "nat", Start: sshrouter.StartLinuxAt, FrameSize: 78, Tests: atTwoPercent, Check: dropsOnly("missing", "static"),
+	Fault: "missing", Of: "translated", Break: without(`oifname "e2" ip saddr 198.18.1.2 snat to 198.18.2.200`),
+}
+
+// Mirror compares a bridge with one that copies the frames of a port to two others, and to one of them only.
+var Mirror = Case{
+	Sample: "mirror", Start: sshrouter.StartLinuxAt, FrameSize: 128, Tests: atTwoPercent, Check: checkMirror,
+	Prepare: func(l *sshrouter.Linux) {
+		run(l, "ip link add br0 type bridge mcast_snooping 0", "ip link set br0 up", "ip link set e1 master br0", "ip link set e2 master br0")
+	},
+	Fault: "dead", Of: "mirrored", Break: without(`dup to "e4"`),
+}
+
+// Filters has FRR learn 16 networks, and compares filters of half of them, of which one lacks an entry.
+var Filters = Case{
+	Sample: "filters", FrameSize: 128, Check: checkFilters,
+	Start: func(t testing.TB, host string) *sshrouter.Linux {
+		r := sshrouter.Start(t)
+		r.Enter("configure terminal", "interface p1", "no ip address 198.18.1.1/24", "exit", "no ip route 198.18.100.0/24 198.18.1.9", "no router bgp 65001",
+			"router bgp 65000", "no bgp ebgp-requires-policy", "neighbor 198.18.1.2 remote-as 65001", "neighbor 198.18.1.2 timers connect 1",
+			"neighbor 198.18.2.2 remote-as 65002", "neighbor 198.18.2.2 timers connect 1")
+		return r.PacketFilter(host)
+	},
+	Tests: "- {name: rate, forwardingRate: {maxLoad: 2%, step: 2%, trialDuration: 1s}}\n" + atTwoPercent,
+	Fault: "entry-missing", Of: "ingress-deny", Break: without("ip daddr 198.18.70.0/24 counter drop"),
+}
+
+// core is the rate of the oversubscribed port of Classes, in Mbit/s: a hundredth of that in the sample, as the ports have a
+// hundredth of the speed.
+const core = 10
+
+// Classes oversubscribes a port whose queues give three classes their shares, of which two are swapped.
+var Classes = Case{
+	Sample: "classes", Start: sshrouter.StartLinuxAt, FrameSize: 512, Check: checkClasses,
+	Prepare: func(l *sshrouter.Linux) {
+		run(l, "tc qdisc add dev e2 root handle 1: htb default 40", fmt.Sprintf("tc class add dev e2 parent 1: classid 1:1 htb rate %dmbit", core))
+		for class, rate := range map[int]int{10: 720, 20: 200, 30: 50, 40: 50} {
+			run(l, fmt.Sprintf("tc class add dev e2 parent 1:1 classid 1:%d htb rate %[2]dkbit ceil %[2]dkbit", class, rate*core),
+				fmt.Sprintf("tc qdisc add dev e2 parent 1:%d pfifo limit 20", class))
+		}
+	},
+	Tests: "- {name: oversubscribed, latency: {loads: [15.7%], trialDuration: 3s}}\n",
+	Fault: "swapped", Of: "classes", Break: func(_ testing.TB, configuration string) string {
+		return strings.NewReplacer("1:10", "1:20", "1:20", "1:10").Replace(configuration)
+	},
+}
+
+// Prepared starts the device of the case, connects the sample to it by interfaces whose names begin with a prefix, and adds the fault.
+func (c *Case) Prepared(t testing.TB, host, prefix string) (*Sample, *sshrouter.Linux) {
+	t.Helper()
+	s := Read(t, c.Sample)
+	l := c.Start(t, host)
+	s.Connect(l, prefix)
+	if c.Prepare != nil {
+		c.Prepare(l)
+	}
+	s.Ask(t, c.Tests, c.FrameSize)
+	s.addVariant(c.Fault, c.Break(t, s.Configurations.Data[string(c.Of)]))
+	return s, l
+}
+
+func run(l *sshrouter.Linux, commands ...string) {
+	for _, command := range commands {
+		l.Run(strings.Fields(command)...)
+	}
+}
+
+// without returns a function that removes a rule, which must be there.
+func without(rule string) func(testing.TB, string) string {
+	return func(t testing.TB, configuration string) string {
+		t.Helper()
+		left := strings.Replace(configuration, "    "+rule+"\n", "", 1)
+		if left == configuration {
+			t.Fatalf("there is no rule %q in\n%s", rule, configuration)
+		}
+		return left
+	}
+}

@@ -1,0 +1,120 @@
+package devicesample
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// flowsOf returns the flows of a row by their names.
+func flowsOf(row v1alpha1.ResultRow) map[string]v1alpha1.FlowSummary {
+	flows := map[string]v1alpha1.FlowSummary{}
+	for _, f := range row.Flows {
+		flows[f.Name] = f
+	}
+	return flows
+}
+
+// dropsOnly expects that all frames are received, but for those of one flow in one variant: none of these.
+func dropsOnly(variant v1alpha1.VariantName, flow string) func(testing.TB, []v1alpha1.ResultRow) {
+	return func(t testing.TB, rows []v1alpha1.ResultRow) {
+		t.Helper()
+		for _, row := range rows {
+			for name, f := range flowsOf(row) {
+				want := f.Sent
+				if row.Variant == variant && name == flow {
+					want = 0
+				}
+				if f.Sent == 0 || f.Received != want {
+					t.Errorf("%s, %d B: flow %s: %d of %d frames were received, want %d", row.Variant, row.FrameSize, name, f.Received, f.Sent, want)
+				}
+			}
+		}
+	}
+}
+
+// checkAccessLists expects the full throughput, but for the list with a gap, and that the last of 201 rules is later than the
+// first.
+func checkAccessLists(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	var latency []v1alpha1.ResultRow
+	for _, row := range rows {
+		if row.Test == "latency" {
+			latency = append(latency, row)
+			continue
+		}
+		want := int64(20_000)
+		if row.Variant == "gap" {
+			want = 0
+		}
+		if row.Frames.LineRatePPM != want {
+			t.Errorf("%s: the throughput is %d ppm of line rate, want %d", row.Variant, row.Frames.LineRatePPM, want)
+		}
+	}
+	dropsOnly("gap", "back")(t, latency)
+	lowest := map[v1alpha1.VariantName]int64{}
+	for _, row := range latency {
+		lowest[row.Variant] = row.Latency.MinNs
+	}
+	if lowest["last"] <= lowest["first"] {
+		t.Errorf("the lowest latency is %v ns, want a higher one with the entry at the end of the list", lowest)
+	}
+}
+
+// checkFilters expects that half of the frames arrive through filters that deny half of the networks.
+func checkFilters(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	for _, row := range rows {
+		share := 1.0
+		switch {
+		case strings.HasSuffix(string(row.Variant), "-deny"):
+			share = 0.5
+		case row.Variant == "entry-missing":
+			share = 9.0 / 16
+		}
+		// Frames go to the networks in turn, and the last turn may be incomplete.
+		if f := row.Frames; f.Sent == 0 || math.Abs(float64(f.Received)-share*float64(f.Sent)) > 8 {
+			t.Errorf("%s %s: %d of %d frames were received, want %.2f %%", row.Variant, row.Test, f.Received, f.Sent, 100*share)
+		}
+	}
+}
+
+// checkMirror expects that rows name the ports without frames.
+func checkMirror(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	for _, row := range rows {
+		silent := map[v1alpha1.VariantName][]string{"plain": {"p3", "p4"}, "dead": {"p4"}}[row.Variant]
+		var timed []string
+		for _, port := range row.MulticastLatency {
+			timed = append(timed, port.Port)
+		}
+		heard := slices.DeleteFunc([]string{"p2", "p3", "p4"}, func(port string) bool { return slices.Contains(silent, port) })
+		if f := row.Frames; f.Sent == 0 || f.Lost != int64(len(silent))*f.Sent || !slices.Equal(timed, heard) || row.Multicast == nil || !slices.Equal(row.Multicast.SilentReceivers, silent) {
+			t.Errorf("%s: %d frames sent and %d lost, latency of %v, want %v: %+v", row.Variant, f.Sent, f.Lost, timed, heard, row.Multicast)
+		}
+	}
+}
+
+// checkClasses expects the shares of the classes, within a point of the core, and no loss of the first one.
+func checkClasses(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	const frames = core * 1e6 / 8 / (512 - 4) // per second, without FCS
+	for _, row := range rows {
+		want, lossless := map[string]float64{"gold": 70, "silver": 20, "bronze": 5}, "gold"
+		switch row.Variant {
+		case "besteffort": // All three share the queue of what has no class.
+			want, lossless = map[string]float64{"gold": 5 * 0.467, "silver": 5 * 0.333, "bronze": 1}, ""
+		case "swapped": // Silver offers 50 % of the core.
+			want, lossless = map[string]float64{"gold": 20, "silver": 50, "bronze": 5}, "silver"
+		}
+		for name, f := range flowsOf(row) {
+			share := 100 * float64(f.ReceivedFramesPerSecond) / frames
+			if math.Abs(share-want[name]) > 1 || (f.Lost == 0) != (name == lossless) {
+				t.Errorf("%s: %s has %.2f %% of the core and lost %d of %d frames, want %.0f %%, and no loss of %q only", row.Variant, name, share, f.Lost, f.Sent, want[name], lossless)
+			}
+		}
+	}
+}
