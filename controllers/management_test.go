@@ -379,7 +379,7 @@ func managementIncomplete(w *world) {
 		w.t.Helper()
 		w.Eventually(func() string { return w.closed("leaf", v1alpha1.ReasonBedInvalid) }).Should(ContainSubstring(text))
 	}
-	says("key acl.conf of ConfigMap leaf-acl configures nothing")
+	says("key acl.conf of ConfigMap leaf-acl: it configures nothing")
 	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", strings.Repeat("access-list a deny any\n", 8<<10)))).To(Succeed())
 	says("two configurations of the device of bed leaf have")
 	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", aclText))).To(Succeed())

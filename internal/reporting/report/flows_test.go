@@ -38,8 +38,8 @@ func TestFlowsOfARow(t *testing.T) {
 	text := withFlows().Text()
 	for _, want := range []string{
 		"  Flows\n", " bulk   intended, %  ",
-		"voice-up  512 B    218       500        3.0000-4.0000       2  2.500  2.10  3.50   3.90  4.000\n",
-		"bulk      512 B    512        38              20.0000       0      -     -     -      -      -\n",
+		"voice-up  512 B    218       500        3.0000-4.0000       499     92.84       2  2.500  2.10  3.50   3.90  4.000\n",
+		"bulk      512 B    512        38              20.0000        38      7.16       0      -     -     -      -      -\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -53,7 +53,7 @@ func TestFlowsOfAThroughputOfZero(t *testing.T) {
 	d.Rows = d.Rows[:1]
 	d.Rows[0].Frames, d.Rows[0].Flows[0].Latency = &v1alpha1.FrameSection{}, nil
 	text := d.Text()
-	const want = "voice-up  512 B    218         -                    -       2\n"
+	const want = "voice-up  512 B    218         -                    -       499     92.84       2\n"
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}

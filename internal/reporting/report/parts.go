@@ -36,10 +36,10 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 func (t testResults) parts() *partsTable {
 	rows := t.rows
 	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
-	name, received, timed, percentiles := "flow", false, false, false
+	name, received, shared, timed, percentiles := "flow", false, true, false, false
 	for _, row := range rows {
 		if row.Classes != nil {
-			table.title, name = "Traffic classes", "class"
+			table.title, name, shared = "Traffic classes", "class", false // Copies of multicast would have the largest share.
 		}
 		for _, p := range partsOfRow(row) {
 			received = received || p.Lost > 0 || p.Received+p.Lost != p.Sent // A frame may have several receivers.
@@ -55,7 +55,10 @@ func (t testResults) parts() *partsTable {
 	}
 	add(layout.Column{Heading: "offered", Name: "frames/s"}, layout.Column{Heading: "offered", Name: shareBySender})
 	if received {
-		add(layout.Column{Heading: "received", Name: "frames/s"}, layout.Column{Heading: "received", Name: "% of all"})
+		add(layout.Column{Heading: "received", Name: "frames/s"})
+	}
+	if received && shared {
+		add(layout.Column{Heading: "received", Name: "% of all"})
 	}
 	add(layout.Column{Heading: "frames", Name: "lost"})
 	if timed {
@@ -79,7 +82,10 @@ func (t testResults) parts() *partsTable {
 			}
 			cells = append(cells, offeredOfPart(row, p)...)
 			if received {
-				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond), shareOfAll(p.Received, all))
+				cells = append(cells, layout.Group(p.ReceivedFramesPerSecond))
+			}
+			if received && shared {
+				cells = append(cells, shareOfAll(p.Received, all))
 			}
 			cells = append(cells, layout.Group(p.Lost))
 			table.grid.Rows = append(table.grid.Rows, append(cells, latencyOfPart(p, timed, percentiles)...))
