@@ -13,8 +13,8 @@ import (
 )
 
 // TestConfiguredSamples measures the samples whose devices are configured, with Linux behind an OpenSSH server as the
-// device, each also with a fault of the device that rows have to show. No other test runs at the same time: a loss that has
-// other reasons would be taken for that of the fault. Afterwards the device has its base.
+// device, each also with a fault of the device that rows have to show. No other test runs at the same time: frames lost for
+// another reason would be taken for the fault. Afterwards the device has its base.
 func TestConfiguredSamples(t *testing.T) {
 	l := newLab(t)
 	for _, c := range []devicesample.Case{devicesample.AccessLists, devicesample.NAT, devicesample.Mirror, devicesample.Filters, devicesample.Classes} {

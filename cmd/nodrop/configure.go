@@ -128,19 +128,6 @@ func newConfigureReadCommand() *cobra.Command {
 	return cmd
 }
 
-// wanted reads a configuration from a file.
-func wanted(d configure.Driver, file string) (configure.Configuration, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	want, err := configure.Whole(d.Language(), string(content))
-	if err != nil {
-		return "", fmt.Errorf("%s: Invalid value: %w", file, err)
-	}
-	return want, nil
-}
-
 func newConfigurePlanCommand() *cobra.Command {
 	var r reach
 	cmd := &cobra.Command{
@@ -151,7 +138,7 @@ FILE is a whole configuration, as the device reports it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd, func(ctx context.Context, d configure.Driver) error {
-				want, err := wanted(d, args[0])
+				want, err := configure.WholeFile(d.Language(), args[0])
 				if err != nil {
 					return err
 				}
@@ -198,7 +185,7 @@ no command was entered.`,
 			return err
 		}
 		return r.run(cmd, func(ctx context.Context, d configure.Driver) error {
-			want, err := wanted(d, args[0])
+			want, err := configure.WholeFile(d.Language(), args[0])
 			if err != nil {
 				return err
 			}

@@ -108,7 +108,7 @@ func newGenerateFilterCommand() *cobra.Command {
 	var first, action string
 	cmd := &cobra.Command{
 		Short: "Write a filter of networks that frames go to",
-		Long: `Write a filter of the networks that frames go to, such as half of those that a device learns. With the action deny frames
+		Long: `Write a filter of the networks that frames go to, such as half of the networks that a device learns. With the action deny frames
 to them are dropped; with allow an entry permits each, and nothing is dropped.
 
   nodrop configure generate filter --dialect nftables --ports e1,e2 --direction ingress \
@@ -186,7 +186,7 @@ func newGenerateClassesCommand() *cobra.Command {
 	var list []string
 	cmd := &cobra.Command{
 		Short: "Write which queue frames of a code point have",
-		Long: `Write which queue of a port frames have, by their code point. The queues are those that the device has, such as the classes
+		Long: `Write which queue of a port frames have, by their code point. The device must have the queues, such as classes
 of htb on Linux, with their shares of the port.
 
   nodrop configure generate classes --dialect nftables --port e2 \

@@ -55,7 +55,7 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d co
 	if err != nil {
 		return err
 	}
-	base, err := configurationOf(driver, m.base)
+	base, err := configure.WholeFile(driver.Language(), m.base)
 	if err != nil {
 		return err
 	}
@@ -75,15 +75,6 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d co
 	return err
 }
 
-// configurationOf reads a whole configuration from a file.
-func configurationOf(d configure.Driver, file string) (configure.Configuration, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	return configure.Whole(d.Language(), string(content))
-}
-
 func newDeviceConfigureCommand() *cobra.Command {
 	var m managedDevice
 	var configuration string
@@ -98,7 +89,7 @@ Exit codes: 0 when the device reports the configuration, 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return m.run(cmd, func(ctx context.Context, d configure.Driver, base configure.Configuration) (any, error) {
-				wanted, err := configurationOf(d, configuration)
+				wanted, err := configure.WholeFile(d.Language(), configuration)
 				if err != nil {
 					return nil, err
 				}

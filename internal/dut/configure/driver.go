@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -33,6 +34,19 @@ func Whole(l Language, text string) (Configuration, error) {
 		err = errors.New("it configures nothing, and all of the device's configuration would be removed: give a whole configuration, such as the output of nodrop configure read with changes")
 	}
 	return c, err
+}
+
+// WholeFile reads what a device shall have from a file, and fails as Whole does, with the name of the file.
+func WholeFile(l Language, file string) (Configuration, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	c, err := Whole(l, string(content))
+	if err != nil {
+		return "", fmt.Errorf("%s: Invalid value: %w", file, err)
+	}
+	return c, nil
 }
 
 // Driver connects to one device.

@@ -17,7 +17,7 @@ type Case struct {
 	Start func(t testing.TB, host string) *sshrouter.Linux
 	// Prepare gives the connected device what is no part of its rules; it may be nil.
 	Prepare func(l *sshrouter.Linux)
-	// Tests are short forms of those of the benchmark, and FrameSize is their only size.
+	// Tests replace the tests of the benchmark by shorter ones, and FrameSize is their only size.
 	Tests     string
 	FrameSize int32
 	// Fault is a further variant, made of the configuration of a variant by Break.

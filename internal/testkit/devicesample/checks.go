@@ -18,7 +18,7 @@ func flowsOf(row v1alpha1.ResultRow) map[string]v1alpha1.FlowSummary {
 	return flows
 }
 
-// dropsOnly expects that all frames are received, but for those of one flow in one variant: none of these.
+// dropsOnly returns a check: one variant drops all frames of one flow, and every other frame is received.
 func dropsOnly(variant v1alpha1.VariantName, flow string) func(testing.TB, []v1alpha1.ResultRow) {
 	return func(t testing.TB, rows []v1alpha1.ResultRow) {
 		t.Helper()

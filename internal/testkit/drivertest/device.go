@@ -11,7 +11,7 @@ import (
 
 // Device is a real device, with configurations to try.
 type Device struct {
-	// Address and HostKey of its OpenSSH server, whose user is that of sshrouter.
+	// Address and HostKey of its OpenSSH server, whose user is sshrouter.User.
 	Address string
 	HostKey []byte
 	// New returns a driver.

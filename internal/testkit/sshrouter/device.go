@@ -4,13 +4,11 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
@@ -61,17 +60,9 @@ func childOf(t testing.TB, pid int) int {
 // forwards.
 func (d *device) Cable(here, there string) {
 	d.t.Helper()
-	pid := strconv.Itoa(d.pid)
-	within := []string{"nsenter", "--net", "--target", pid}
-	for _, command := range [][]string{
-		{"ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", pid},
-		append(within, "ip", "link", "set", there, "up"),
-		append(within, "sysctl", "-qw", "net.ipv4.ip_forward=1"),
-	} {
-		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			d.t.Fatalf("%q: %v: %s", command, err, out)
-		}
-	}
+	d.output(exec.Command("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", strconv.Itoa(d.pid)))
+	d.Run("ip", "link", "set", there, "up")
+	d.Run("sysctl", "-qw", "net.ipv4.ip_forward=1")
 	if err := d.receiveOffload(there); err != nil {
 		d.t.Fatalf("%s: %v", there, err)
 	}
@@ -80,29 +71,41 @@ func (d *device) Cable(here, there string) {
 
 // receiveOffload turns generic receive offload of an interface of the device on: with it a veth takes frames from an XDP
 // program.
-func (d *device) receiveOffload(name string) (err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	here, err := netns.Get()
+func (d *device) receiveOffload(name string) error {
+	ns, err := netns.GetFromPid(d.pid)
 	if err != nil {
 		return err
 	}
-	defer here.Close()
-	there, err := netns.GetFromPid(d.pid)
+	defer ns.Close()
+	return netif.In(ns, func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		return tool.Change(name, map[string]bool{"rx-gro": true})
+	})
+}
+
+// within is a command in the network namespace of the device, not through SSH.
+func (d *device) within(args ...string) *exec.Cmd {
+	return exec.Command("nsenter", append([]string{"--net", "--target", strconv.Itoa(d.pid)}, args...)...)
+}
+
+// Run runs a program in the network namespace of the device, not through SSH, and returns what it prints.
+func (d *device) Run(args ...string) string {
+	d.t.Helper()
+	return d.output(d.within(args...))
+}
+
+// output runs a command, which must succeed, and returns what it prints.
+func (d *device) output(cmd *exec.Cmd) string {
+	d.t.Helper()
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return err
+		d.t.Fatalf("%q: %v: %s", cmd.Args, err, out)
 	}
-	defer there.Close()
-	if err := netns.Set(there); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, netns.Set(here)) }()
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return err
-	}
-	defer tool.Close()
-	return tool.Change(name, map[string]bool{"rx-gro": true})
+	return string(out)
 }
 
 // start starts a program that ends with the test, in the network namespace of the calling thread.

@@ -2,7 +2,6 @@ package sshrouter
 
 import (
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,16 +44,6 @@ func (l *Linux) serveShell(host string) {
 	l.serve(host, `nsenter --net --target `+strconv.Itoa(l.pid)+` sh -c "$SSH_ORIGINAL_COMMAND"`)
 }
 
-// Run runs a program in the namespace of the device, not through SSH, and returns what it prints.
-func (l *Linux) Run(args ...string) string {
-	l.t.Helper()
-	out, err := exec.Command("nsenter", append([]string{"--net", "--target", strconv.Itoa(l.pid)}, args...)...).CombinedOutput()
-	if err != nil {
-		l.t.Fatalf("%q: %v: %s", args, err, out)
-	}
-	return string(out)
-}
-
 // Running is the rule set as nft prints it, behind the line that makes it whole.
 func (l *Linux) Running() string {
 	l.t.Helper()
@@ -64,9 +53,7 @@ func (l *Linux) Running() string {
 // Load gives the device rules.
 func (l *Linux) Load(rules string) {
 	l.t.Helper()
-	cmd := exec.Command("nsenter", "--net", "--target", strconv.Itoa(l.pid), "nft", "-f", "-")
+	cmd := l.within("nft", "-f", "-")
 	cmd.Stdin = strings.NewReader("flush ruleset\n" + rules)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		l.t.Fatalf("nft: %v: %s", err, out)
-	}
+	l.output(cmd)
 }

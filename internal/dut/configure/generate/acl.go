@@ -26,12 +26,12 @@ var Matches = []Match{MatchFirst, MatchMiddle, MatchLast, MatchNever}
 // MaxEntries is the largest number of entries: one for each address of Denied.
 const MaxEntries = 1 << 16
 
-// Denied is the half of the benchmark addresses (RFC 2544 C.2.2, 198.18.0.0/15) that entries deny which no
-// frame matches; traffic has the other one.
+// Denied is the half of the benchmark addresses (RFC 2544 C.2.2, 198.18.0.0/15) that entries deny. Traffic has the
+// other half.
 var Denied = netip.MustParsePrefix("198.19.0.0/16")
 
 // ACL describes an access list on the way into every port of a device: entries that deny one address each, which
-// no frame has as its source, and in between those that permit the traffic.
+// no frame has as its source, and in between the entries that permit the traffic.
 type ACL struct {
 	// Name of the list on the device.
 	Name string

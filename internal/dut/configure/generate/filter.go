@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"nodrop.dev/nodrop/internal/routing"
 )
 
 // Direction is a way through a port of a device.
@@ -18,8 +20,8 @@ const (
 // MaxNetworks is the largest number of networks of a filter.
 const MaxNetworks = 1 << 16
 
-// Filter describes a filter of the networks that frames go to: those that it names are denied, or permitted
-// entry by entry; all others are permitted.
+// Filter describes a filter of the networks that frames go to: it denies the networks that it names, or permits
+// each by an entry. It permits all others.
 type Filter struct {
 	// Name of the filter on the device.
 	Name string
@@ -45,24 +47,20 @@ func (f *Filter) Check() error {
 	if err := network("first", f.First); err != nil {
 		return err
 	}
-	if room := uint64(1) << 32 >> (32 - f.First.Bits()); f.First.Bits() == 0 || number(f.First)+uint64(f.Count) > room {
+	if f.First.Bits() == 0 || !f.routes().Prefix(uint32(f.Count-1)).IsValid() {
 		return fmt.Errorf("count: Invalid value: %d: behind %s there are fewer networks of this length", f.Count, f.First)
 	}
 	return errors.Join(name("name", f.Name), interfaces("ports", f.Ports))
 }
 
-// number of a network among those of its length.
-func number(p netip.Prefix) uint64 {
-	b := p.Addr().As4()
-	return (uint64(b[0])<<24 | uint64(b[1])<<16 | uint64(b[2])<<8 | uint64(b[3])) >> (32 - p.Bits())
-}
+// routes are the networks as a profile announces them.
+func (f *Filter) routes() routing.Routes { return routing.Routes{First: f.First} }
 
 // Networks returns the networks in their order.
 func (f *Filter) Networks() []netip.Prefix {
 	networks := make([]netip.Prefix, f.Count)
 	for i := range networks {
-		a := (number(f.First) + uint64(i)) << (32 - f.First.Bits())
-		networks[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)}), f.First.Bits())
+		networks[i] = f.routes().Prefix(uint32(i))
 	}
 	return networks
 }

@@ -10,7 +10,7 @@ import (
 type Mirror struct {
 	// Name of the mirror on the device.
 	Name string
-	// From is the interface whose frames are copied, and To are those that send the copies.
+	// From is the interface whose frames are copied, and To are the interfaces that send the copies.
 	From string
 	To   []string
 }

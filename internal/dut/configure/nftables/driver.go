@@ -154,14 +154,11 @@ func (s *session) begin() error {
 	}
 	found := software.FindAllString(out, -1)
 	if len(found) != 2 {
-		return fmt.Errorf("%w: it does not say that it is Linux with nftables: %q printed %q", configure.ErrRefused, version, beginning(out))
+		return fmt.Errorf("%w: it does not say that it is Linux with nftables: %q printed %.80q", configure.ErrRefused, version, out)
 	}
 	s.software = strings.Join(found, ", ")
 	return nil
 }
-
-// beginning returns the first bytes of a text.
-func beginning(text string) string { return text[:min(len(text), 80)] }
 
 // Software implements configure.Session.
 func (s *session) Software() (string, error) { return s.software, nil }
@@ -186,7 +183,7 @@ func (s *session) Change(have, want configure.Configuration) ([]configure.Answer
 	case !errors.As(err, &failed):
 		return nil, err
 	case failed.status == notFound:
-		return nil, fmt.Errorf("%w: the rules translate addresses or follow connections, and the device has no conntrack to end those of the rules from before: install the package conntrack there", configure.ErrRefused)
+		return nil, fmt.Errorf("%w: the rules translate addresses or follow connections, and the device has no program conntrack, which ends earlier connections: install the package conntrack there", configure.ErrRefused)
 	}
 	a.Rejected, a.Text, a.Took = true, failed.text, time.Since(began)
 	return []configure.Answer{a}, &configure.RejectedError{Answer: rejection(a, want)}
