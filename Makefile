@@ -80,6 +80,7 @@ test-tools: cluster-build
 	@hack/influxdb/build
 	@hack/prometheus/build
 	@hack/openssh/build
+	@hack/netconf/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

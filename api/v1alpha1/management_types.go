@@ -29,7 +29,8 @@ type DeviceManagement struct {
 
 // SSHManagement reaches a device by SSH.
 type SSHManagement struct {
-	// platform is the kind of device: frr, or nftables, which is the packet filter of Linux.
+	// platform is the kind of device: frr; netconf, which is any device with NETCONF and a candidate
+	// configuration; or nftables, which is the packet filter of Linux.
 	// +required
 	Platform DevicePlatform `json:"platform"`
 	// address is host:port of the SSH server, such as 192.0.2.1:22.
@@ -42,13 +43,16 @@ type SSHManagement struct {
 
 // DevicePlatform is a kind of device.
 //
-// +kubebuilder:validation:Enum=frr;nftables
+// +kubebuilder:validation:Enum=frr;netconf;nftables
 type DevicePlatform string
 
 // The platforms.
 const (
 	// PlatformFRR is FRRouting, with vtysh as the shell of the user.
 	PlatformFRR DevicePlatform = "frr"
+	// PlatformNETCONF is a device with NETCONF over SSH and a candidate configuration, usually at
+	// port 830.
+	PlatformNETCONF DevicePlatform = "netconf"
 	// PlatformNFTables is the packet filter of a Linux device, whose user may run nft.
 	PlatformNFTables DevicePlatform = "nftables"
 )

@@ -25,7 +25,7 @@ type Device struct {
 	// Rejected is a configuration with a line that the device rejects.
 	Rejected func(base configure.Configuration) (_ configure.Configuration, line string)
 	// Otherwise is a configuration that the device accepts and reports in other words, with one of the
-	// differences.
+	// differences; nil if there is none.
 	Otherwise func(base configure.Configuration) (_ configure.Configuration, difference string)
 	// Silent is the start of the message for a server that runs no command, but prints what it reads.
 	Silent string

@@ -158,7 +158,7 @@ func (d *device) serve(host, command string) {
 	_, port, _ := net.SplitHostPort(address)
 	folder := d.t.TempDir()
 	sessions := filepath.Join(root, "usr/lib/openssh/sshd-session") // A program of its own in later versions.
-	config := fmt.Sprintf("ListenAddress %s\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nForceCommand %s\n",
+	config := fmt.Sprintf("ListenAddress %s\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nSubsystem netconf /bin/false\nForceCommand %s\n",
 		host, port, folder, command)
 	if _, err := os.Stat(sessions); err == nil {
 		config += "SshdSessionPath " + sessions + "\n"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/netconf"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
@@ -24,6 +25,7 @@ type Platform struct {
 // All are all platforms.
 var All = []*Platform{
 	{"frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }},
+	{"netconf", netconf.Language{}, func(c sshaccess.Config) (configure.Driver, error) { return netconf.New(c) }},
 	{"nftables", nftables.Language{}, func(c sshaccess.Config) (configure.Driver, error) { return nftables.New(c) }},
 }
 
