@@ -81,6 +81,7 @@ test-tools: cluster-build
 	@hack/prometheus/build
 	@hack/openssh/build
 	@hack/netconf/build
+	@hack/snmpd/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

@@ -139,8 +139,13 @@ func aRun(t *testing.T) map[string]peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bed.Spec.Device.Physical.Telemetry = &v1alpha1.DeviceTelemetry{SNMP: &v1alpha1.SNMPTelemetry{Address: "198.51.100.9:161"}, SecretName: "leaf"}
+	telemetry, err := labobjects.TelemetryOf(bed).Pod(settings, run)
+	if err != nil {
+		t.Fatal(err)
+	}
 	peers := map[string]peer{}
-	for role, pod := range map[string]*corev1.Pod{"configure": configure, "agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
+	for role, pod := range map[string]*corev1.Pod{"configure": configure, "telemetry": telemetry, "agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
 		peers[role] = peerOf(pod.Namespace, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	}
 	return peers
@@ -165,7 +170,7 @@ func TestWhoReachesWhom(t *testing.T) {
 		port     int32
 	}
 	usual := []connection{
-		{"operator", "runner", labobjects.RunnerPort}, {"runner", "agent", labobjects.AgentPort},
+		{"operator", "runner", labobjects.RunnerPort}, {"runner", "agent", labobjects.AgentPort}, {"runner", "telemetry", labobjects.AgentPort},
 		{"API server", "operator", 9443}, {"operator", "API server", 6443}, {"operator", "API server", 443},
 	}
 	anywhere := append(slices.Clone(usual), []connection{
@@ -182,7 +187,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	}{
 		"chart":         {charted, anywhere},
 		"kustomization": {kustomization(t, "default"), anywhere},
-		"narrow":        {narrow, append(slices.Clone(usual), connection{"configure", "device", 22}, connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
+		"narrow":        {narrow, append(slices.Clone(usual), connection{"configure", "device", 22}, connection{"telemetry", "device", 22}, connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deployment appsv1.Deployment

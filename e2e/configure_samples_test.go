@@ -38,6 +38,7 @@ func TestConfiguredSamples(t *testing.T) {
 			rows := l.rows(t, b)
 			g.Expect(rows).To(HaveLen(len(s.Benchmark.Spec.Variants)*len(s.Benchmark.Spec.Tests)), b.Status.Message)
 			c.Check(t, rows)
+			c.CheckReadings(t, rows)
 			g.Expect(device.Running()).To(Equal(base))
 			l.expectClean(t, b)
 		})

@@ -322,6 +322,10 @@ type ResultRow struct {
 	// rate that was found by the search of the throughput has only the trial that decided it.
 	// +optional
 	TrialRecords *TrialLog `json:"trialRecords,omitempty"`
+	// readings contains what the device reported of itself while the row was measured; absent where
+	// NoDrop does not read it.
+	// +optional
+	Readings *DeviceReadings `json:"readings,omitempty"`
 	// capture is the file with frames of the row's trials; absent where none were kept.
 	// +optional
 	Capture *CaptureFile `json:"capture,omitempty"`

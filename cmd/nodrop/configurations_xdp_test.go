@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -25,7 +26,7 @@ import (
 func TestRunAccessLists(t *testing.T) {
 	l := newLinuxDevice(t, devicesample.AccessLists)
 	l.calibrate()
-	d := l.measure()
+	d := l.measureSample()
 	for _, row := range d.Rows {
 		if row.Validity == v1alpha1.ValidityUncalibrated {
 			t.Errorf("%s: %v", row.Variant, row.ValidityReasons)
@@ -39,18 +40,53 @@ func TestRunAccessLists(t *testing.T) {
 // TestRunFilters measures FRR on Linux with filters of half of the networks that it learned.
 func TestRunFilters(t *testing.T) {
 	needsRouter(t, "frr")
-	newLinuxDevice(t, devicesample.Filters).measure()
+	newLinuxDevice(t, devicesample.Filters).measureSample()
 }
 
 // TestRunNAT measures Linux that translates addresses. The connections of one variant are unknown in the next one, or the
 // missing translation would not be seen.
-func TestRunNAT(t *testing.T) { newLinuxDevice(t, devicesample.NAT).measure() }
+func TestRunNAT(t *testing.T) { newLinuxDevice(t, devicesample.NAT).measureSample() }
 
 // TestRunMirror measures a bridge that copies the frames of a port to others.
-func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measure() }
+func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measureSample() }
 
 // TestRunClasses measures Linux with queues for three classes on an oversubscribed port.
-func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measure() }
+func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measureSample() }
+
+// TestRunReadsSNMP reads Debian's SNMP agent on a router that drops frames of one direction at an interface, which counts them,
+// and has no route for the other one, which no interface counts.
+func TestRunReadsSNMP(t *testing.T) {
+	l := newLinuxDevice(t, devicesample.AccessLists)
+	l.sample.Bed.Spec.Device.Physical.Telemetry = &v1alpha1.DeviceTelemetry{
+		SNMP: &v1alpha1.SNMPTelemetry{Address: l.ServeSNMP(`override .1.3.6.1.2.1.99.1.1.1.1.1 integer 6`, `override .1.3.6.1.2.1.99.1.1.1.2.1 integer 9`,
+			`override .1.3.6.1.2.1.99.1.1.1.3.1 integer 1`, `override .1.3.6.1.2.1.99.1.1.1.4.1 integer 4215`, `override .1.3.6.1.2.1.99.1.1.1.5.1 integer 1`)},
+		SecretName: "acl-readers", Interfaces: []string{"e1", "e2", "inside2"}, CounterDelay: &metav1.Duration{},
+	}
+	l.write("secrets/acl-readers/community", sshrouter.Community)
+	l.DropInside("e1", "198.18.2.0/24", 100)
+	l.Run("ip", "rule", "add", "iif", "e2", "lookup", "201")
+	l.Run("ip", "route", "add", "blackhole", "198.18.1.2", "table", "201")
+	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"plain"}
+	l.sample.Ask(t, "- {name: latency, latency: {loads: [2%], trialDuration: 500ms}}\n", 128)
+	l.of.Check = func(t testing.TB, rows []v1alpha1.ResultRow) {
+		r := rows[0].Readings
+		if r == nil || r.Unexplained == nil {
+			t.Fatalf("the device was not read: %+v: %s", r, rows[0].Message)
+		}
+		half := rows[0].Frames.Sent / 2
+		if len(r.Counters) != 1 || r.Counters[0].Name != "input discards of inside2" || r.Counted < half || r.Counted > half+5 || r.Counted+*r.Unexplained != r.Lost || r.Lost != rows[0].Frames.Lost {
+			t.Errorf("of %d frames: %+v", rows[0].Frames.Sent, r)
+		}
+		if !slices.ContainsFunc(r.Sensors, func(s v1alpha1.DeviceSensor) bool {
+			return s.Name == "sensor 1" && s.Unit == "W" && s.MeanThousandths == 421_500
+		}) {
+			t.Errorf("%+v, want the power", r.Sensors)
+		}
+	}
+	if d := l.measure(); d.Bed.Device.Physical.Telemetry != nil || strings.Contains(fmt.Sprintf("%+v", d), sshrouter.Community) {
+		t.Error("the report describes how the device is read")
+	}
+}
 
 // linuxDevice is Linux as the device of a sample. Nodrop run reaches it by SSH, and its ports by interfaces of a
 // namespace.
@@ -105,6 +141,14 @@ func (l *linuxDevice) calibrate() {
 	l.must(netlink.LinkDel(cable))
 	l.sample.Connect(l.Linux, "nd-e")
 	l.sample.Bed.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: loops.Bed.Name}
+}
+
+// measureSample is measure, and expects that the device counted what was lost.
+func (l *linuxDevice) measureSample() report.Document {
+	l.t.Helper()
+	d := l.measure()
+	l.of.CheckReadings(l.t, d.Rows)
+	return d
 }
 
 // measure runs the tests in all variants, and checks the rows. What the device had before it has again.

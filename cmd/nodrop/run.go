@@ -242,6 +242,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 			runner.WithRows(kept.Rows), runner.WithLog(func(row v1alpha1.ResultRow) { view.lost(kept.Keep(row)) }),
 			runner.WithObserver(func(s runner.State) { states <- s }),
 		}
+		if b.Telemetry != nil {
+			opts = append(opts, runner.WithTelemetry(b.Telemetry))
+		}
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.Keep))
 		}

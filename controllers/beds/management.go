@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
@@ -51,27 +52,38 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 	return "", "", nil
 }
 
-// accessExists checks for the Secret by which a device is reached. Its type is a condition of the request:
-// its content is not read.
+// accessExists checks for the Secrets by which a device is reached. Their type is a condition of the request:
+// their content is not read.
 func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	m := bed.Spec.Device.Management()
-	if m == nil {
-		return "", "", nil
+	if m := bed.Spec.Device.Management(); m != nil {
+		message, err := r.secretExists(ctx, m.SecretName, "the keys user, password or privateKey, and hostKeys")
+		if err != nil || message != "" {
+			return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.secretName: " + message, err
+		}
 	}
+	if t := bed.Spec.Device.Telemetry(); t != nil {
+		message, err := r.secretExists(ctx, t.SecretName, "the keys "+readers.Keys(t))
+		if err != nil || message != "" {
+			return v1alpha1.ReasonBedInvalid, "spec.device.physical.telemetry.secretName: " + message, err
+		}
+	}
+	return "", "", nil
+}
+
+// secretExists describes a Secret of a device that is not there; empty if it is.
+func (r *Reconciler) secretExists(ctx context.Context, name, keys string) (string, error) {
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	err := r.Live.List(ctx, found, client.InNamespace(r.Lab.Namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{
-		"metadata.name": m.SecretName, "type": v1alpha1.DeviceAccessSecretType,
+		"metadata.name": name, "type": v1alpha1.DeviceAccessSecretType,
 	})})
 	if err != nil {
-		return "", "", fmt.Errorf("looking for Secret %s: %w", m.SecretName, err)
+		return "", fmt.Errorf("looking for Secret %s: %w", name, err)
 	}
 	if len(found.Items) == 0 {
-		return v1alpha1.ReasonBedInvalid, fmt.Sprintf(
-			"spec.device.physical.management.secretName: namespace %s has no Secret %s of type %s: create it there with that type and the keys user, password or privateKey, and hostKeys",
-			r.Lab.Namespace, m.SecretName, v1alpha1.DeviceAccessSecretType), nil
+		return fmt.Sprintf("namespace %s has no Secret %s of type %s: create it there with that type and %s", r.Lab.Namespace, name, v1alpha1.DeviceAccessSecretType, keys), nil
 	}
-	return "", "", nil
+	return "", nil
 }
 
 // restoresBase reports whether a probe gives the device its base first, as a person has asked. The bed is closed

@@ -38,7 +38,7 @@ type runnerPods struct {
 
 // ensure makes the runner's pod. Its configuration is written once and describes the run
 // from then on: benchmark, profile and bed as they were.
-func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint, configuration *v1alpha1.DeviceConfiguration) (*corev1.Pod, error) {
+func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint, telemetry *runner.TelemetryEndpoint, configuration *v1alpha1.DeviceConfiguration) (*corev1.Pod, error) {
 	hints, err := earlierHints(ctx, p.client, p.live, s, s.Profile)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runne
 	}
 	cfg := runner.Config{
 		Benchmark: *s.DeepCopy(), Profile: *s.Profile.DeepCopy(), Bed: *s.Bed.DeepCopy(),
-		Variant: s.Status.Variant, Configuration: configuration, Agents: endpoints, Calibration: calibration, Hints: hints,
+		Variant: s.Status.Variant, Configuration: configuration, Agents: endpoints, Telemetry: telemetry, Calibration: calibration, Hints: hints,
 	}
 	p.addRecorder(ctx, s, &cfg)
 	cfg.Benchmark.Status, cfg.Bed.Status = v1alpha1.BenchmarkStatus{}, v1alpha1.TestBedStatus{}
@@ -75,7 +75,7 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runne
 			return nil, kit.Refusal(err, p.settings.Namespace)
 		}
 	}
-	return pod, p.sameAgents(ctx, sec, pod, endpoints)
+	return pod, p.sameAgents(ctx, sec, pod, endpoints, telemetry)
 }
 
 // addRecorder gives the runner access to the recorder. A run does without one that cannot
@@ -98,9 +98,9 @@ func (p *runnerPods) addRecorder(ctx context.Context, s *kit.Scope, cfg *runner.
 
 // sameAgents removes secret and pod of a runner that was started with other agents: one of
 // them was replaced since, and has another address.
-func (p *runnerPods) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint) error {
+func (p *runnerPods) sameAgents(ctx context.Context, sec *corev1.Secret, pod *corev1.Pod, endpoints []runner.AgentEndpoint, telemetry *runner.TelemetryEndpoint) error {
 	cfg, _, err := labobjects.RunnerConfig(sec)
-	if err != nil || equality.Semantic.DeepEqual(cfg.Agents, endpoints) {
+	if err != nil || equality.Semantic.DeepEqual(cfg.Agents, endpoints) && equality.Semantic.DeepEqual(cfg.Telemetry, telemetry) {
 		return err
 	}
 	// The secret goes last: as long as it is there, the pod is known to be outdated.

@@ -71,7 +71,7 @@ func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error)
 // ready.
 func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
 	agents := labobjects.Agents(s.Bed)
-	certificates, err := t.certificates(ctx, s, len(agents))
+	certificates, err := t.certificates(ctx, s, labobjects.Certificates(s.Bed))
 	if err != nil {
 		return "", err
 	}
@@ -104,14 +104,18 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 		}
 		endpoints = append(endpoints, a.Endpoint(s.Run, pod.Status.PodIP))
 	}
-	if waitsFor != "" {
+	telemetry, why, err := t.telemetry(ctx, s, certificates)
+	if err != nil {
+		return "", err
+	}
+	if waitsFor = cmp.Or(waitsFor, why); waitsFor != "" {
 		return waitsFor, nil
 	}
 	configuration, waitsFor, err := t.devices.configuration(ctx, s)
 	if err != nil || waitsFor != "" {
 		return waitsFor, err
 	}
-	pod, err := t.runners.ensure(ctx, s, endpoints, configuration)
+	pod, err := t.runners.ensure(ctx, s, endpoints, telemetry, configuration)
 	if err != nil {
 		return "", err
 	}
@@ -119,6 +123,25 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 		return cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready"), t.discard(ctx, pod)
 	}
 	return "", nil
+}
+
+// telemetry makes the pod that reads the device, if it is read, and returns its address.
+func (t *trafficPods) telemetry(ctx context.Context, s *kit.Scope, certificates *corev1.Secret) (_ *runner.TelemetryEndpoint, waitsFor string, _ error) {
+	described := labobjects.TelemetryOf(s.Bed)
+	if described == nil {
+		return nil, "", nil
+	}
+	pod, err := described.WithCertificate(s.Run, certificates).Pod(t.settings, s.Run)
+	if err != nil {
+		return nil, "", kit.Permanent(err)
+	}
+	if err := t.objects.Ensure(ctx, s.Run, pod); err != nil {
+		return nil, "", kit.Refusal(err, t.settings.Namespace)
+	}
+	if !kit.IsReady(pod) {
+		return nil, cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready"), t.discard(ctx, pod)
+	}
+	return described.Endpoint(s.Run, pod.Status.PodIP), "", nil
 }
 
 // discard removes a pod that has ended before the measurement began, such as one that
@@ -135,7 +158,7 @@ func (t *trafficPods) discard(ctx context.Context, pod *corev1.Pod) error {
 
 // certificates issues the run's certificates, unless they are there, and returns the
 // secret that is written last.
-func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int) (*corev1.Secret, error) {
+func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, number int) (*corev1.Secret, error) {
 	sec := &corev1.Secret{}
 	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec)
 	if err == nil {
@@ -148,7 +171,7 @@ func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, agents int
 		return nil, fmt.Errorf("reading the certificates of the run: %w", err)
 	}
 	left := kit.Seconds(s.Spec.ActiveDeadlineSeconds) - s.Timers.Active(s.Benchmark, s.Now)
-	set, err := pki.Issue(s.Run.UID, agents, s.Now, s.Now.Add(left))
+	set, err := pki.Issue(s.Run.UID, number, s.Now, s.Now.Add(left))
 	if err != nil {
 		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}

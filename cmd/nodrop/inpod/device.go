@@ -25,7 +25,7 @@ func NewDeviceCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDeviceUpCommand(), newDeviceDownCommand(), newDeviceConfigureCommand(), newDeviceCompareCommand())
+	cmd.AddCommand(newDeviceUpCommand(), newDeviceDownCommand(), newDeviceConfigureCommand(), newDeviceCompareCommand(), newDeviceTelemetryCommand())
 	return cmd
 }
 

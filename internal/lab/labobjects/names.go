@@ -31,6 +31,8 @@ const (
 	RoleDevice = "device"
 	// RoleConfigure is a pod that configures a device of the lab.
 	RoleConfigure = "configure"
+	// RoleTelemetry is a pod that reads a device of the lab while it is measured.
+	RoleTelemetry = "telemetry"
 	// RoleProbe is a pod that reads the interfaces of a bed; it belongs to no benchmark.
 	RoleProbe = "probe"
 )
@@ -82,6 +84,7 @@ func (r Run) certificatesName() string    { return r.Prefix() + "-tls" }
 func (r Run) deviceName() string          { return r.Prefix() + "-device" }
 func (r Run) deviceUpName() string        { return r.Prefix() + "-device-up" }
 func (r Run) deviceDownName() string      { return r.Prefix() + "-device-down" }
+func (r Run) telemetryName() string       { return r.Prefix() + "-telemetry" }
 func (r Run) agentHost(index int) string  { return pki.AgentName(r.UID, index) }
 func (r Run) labels(role string) map[string]string {
 	labels := map[string]string{

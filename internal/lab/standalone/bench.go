@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/device"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/runner"
@@ -36,6 +37,8 @@ type Bench struct {
 	// speaker has the tester's BGP sessions, and router is that of the device; nil without.
 	speaker routing.Speaker
 	router  trials.Router
+	// Telemetry reads the device; nil where it is not read.
+	Telemetry *telemetry.Watch
 	// Baselines of relative gates by their names.
 	Baselines map[string]gate.Baseline
 	// Notes contains the information that a reader of the result needs first.
@@ -82,6 +85,9 @@ func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Opt
 	b := &Bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}, Pace: 1}
 	m, err := newManaged(&bundle.Bed, bundle.Configurations, o.Routing)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.watches(&bundle.Bed, o.Routing); err != nil {
 		return nil, err
 	}
 	switch kind := bundle.Bed.Spec.Engine.Kind; kind {

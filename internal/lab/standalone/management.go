@@ -45,17 +45,8 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 		return nil, fmt.Errorf("TestBed %s: spec.device.physical.management.ssh.platform: %w", bed.Name, err)
 	}
 	m := &managed{platform: kind, access: sshaccess.Config{Address: described.SSH.Address}, wanted: map[v1alpha1.VariantName]configure.Configuration{}}
-	where := fmt.Sprintf("write user, password or privateKey, and hostKeys to DIR/%s/, and give --secrets DIR or $%s", described.SecretName, SecretsEnv)
-	if o.Secrets == "" {
-		return nil, hint.With(fmt.Errorf("TestBed %s: what Secret %s has is not known without a cluster", bed.Name, described.SecretName), where)
-	}
-	root, err := os.OpenRoot(o.Secrets)
-	if err != nil {
-		return nil, fmt.Errorf("opening the directory with passwords: %w", err)
-	}
-	defer root.Close()
-	if err := m.access.ReadAccess(func(key string) ([]byte, error) { return root.ReadFile(filepath.Join(described.SecretName, key)) }); err != nil {
-		return nil, hint.With(fmt.Errorf("what Secret %s has: %w", described.SecretName, err), where)
+	if err := o.withSecret(bed.Name, described.SecretName, "user, password or privateKey, and hostKeys", m.access.ReadAccess); err != nil {
+		return nil, err
 	}
 	for variant, text := range texts {
 		if m.wanted[variant], err = configure.Whole(kind.Language, text); err != nil {
@@ -63,6 +54,23 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 		}
 	}
 	return m, m.access.Check()
+}
+
+// withSecret calls f with a function that reads the keys of what would be a Secret in a cluster.
+func (o *Routing) withSecret(bed, name, keys string, f func(read func(key string) ([]byte, error)) error) error {
+	where := fmt.Sprintf("write %s to DIR/%s/, and give --secrets DIR or $%s", keys, name, SecretsEnv)
+	if o.Secrets == "" {
+		return hint.With(fmt.Errorf("TestBed %s: what Secret %s has is not known without a cluster", bed, name), where)
+	}
+	root, err := os.OpenRoot(o.Secrets)
+	if err != nil {
+		return fmt.Errorf("opening the directory with passwords: %w", err)
+	}
+	defer root.Close()
+	if err := f(func(key string) ([]byte, error) { return root.ReadFile(filepath.Join(name, key)) }); err != nil {
+		return hint.With(fmt.Errorf("what Secret %s has: %w", name, err), where)
+	}
+	return nil
 }
 
 // apply gives the device a configuration.

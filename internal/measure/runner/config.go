@@ -31,6 +31,8 @@ type Config struct {
 	JitterMaximumByLoad string `json:"jitterMaximumByLoad,omitempty"`
 	// Agents drive the bed's ports; empty with the engine sim.
 	Agents []AgentEndpoint `json:"agents,omitempty"`
+	// Telemetry is the pod that reads the device; absent where there is none.
+	Telemetry *TelemetryEndpoint `json:"telemetry,omitempty"`
 	// Calibration contains the calibration of the tester on the bed that Bed refers to for
 	// it; absent if there is none.
 	Calibration *v1alpha1.CalibrationStatus `json:"calibration,omitempty"`
@@ -85,4 +87,12 @@ type AgentEndpoint struct {
 	Address string `json:"address"`
 	// Ports of the bed that the agent owns.
 	Ports []string `json:"ports"`
+}
+
+// TelemetryEndpoint contains the address of the pod that reads the device.
+type TelemetryEndpoint struct {
+	// Name is the DNS name in its certificate.
+	Name string `json:"name"`
+	// Address is host:port.
+	Address string `json:"address"`
 }

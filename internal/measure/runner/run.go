@@ -79,6 +79,17 @@ func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s
 // WithRouter lets the run start the routing software of the device anew.
 func WithRouter(router trials.Router) Option { return func(r *run) { r.router = router } }
 
+// Telemetry reads what the device counts of itself while rows are measured, one after the other.
+type Telemetry interface {
+	// Begin begins a row.
+	Begin(ctx context.Context)
+	// End ends a row in whose trials frames were lost, and returns what the device reported since Begin.
+	End(ctx context.Context, lost uint64) *v1alpha1.DeviceReadings
+}
+
+// WithTelemetry adds to each row what the device reported of itself.
+func WithTelemetry(t Telemetry) Option { return func(r *run) { r.telemetry = t } }
+
 // run is one run in hand.
 type run struct {
 	cfg       Config
@@ -86,6 +97,7 @@ type run struct {
 	device    device.Driver
 	speaker   routing.Speaker
 	router    trials.Router
+	telemetry Telemetry // nil where the device is not read
 	dir       string
 	given     []v1alpha1.ResultRow
 	logs      []func(v1alpha1.ResultRow)
@@ -208,7 +220,7 @@ func (r *run) measure(ctx context.Context) error {
 		}
 		row, done := rows[i]
 		if !done {
-			out, err := method.Run(ctx, tester, step)
+			out, readings, err := r.row(ctx, tester, step)
 			if err != nil {
 				return err
 			}
@@ -219,6 +231,9 @@ func (r *run) measure(ctx context.Context) error {
 			row = result.Row(r.plan, result.Input{
 				Bed: &r.cfg.Bed, Info: r.info, Outcome: out, Calibration: r.cfg.Calibration, Time: r.began,
 			})
+			if row.Readings = readings; readings != nil {
+				row.Message = strings.Trim(row.Message+"; "+result.DescribeReadings(readings), "; ")
+			}
 			r.captured(&row, out)
 			rows[i] = row
 			kept := saved.add(row)
@@ -235,6 +250,18 @@ func (r *run) measure(ctx context.Context) error {
 		method.Done(tester, row)
 	}
 	return nil
+}
+
+// row measures a row, and reads the device meanwhile.
+func (r *run) row(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, *v1alpha1.DeviceReadings, error) {
+	if r.telemetry == nil {
+		out, err := method.Run(ctx, tester, step)
+		return out, nil, err
+	}
+	before := tester.LostFrames
+	r.telemetry.Begin(ctx)
+	out, err := method.Run(ctx, tester, step)
+	return out, r.telemetry.End(ctx, tester.LostFrames-before), err
 }
 
 // captured keeps the frames that were captured for a row. A row is not lost for a file

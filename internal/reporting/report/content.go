@@ -93,7 +93,8 @@ func New(c Content) *Document {
 		d.Bed = c.Bed.Spec.DeepCopy()
 		d.Bed.Access, d.Bed.Connection = nil, nil
 		if d.Bed.Device.Physical != nil {
-			d.Bed.Device.Physical.Management = nil // How the lab reaches its devices is not for customers.
+			// How the lab reaches its devices is not for customers.
+			d.Bed.Device.Physical.Management, d.Bed.Device.Physical.Telemetry = nil, nil
 		}
 	}
 	d.Gates = gate.Judge(c.judged())

@@ -9,6 +9,25 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
+// learning is more than the frames that a tester sends in a row for the device to learn addresses: it does not count them, and the
+// device may drop them.
+const learning = 20
+
+// CheckReadings expects that the device counted every lost frame of all rows, and no other but learning frames, or with Uncounted
+// none of them.
+func (c *Case) CheckReadings(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	for _, row := range rows {
+		r := row.Readings
+		switch {
+		case r == nil || r.Unexplained == nil || r.Failed > 0:
+			t.Errorf("%s %s: the device was not read: %+v", row.Variant, row.Test, r)
+		case c.Uncounted && *r.Unexplained != r.Lost, !c.Uncounted && (*r.Unexplained != 0 || r.Counted > r.Lost+learning):
+			t.Errorf("%s %s: the device counted %d of %d lost frames, and %d are unexplained: %+v: %s", row.Variant, row.Test, r.Counted, r.Lost, *r.Unexplained, r.Counters, row.Message)
+		}
+	}
+}
+
 // flowsOf returns the flows of a row by their names.
 func flowsOf(row v1alpha1.ResultRow) map[string]v1alpha1.FlowSummary {
 	flows := map[string]v1alpha1.FlowSummary{}

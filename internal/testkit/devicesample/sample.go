@@ -67,7 +67,11 @@ func (s *Sample) Connect(l *sshrouter.Linux, prefix string) {
 			l.Run("ip", "address", "add", gateway+"/24", "dev", there)
 		}
 	}
-	s.Bed.Spec.Device.Physical.Management.SSH.Address = l.Address
+	physical := s.Bed.Spec.Device.Physical
+	physical.Management.SSH.Address = l.Address
+	if physical.Telemetry != nil {
+		physical.Telemetry.Linux.Address = l.Address
+	}
 }
 
 // Ask sets the tests of the benchmark, given as YAML, and the only frame size, and shortens the pauses.
@@ -76,7 +80,7 @@ func (s *Sample) Ask(t testing.TB, tests string, frameSize int32) {
 	s.Profile.Spec.FrameSizes = []int32{frameSize}
 	spec := &s.Benchmark.Spec
 	spec.Tests = nil
-	for text, into := range map[string]any{tests: &spec.Tests, "{settleTime: 100ms, restTime: 0s}": spec} {
+	for text, into := range map[string]any{tests: &spec.Tests, "{settleTime: 300ms, restTime: 0s}": spec} {
 		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

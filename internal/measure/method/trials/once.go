@@ -106,6 +106,7 @@ func (t *Tester) Once(ctx context.Context, event Event, trial traffic.Trial, tol
 	t.Sent += min(m.TxTime, event.Duration)
 	t.Rested = false
 	event.Finished = NewTrial(t.Plan, event.Step.Size, event.LoadPPM, event.Duration, m)
+	t.LostFrames += event.Finished.Lost
 	event.Finished.tolerance, event.Finished.Stamps = tolerance, stamps
 	event.Finished.faults.allowed = allowedBy(event.Step)
 	for _, a := range acts {

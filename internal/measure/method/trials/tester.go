@@ -42,6 +42,8 @@ type Session struct {
 	Rested bool
 	// Sent is the total sending time of the trials that had a duration.
 	Sent time.Duration
+	// LostFrames is the number of frames that were lost in the finished trials.
+	LostFrames uint64
 	// stale frames that arrived after their own trial had been read.
 	stale uint64
 	// lateness of the engine: how much later than asked for it may end a trial.

@@ -1,0 +1,175 @@
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeviceTelemetry describes how NoDrop reads the device's own counters and sensors while it is
+// measured. Each row then has what the device counted as dropped, and the lost frames that no counter
+// explains. A reading that fails ends no run.
+//
+// +kubebuilder:validation:ExactlyOneOf=snmp;linux
+type DeviceTelemetry struct {
+	// snmp reads the device by SNMP: discards and errors of interfaces (IF-MIB), processors
+	// (HOST-RESOURCES-MIB) and sensors (ENTITY-SENSOR-MIB).
+	// +optional
+	SNMP *SNMPTelemetry `json:"snmp,omitempty"`
+	// linux reads a Linux device by SSH: drops and errors of interfaces and queues, rules of its packet
+	// filter that count and drop, processors, memory and temperatures.
+	// +optional
+	Linux *LinuxTelemetry `json:"linux,omitempty"`
+	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device. For linux it has the
+	// keys user, password or privateKey, and hostKeys; for snmp community (version 2c), or user,
+	// authenticationPassword and privacyPassword (version 3). Only pods that reach the device have it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName"`
+	// interfaces are the names of the device's interfaces that belong to the bed, as the device reports
+	// them, such as Ethernet1/3. Without them the counters of all its interfaces are read.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Interfaces []string `json:"interfaces,omitempty"`
+	// interval between two readings of the sensors while a row is measured, 1s to 60s.
+	// +optional
+	// +default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('60s')",messageExpression="'interval is ' + self + ': give 1s to 60s, a number with one of the units ns, us, ms, s, m and h'"
+	Interval metav1.Duration `json:"interval,omitzero"`
+	// counterDelay is how late the device's counters may be, up to 60s: each row waits so long before it
+	// reads them. 0s for Linux, and for many switches 5s to 15s. Without it, 0s for linux, and 5s for snmp.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('60s')",messageExpression="'counterDelay is ' + self + ': give 0s to 60s, a number with one of the units ns, us, ms, s, m and h'"
+	CounterDelay *metav1.Duration `json:"counterDelay,omitempty"`
+}
+
+// SNMPTelemetry reaches a device by SNMP.
+type SNMPTelemetry struct {
+	// address is host:port of the SNMP agent, such as 192.0.2.1:161.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=260
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:161 or [2001:db8::1]:161'"
+	Address string `json:"address"`
+	// authentication is the algorithm by which version 3 authenticates messages. Privacy is by AES-128.
+	// +optional
+	// +default="SHA256"
+	Authentication SNMPAuthentication `json:"authentication,omitempty"`
+}
+
+// SNMPAuthentication is an algorithm of the user-based security model (RFC 3414, RFC 7860).
+//
+// +kubebuilder:validation:Enum=SHA;SHA256;SHA512
+type SNMPAuthentication string
+
+// The algorithms.
+const (
+	SNMPAuthenticationSHA    SNMPAuthentication = "SHA"
+	SNMPAuthenticationSHA256 SNMPAuthentication = "SHA256"
+	SNMPAuthenticationSHA512 SNMPAuthentication = "SHA512"
+)
+
+// LinuxTelemetry reaches a Linux device by SSH.
+type LinuxTelemetry struct {
+	// address is host:port of the SSH server, such as 192.0.2.1:22.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=260
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:22 or [2001:db8::1]:22'"
+	Address string `json:"address"`
+}
+
+// Telemetry returns how NoDrop reads a device; nil if it does not.
+func (d *Device) Telemetry() *DeviceTelemetry {
+	if d.Physical == nil {
+		return nil
+	}
+	return d.Physical.Telemetry
+}
+
+// Every returns the interval of readings, with the default.
+func (t *DeviceTelemetry) Every() time.Duration {
+	if t.Interval.Duration <= 0 {
+		return 5 * time.Second
+	}
+	return t.Interval.Duration
+}
+
+// Delay returns how late the counters of the device may be, with the default.
+func (t *DeviceTelemetry) Delay() time.Duration {
+	switch {
+	case t.CounterDelay != nil:
+		return t.CounterDelay.Duration
+	case t.SNMP != nil:
+		return 5 * time.Second
+	}
+	return 0
+}
+
+// DeviceReadings contains what a device reported of itself while a row was measured.
+type DeviceReadings struct {
+	// counters of the device for dropped and damaged frames that grew from the beginning of
+	// the row to its end, the largest first, at most 32.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Counters []DeviceCounter `json:"counters,omitempty"`
+	// counted is the sum of all counters that grew, in frames.
+	// +optional
+	Counted int64 `json:"counted"`
+	// lost is the number of frames that were lost in all trials of the row.
+	// +optional
+	Lost int64 `json:"lost"`
+	// unexplained is the number of lost frames that no counter of the device explains; absent where its
+	// counters could not be read.
+	// +optional
+	Unexplained *int64 `json:"unexplained,omitempty"`
+	// sensors of the device, at most 64.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Sensors []DeviceSensor `json:"sensors,omitempty"`
+	// readings is the number of times that the device was read.
+	// +optional
+	Readings int32 `json:"readings"`
+	// failed is the number of readings that the device did not answer.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+	// message explains counters that are absent, or larger than the loss.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// DeviceCounter is a counter of a device that grew.
+type DeviceCounter struct {
+	// name of the counter: "input discards of Ethernet1/3".
+	// +required
+	Name string `json:"name"`
+	// frames by which it grew.
+	// +required
+	Frames int64 `json:"frames"`
+}
+
+// DeviceSensor is a sensor of a device while a row was measured.
+type DeviceSensor struct {
+	// name of the sensor: "processor 1".
+	// +required
+	Name string `json:"name"`
+	// unit of the figures: "%", "°C", "W".
+	// +required
+	Unit string `json:"unit"`
+	// meanThousandths is the mean of the readings, in thousandths of the unit.
+	// +required
+	MeanThousandths int64 `json:"meanThousandths"`
+	// maximumThousandths is the highest reading, in thousandths of the unit.
+	// +required
+	MaximumThousandths int64 `json:"maximumThousandths"`
+}

@@ -1,0 +1,107 @@
+package linux
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
+)
+
+// end separates the parts of what the device prints.
+const end = "--nodrop--"
+
+// command prints what is read. Programs and files that a device does not have are left out.
+var command = strings.Join([]string{
+	"cat /proc/uptime", "cat /proc/net/dev", "grep ^cpu /proc/stat", "grep ^Mem /proc/meminfo", "tc -s -j qdisc show", "nft list ruleset",
+	`for f in /sys/class/hwmon/hwmon*/temp*_input; do [ -r "$f" ] && echo "$(cat ${f%/*}/name) ${f##*/} $(cat $f)"; done`,
+}, " 2>/dev/null; echo "+end+"; ") + " 2>/dev/null; true"
+
+// maxOutput is the most that the device may print, in bytes.
+const maxOutput = 16 << 20
+
+// Reader reads one device.
+type Reader struct {
+	access     sshaccess.Config
+	interfaces []string
+	// client is nil until the first reading, and after one that failed; close ends it.
+	client *ssh.Client
+	close  func()
+	// busy has what the processors have spent by the last reading.
+	busy map[string]spent
+}
+
+var _ telemetry.Reader = (*Reader)(nil)
+
+// New returns a reader of the counters of some interfaces, or of all. It does not connect yet.
+func New(access sshaccess.Config, interfaces []string) (*Reader, error) {
+	if err := access.Check(); err != nil {
+		return nil, err
+	}
+	return &Reader{access: access, interfaces: interfaces}, nil
+}
+
+// Read implements telemetry.Reader.
+func (r *Reader) Read(ctx context.Context) (*telemetry.Reading, error) {
+	if r.client == nil {
+		lives, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		late := context.AfterFunc(ctx, cancel)
+		client, err := r.access.Connect(lives)
+		late()
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		r.client, r.close = client, func() {
+			_ = client.Close()
+			cancel()
+		}
+	}
+	text, err := r.run(ctx)
+	if err != nil {
+		r.Close()
+		return nil, fmt.Errorf("reading the device at %s by SSH: %w", r.access.Address, err)
+	}
+	return r.parse(text)
+}
+
+// run returns what the command prints.
+func (r *Reader) run(ctx context.Context) (string, error) {
+	session, err := r.client.NewSession()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = session.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
+	var out limited
+	session.Stdout = &out
+	if err := session.Run(command); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", err
+	}
+	return out.String(), nil
+}
+
+// limited is a buffer with a limit.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxOutput {
+		return 0, fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
+	}
+	return l.Buffer.Write(p)
+}
+
+// Close implements telemetry.Reader.
+func (r *Reader) Close() {
+	if r.client != nil {
+		r.close()
+		r.client = nil
+	}
+}

@@ -1,0 +1,2 @@
+// Package readers finds the reader of a device by the description in its bed.
+package readers

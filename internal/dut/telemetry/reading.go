@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+)
+
+// Reader reads one device. It is used from one goroutine at a time.
+type Reader interface {
+	// Read returns what the device reports now. It ends with the context, and connects anew after an error.
+	Read(ctx context.Context) (*Reading, error)
+	// Close gives the connection back.
+	Close()
+}
+
+// Reading contains what a device reports at one moment.
+type Reading struct {
+	// Up is the time since the device, or its agent, started; 0 if it is not known.
+	Up time.Duration `json:"up,omitempty"`
+	// Counters of dropped and damaged frames by their names: "input discards of e1".
+	Counters map[string]Counter `json:"counters,omitempty"`
+	// Sensors by their names: "processor 1".
+	Sensors map[string]Sensor `json:"sensors,omitempty"`
+}
+
+// Counter is a counter of frames, which only grows, until it begins at 0 again.
+type Counter struct {
+	Value uint64 `json:"value"`
+	// Bits is 32 for a counter that begins at 0 again after 2^32 frames, and 64 for others.
+	Bits int `json:"bits"`
+}
+
+// Since returns by how much a counter has grown.
+func (c Counter) Since(before Counter) uint64 {
+	if c.Value >= before.Value {
+		return c.Value - before.Value
+	}
+	if c.Bits == 32 && before.Bits == 32 {
+		return c.Value + 1<<32 - before.Value
+	}
+	return c.Value // It was set to 0 in between.
+}
+
+// Sensor is a measured quantity.
+type Sensor struct {
+	// Value in the unit.
+	Value float64 `json:"value"`
+	// Unit is %, °C, W, V, A, rpm or another one that the device reports.
+	Unit string `json:"unit"`
+}
+
+// Add adds a counter; one with the same name is summed up with it.
+func (r *Reading) Add(name string, c Counter) {
+	if r.Counters == nil {
+		r.Counters = map[string]Counter{}
+	}
+	c.Value += r.Counters[name].Value
+	r.Counters[name] = c
+}
+
+// Sense adds a sensor.
+func (r *Reading) Sense(name string, value float64, unit string) {
+	if r.Sensors == nil {
+		r.Sensors = map[string]Sensor{}
+	}
+	r.Sensors[name] = Sensor{value, unit}
+}

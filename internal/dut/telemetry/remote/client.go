@@ -1,0 +1,75 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
+)
+
+// maxAnswer bounds what is read, in bytes: 10,000 counters have less.
+const maxAnswer = 4 << 20
+
+// Client reads a device through a server.
+type Client struct {
+	address string
+	http    *http.Client
+}
+
+var _ telemetry.Reader = (*Client)(nil)
+
+// NewClient returns a client of the server at address (host:port) whose certificate has this name. It does not connect yet.
+func NewClient(address, serverName string, b pki.Bundle) (*Client, error) {
+	t, err := b.ClientConfig(serverName)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", serverName, err)
+	}
+	return &Client{address: address, http: &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			// Pods are reached directly, whatever the environment says of proxies.
+			DialContext:     (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSClientConfig: t, TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: time.Minute,
+		},
+	}}, nil
+}
+
+// Read implements telemetry.Reader.
+func (c *Client) Read(ctx context.Context) (*telemetry.Reading, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+c.address+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the pod that reads the device: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("asking the pod that reads the device: %w", err)
+	case len(answer) > maxAnswer:
+		return nil, fmt.Errorf("the readings of the device have more than %d MiB: name its interfaces in telemetry.interfaces", maxAnswer>>20)
+	case response.StatusCode == http.StatusBadGateway:
+		return nil, errors.New(strings.TrimSpace(string(answer[:min(len(answer), 500)])))
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the pod that reads the device answered %s", response.Status)
+	}
+	reading := &telemetry.Reading{}
+	if err := json.Unmarshal(answer, reading); err != nil {
+		return nil, fmt.Errorf("the pod that reads the device sent no reading: %w", err)
+	}
+	return reading, nil
+}
+
+// Close implements telemetry.Reader.
+func (c *Client) Close() { c.http.CloseIdleConnections() }

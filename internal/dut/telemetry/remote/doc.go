@@ -1,0 +1,6 @@
+// Package remote carries readings of a device from the pod that reaches it to the runner, over HTTPS with mutual TLS:
+//
+//	GET /v1/reading   reads the device now
+//
+// Only that pod has the credentials of the device, and only it reaches the management network.
+package remote

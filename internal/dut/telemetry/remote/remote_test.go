@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
+)
+
+// fakeDevice answers with a reading or an error.
+type fakeDevice struct {
+	reading *telemetry.Reading
+	err     error
+	busy    sync.Mutex
+	t       *testing.T
+}
+
+func (f *fakeDevice) Read(context.Context) (*telemetry.Reading, error) {
+	if !f.busy.TryLock() {
+		f.t.Error("the device is read twice at the same time")
+	}
+	defer f.busy.Unlock()
+	return f.reading, f.err
+}
+
+func (f *fakeDevice) Close() {}
+
+// TestReadings carries readings and errors to the runner of the run, and nothing to any other client.
+func TestReadings(t *testing.T) {
+	t.Parallel()
+	set, err := pki.Issue("uid", 2, time.Now(), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := set.Agents[1].ServerConfig(pki.RunnerName("uid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := &fakeDevice{t: t, reading: &telemetry.Reading{Up: time.Minute, Sensors: map[string]telemetry.Sensor{"PSU 1": {Value: 421.5, Unit: "W"}}}}
+	device.reading.Add("input discards of e1", telemetry.Counter{Value: 1<<63 + 1, Bits: 64})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, listener, device, serving) }()
+
+	client := func(b pki.Bundle, name string) *Client {
+		c, err := NewClient(listener.Addr().String(), name, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	runner := client(set.Runner, pki.AgentName("uid", 1))
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			if got, err := runner.Read(t.Context()); err != nil || !reflect.DeepEqual(got, device.reading) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	for name, other := range map[string]*Client{
+		"an agent":     client(set.Agents[0], pki.AgentName("uid", 1)),
+		"the operator": client(set.Operator, pki.AgentName("uid", 1)),
+		"another pod":  client(set.Runner, pki.AgentName("uid", 0)),
+	} {
+		if got, err := other.Read(t.Context()); err == nil {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	device.err = errors.New("the device is away")
+	if _, err := runner.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the device is away") {
+		t.Errorf("%v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,46 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"nodrop.dev/nodrop/internal/dut/telemetry"
+)
+
+const path = "/v1/reading"
+
+// readWithin bounds one reading of the device.
+const readWithin = 20 * time.Second
+
+// Serve serves readings to the peer that the TLS configuration accepts, until the context ends. Requests that come at the
+// same time are answered one after the other.
+func Serve(ctx context.Context, l net.Listener, reader telemetry.Reader, peer *tls.Config) error {
+	var mu sync.Mutex
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		within, cancel := context.WithTimeout(r.Context(), readWithin)
+		defer cancel()
+		reading, err := reader.Read(within)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(reading)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 3 * readWithin, MaxHeaderBytes: 16 << 10, TLSConfig: peer}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving readings: %w", err)
+	}
+	return nil
+}

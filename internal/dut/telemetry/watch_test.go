@@ -1,0 +1,102 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// fakeDevice answers with the next of its readings, and with the last one from then on.
+type fakeDevice struct {
+	answers []any
+	reads   int
+}
+
+func (f *fakeDevice) Read(context.Context) (*Reading, error) {
+	answer := f.answers[min(f.reads, len(f.answers)-1)]
+	f.reads++
+	if err, is := answer.(error); is {
+		return nil, err
+	}
+	return answer.(*Reading), nil
+}
+
+func (f *fakeDevice) Close() {}
+
+func reading(up time.Duration, discards uint64, watts float64) *Reading {
+	r := &Reading{Up: up}
+	r.Add("input discards of e1", Counter{discards, 32})
+	r.Add("input discards of e2", Counter{7, 32})
+	r.Sense("PSU 1", watts, "W")
+	return r
+}
+
+// TestWatch compares the counters at the ends of a row, and sums sensors up in between.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the device is away")
+	for name, tc := range map[string]struct {
+		answers                []any
+		lost                   uint64
+		counted, unexplained   int64
+		failed                 int32
+		message                string
+		mean, maximum          int64
+		countersAreNotCompared bool
+	}{
+		"all drops counted":   {answers: []any{reading(1, 5, 100), reading(2, 30, 300), reading(3, 47, 200)}, lost: 42, counted: 42, mean: 200_000, maximum: 300_000},
+		"some drops counted":  {answers: []any{reading(1, 5, 100), reading(2, 30, 100), reading(3, 30, 100)}, lost: 42, counted: 25, unexplained: 17, mean: 100_000, maximum: 100_000},
+		"more drops counted":  {answers: []any{reading(1, 5, 100), reading(2, 30, 100), reading(3, 55, 100)}, lost: 42, counted: 50, message: "8 frames more", mean: 100_000, maximum: 100_000},
+		"a counter of 32 bit": {answers: []any{reading(1, 1<<32-10, 100), reading(2, 1<<32-1, 100), reading(3, 32, 100)}, lost: 42, counted: 42, mean: 100_000, maximum: 100_000},
+		"away for a moment":   {answers: []any{away, away, reading(1, 5, 100), away, reading(2, 47, 100)}, lost: 42, counted: 42, failed: 3, mean: 100_000, maximum: 100_000},
+		"away at the end":     {answers: []any{reading(1, 5, 100), away}, lost: 42, failed: 4, message: "are not known: the device is away", mean: 100_000, maximum: 100_000, countersAreNotCompared: true},
+		"restarted":           {answers: []any{reading(9, 5, 100), reading(1, 0, 100), reading(2, 3, 100)}, lost: 42, message: "it has restarted", mean: 100_000, maximum: 100_000, countersAreNotCompared: true},
+		"no counters":         {answers: []any{&Reading{Up: 1}, &Reading{Up: 2}}, lost: 42, message: "no counters of dropped frames", countersAreNotCompared: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := NewWatch(&fakeDevice{answers: tc.answers}, &v1alpha1.DeviceTelemetry{
+					SNMP: &v1alpha1.SNMPTelemetry{}, Interval: metav1.Duration{Duration: 4 * time.Second}, CounterDelay: &metav1.Duration{Duration: time.Second},
+				})
+				w.Begin(t.Context())
+				time.Sleep(5 * time.Second)
+				got := w.End(t.Context(), tc.lost)
+				if got.Lost != int64(tc.lost) || got.Counted != tc.counted || got.Failed != tc.failed || !strings.Contains(got.Message, tc.message) || (got.Message == "") != (tc.message == "") {
+					t.Errorf("%+v", got)
+				}
+				if tc.countersAreNotCompared != (got.Unexplained == nil) || got.Unexplained != nil && *got.Unexplained != tc.unexplained {
+					t.Errorf("%v frames are unexplained, want %d", got.Unexplained, tc.unexplained)
+				}
+				if tc.counted > 0 && !slices.Equal(got.Counters, []v1alpha1.DeviceCounter{{Name: "input discards of e1", Frames: tc.counted}}) {
+					t.Errorf("%+v", got.Counters)
+				}
+				if tc.mean > 0 && !slices.Equal(got.Sensors, []v1alpha1.DeviceSensor{{Name: "PSU 1", Unit: "W", MeanThousandths: tc.mean, MaximumThousandths: tc.maximum}}) {
+					t.Errorf("%+v", got.Sensors)
+				}
+			})
+		})
+	}
+}
+
+// TestWatchEnds ends a row at once when the run is aborted.
+func TestWatchEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := NewWatch(&fakeDevice{answers: []any{reading(1, 5, 100)}}, &v1alpha1.DeviceTelemetry{SNMP: &v1alpha1.SNMPTelemetry{}})
+		w.Begin(ctx)
+		cancel()
+		began := time.Now()
+		if got := w.End(ctx, 1); got.Unexplained != nil || time.Since(began) > 0 {
+			t.Errorf("%+v after %v", got, time.Since(began))
+		}
+	})
+}

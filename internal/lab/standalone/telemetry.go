@@ -1,0 +1,38 @@
+package standalone
+
+import (
+	"context"
+	"net"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
+	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
+)
+
+// watches has the device read while it is measured, if its bed says how. It fails before anything is changed on this machine.
+func (b *Bench) watches(bed *v1alpha1.TestBed, o Routing) error {
+	described := bed.Spec.Device.Telemetry()
+	if described == nil {
+		return nil
+	}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if b.Dial != nil { // The process has moved since.
+			return b.Dial(ctx, network, address)
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	var reader telemetry.Reader
+	err := o.withSecret(bed.Name, described.SecretName, readers.Keys(described), func(read func(key string) ([]byte, error)) (err error) {
+		reader, err = readers.New(described, read, dial)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.Telemetry = telemetry.NewWatch(reader, described)
+	b.closers = append(b.closers, func() error {
+		b.Telemetry.Close()
+		return nil
+	})
+	return nil
+}
