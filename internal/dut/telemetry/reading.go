@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -54,6 +55,7 @@ func (r *Reading) Add(name string, c Counter) {
 	if r.Counters == nil {
 		r.Counters = map[string]Counter{}
 	}
+	name = shortened(name, maxName)
 	c.Value += r.Counters[name].Value
 	r.Counters[name] = c
 }
@@ -63,5 +65,20 @@ func (r *Reading) Sense(name string, value float64, unit string) {
 	if r.Sensors == nil {
 		r.Sensors = map[string]Sensor{}
 	}
-	r.Sensors[name] = Sensor{value, unit}
+	r.Sensors[shortened(name, maxName)] = Sensor{value, shortened(unit, maxUnit)}
+}
+
+// Bounds of texts in results, in bytes: devices may send any.
+const (
+	maxName    = 253
+	maxUnit    = 16
+	maxMessage = 1024
+)
+
+// shortened cuts a text between two characters.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }

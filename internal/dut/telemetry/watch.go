@@ -90,6 +90,7 @@ func (w *Watch) End(ctx context.Context, lost uint64) *v1alpha1.DeviceReadings {
 	default:
 		w.compare(out, now)
 	}
+	out.Message = shortened(out.Message, maxMessage)
 	return out
 }
 

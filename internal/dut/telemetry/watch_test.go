@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -83,6 +84,24 @@ func TestWatch(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLongNames cuts what a device sends to what a result may have.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	r := &Reading{}
+	r.Add(strings.Repeat("é", 200), Counter{1, 64})
+	r.Sense(strings.Repeat("s", 300), 1, strings.Repeat("u", 20))
+	for name := range r.Counters {
+		if len(name) > 253 || !utf8.ValidString(name) || !strings.HasSuffix(name, "é...") {
+			t.Errorf("%q has %d bytes", name, len(name))
+		}
+	}
+	for name, s := range r.Sensors {
+		if len(name) != 253 || len(s.Unit) != 16 {
+			t.Errorf("%q has %d bytes, and %q has %d", name, len(name), s.Unit, len(s.Unit))
+		}
 	}
 }
 
