@@ -18,6 +18,9 @@ type ResultEnvironment struct {
 	// device describes the device under test.
 	// +optional
 	Device string `json:"device,omitempty"`
+	// deviceFacts contains what the device reports of itself; absent where NoDrop does not read it.
+	// +optional
+	DeviceFacts *DeviceFacts `json:"deviceFacts,omitempty"`
 	// variants are the configurations of the device that the benchmark names.
 	// +optional
 	// +listType=atomic

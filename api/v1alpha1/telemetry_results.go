@@ -63,3 +63,31 @@ type DeviceSensor struct {
 	// +required
 	MaximumThousandths int64 `json:"maximumThousandths"`
 }
+
+// DeviceFacts describe a device in its own words.
+type DeviceFacts struct {
+	// description is the text that the device has for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Description string `json:"description,omitempty"`
+	// model of the device.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Model string `json:"model,omitempty"`
+	// software is its name and version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Software string `json:"software,omitempty"`
+	// serialNumber of the device.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// modules are parts that can be exchanged, such as transceivers, at most 64.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Modules []string `json:"modules,omitempty"`
+	// upSeconds is the time since the device, or its agent, started, in seconds.
+	// +optional
+	UpSeconds int64 `json:"upSeconds,omitempty"`
+}

@@ -83,7 +83,11 @@ func TestRunReadsSNMP(t *testing.T) {
 			t.Errorf("%+v, want the power", r.Sensors)
 		}
 	}
-	if d := l.measure(); d.Bed.Device.Physical.Telemetry != nil || strings.Contains(fmt.Sprintf("%+v", d), sshrouter.Community) {
+	d := l.measure()
+	if f := d.Environment.DeviceFacts; f == nil || !strings.HasPrefix(f.Description, "Linux ") || f.UpSeconds > 3600 {
+		t.Errorf("the device is %+v", f)
+	}
+	if d.Bed.Device.Physical.Telemetry != nil || strings.Contains(fmt.Sprintf("%+v", d), sshrouter.Community) {
 		t.Error("the report describes how the device is read")
 	}
 }

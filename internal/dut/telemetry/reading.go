@@ -10,8 +10,24 @@ import (
 type Reader interface {
 	// Read returns what the device reports now. It ends with the context, and connects anew after an error.
 	Read(ctx context.Context) (*Reading, error)
+	// Facts returns what the device is; texts that it does not report are empty. It ends as Read does.
+	Facts(ctx context.Context) (*Facts, error)
 	// Close gives the connection back.
 	Close()
+}
+
+// Facts describe a device in its own words.
+type Facts struct {
+	// Description is the text that the device has for people.
+	Description string `json:"description,omitempty"`
+	Model       string `json:"model,omitempty"`
+	// Software is its name and version.
+	Software     string `json:"software,omitempty"`
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// Modules are parts that can be exchanged, such as transceivers: "Ethernet1/3: SFP-10G-SR, serial number X1".
+	Modules []string `json:"modules,omitempty"`
+	// Up is the time since the device, or its agent, started.
+	Up time.Duration `json:"up,omitempty"`
 }
 
 // Reading contains what a device reports at one moment.

@@ -18,8 +18,9 @@ const (
 	readTimeout = 10 * time.Second
 	// attempts is the number of times that the device is read at the ends of a row.
 	attempts = 3
-	// maxCounters and maxSensors are the numbers of counters and sensors that a row keeps.
-	maxCounters, maxSensors = 32, 64
+	// maxCounters and maxSensors are the numbers of counters and sensors that a row keeps, and maxModules that of
+	// modules in a result.
+	maxCounters, maxSensors, maxModules = 32, 64, 64
 )
 
 // Watch reads a device while rows are measured, one after the other.
@@ -28,6 +29,8 @@ type Watch struct {
 	// every is the interval of readings, and delay how late counters may be.
 	every, delay time.Duration
 
+	// facts of the device; nil until it has answered.
+	facts            *v1alpha1.DeviceFacts
 	before           *Reading
 	failure          error
 	readings, failed int32
@@ -45,6 +48,29 @@ type sum struct {
 // NewWatch returns a watch. It owns the reader.
 func NewWatch(reader Reader, t *v1alpha1.DeviceTelemetry) *Watch {
 	return &Watch{reader: reader, every: t.Every(), delay: t.Delay()}
+}
+
+// Facts returns what the device is; nil if it does not answer.
+func (w *Watch) Facts(ctx context.Context) *v1alpha1.DeviceFacts {
+	for range attempts {
+		if w.facts != nil || ctx.Err() != nil {
+			break
+		}
+		within, cancel := context.WithTimeout(ctx, readTimeout)
+		f, err := w.reader.Facts(within)
+		cancel()
+		if err != nil {
+			continue
+		}
+		w.facts = &v1alpha1.DeviceFacts{
+			Description: shortened(f.Description, maxName), Model: shortened(f.Model, maxName), Software: shortened(f.Software, maxName),
+			SerialNumber: shortened(f.SerialNumber, maxName), UpSeconds: int64(f.Up / time.Second),
+		}
+		for _, m := range f.Modules[:min(len(f.Modules), maxModules)] {
+			w.facts.Modules = append(w.facts.Modules, shortened(m, maxName))
+		}
+	}
+	return w.facts.DeepCopy()
 }
 
 // Begin begins a row.

@@ -30,6 +30,13 @@ func (f *fakeDevice) Read(context.Context) (*Reading, error) {
 	return answer.(*Reading), nil
 }
 
+func (f *fakeDevice) Facts(context.Context) (*Facts, error) {
+	if f.reads++; f.reads == 1 {
+		return nil, errors.New("the device is away")
+	}
+	return &Facts{Model: "leaf", SerialNumber: strings.Repeat("9", 300), Modules: slices.Repeat([]string{"Ethernet1/3: SFP"}, 70), Up: 90 * time.Second}, nil
+}
+
 func (f *fakeDevice) Close() {}
 
 func reading(up time.Duration, discards uint64, watts float64) *Reading {
@@ -102,6 +109,22 @@ func TestLongNames(t *testing.T) {
 		if len(name) != 253 || len(s.Unit) != 16 {
 			t.Errorf("%q has %d bytes, and %q has %d", name, len(name), s.Unit, len(s.Unit))
 		}
+	}
+}
+
+// TestFacts asks a device until it answers, and not again.
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	device := &fakeDevice{}
+	w := NewWatch(device, &v1alpha1.DeviceTelemetry{SNMP: &v1alpha1.SNMPTelemetry{}})
+	for range 2 {
+		f := w.Facts(t.Context())
+		if f == nil || f.Model != "leaf" || len(f.SerialNumber) != 253 || len(f.Modules) != 64 || f.UpSeconds != 90 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if device.reads != 2 {
+		t.Errorf("the device was asked %d times, want 2", device.reads)
 	}
 }
 

@@ -81,6 +81,8 @@ func WithRouter(router trials.Router) Option { return func(r *run) { r.router = 
 
 // Telemetry reads what the device counts of itself while rows are measured, one after the other.
 type Telemetry interface {
+	// Facts returns what the device reports that it is; nil if it does not.
+	Facts(ctx context.Context) *v1alpha1.DeviceFacts
 	// Begin begins a row.
 	Begin(ctx context.Context)
 	// End ends a row in whose trials frames were lost, and returns what the device reported since Begin.
@@ -332,9 +334,14 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 			}
 		}
 	}
+	var facts *v1alpha1.DeviceFacts
+	if r.telemetry != nil {
+		facts = r.telemetry.Facts(ctx)
+	}
 	r.change(func() {
 		r.state.Environment = environment(r.cfg.Bed, &r.cfg.Benchmark.Spec, r.plan, r.info)
 		r.state.Environment.SetConfiguration(r.cfg.Variant, r.cfg.Configuration)
+		r.state.Environment.DeviceFacts = facts
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
 	hops, err := trials.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)

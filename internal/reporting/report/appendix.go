@@ -30,13 +30,18 @@ func (d *Document) appendix() *entries {
 		env = &v1alpha1.ResultEnvironment{}
 	}
 	a.add("Device", env.Device)
+	a.addFacts(env.DeviceFacts)
 	a.addConfiguration("", env.Configuration)
 	for _, v := range env.Variants {
 		a.add("Variants", fmt.Sprintf("%s: %s", v.Name, v.Device))
 		a.addConfiguration(string(v.Name)+": ", v.Configuration)
 	}
 	if d.Bed != nil && d.Bed.Device.Physical != nil {
-		a.add("Serial number", d.Bed.Device.Physical.SerialNumber)
+		serial := d.Bed.Device.Physical.SerialNumber
+		if f := env.DeviceFacts; f != nil && f.SerialNumber != "" && serial != "" && serial != f.SerialNumber {
+			serial += " in the bed, and the device reports another one: correct spec.device.physical.serialNumber, or the address of the telemetry"
+		}
+		a.add("Serial number", serial)
 		a.add("Configuration", d.Bed.Device.Physical.ConfigurationDigest)
 	}
 	a.add("Bed", d.TestBed)
@@ -78,6 +83,27 @@ func (d *Document) appendix() *entries {
 	a.addPairs("Labels", d.Benchmark.Labels)
 	a.addPairs("Annotations", d.Benchmark.Annotations)
 	return a
+}
+
+// addFacts adds what the device reports that it is; nothing where it is not read.
+func (e *entries) addFacts(f *v1alpha1.DeviceFacts) {
+	if f == nil {
+		return
+	}
+	var texts []string
+	for _, part := range []struct{ name, text string }{{"", f.Model}, {"software ", f.Software}, {"serial number ", f.SerialNumber}} {
+		if part.text != "" {
+			texts = append(texts, part.name+part.text)
+		}
+	}
+	if f.UpSeconds > 0 {
+		texts = append(texts, "up for "+human.Duration(time.Duration(f.UpSeconds)*time.Second))
+	}
+	e.add("Device reports", strings.Join(texts, ", "))
+	e.add("Device reports", f.Description)
+	for _, m := range f.Modules {
+		e.add("Device reports", m)
+	}
 }
 
 // addConfiguration adds what NoDrop gave the device, and what the device said; nothing where people configured it.

@@ -127,9 +127,8 @@ func (t *trial) rejected(p *port) (n uint64) {
 	return n + t.refused(p)
 }
 
-// statistics are the counters of an interface. It is in the namespace that has this
-// number in the present one, or in the present one if that is below 0.
-func statistics(index, namespace int) (netlink.LinkStatistics, error) {
+// farEnd reads an interface by its index in the namespace that has a number here, which is negative for this one.
+func farEnd(index, namespace int) (netlink.Link, error) {
 	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, 0)
 	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	about.Index = int32(index)
@@ -139,14 +138,43 @@ func statistics(index, namespace int) (netlink.LinkStatistics, error) {
 	}
 	messages, err := request.Execute(unix.NETLINK_ROUTE, 0)
 	if err != nil {
-		return netlink.LinkStatistics{}, err
+		return nil, err
 	}
 	if len(messages) != 1 {
-		return netlink.LinkStatistics{}, fmt.Errorf("%d answers", len(messages))
+		return nil, fmt.Errorf("%d answers", len(messages))
 	}
-	l, err := netlink.LinkDeserialize(nil, messages[0])
+	return netlink.LinkDeserialize(nil, messages[0])
+}
+
+// statistics are the counters of an interface. It is in the namespace that has this
+// number in the present one, or in the present one if that is below 0.
+func statistics(index, namespace int) (netlink.LinkStatistics, error) {
+	l, err := farEnd(index, namespace)
 	if err != nil || l.Attrs().Statistics == nil {
 		return netlink.LinkStatistics{}, err
 	}
 	return *l.Attrs().Statistics, nil
+}
+
+// checkFarEnd returns an error if the other end of a veth is too small for frames: the kernel would neither send nor count
+// them. It runs in the namespace of the ports.
+func (n *netdev) checkFarEnd(streams []traffic.Stream) error {
+	if n.driver != "veth" || len(streams) == 0 {
+		return nil
+	}
+	l, err := netlink.LinkByIndex(n.index)
+	if err != nil {
+		return fmt.Errorf("looking up %s: %w", n.Interface, err)
+	}
+	far, err := farEnd(l.Attrs().ParentIndex, l.Attrs().NetNsID)
+	if err != nil {
+		return nil // It cannot be read, as its counters.
+	}
+	const beyond = 14 + 4 + 4 // Ethernet header, a tag, and the FCS.
+	for _, s := range streams {
+		if most := far.Attrs().MTU + beyond; s.FrameSize > most {
+			return fmt.Errorf("frames of %d bytes: the other end of %s takes at most %d bytes: raise its MTU at the device, now %d", s.FrameSize, n.Interface, most, far.Attrs().MTU)
+		}
+	}
+	return nil
 }

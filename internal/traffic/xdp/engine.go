@@ -193,6 +193,9 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 			return err
 		}
 		for i, p := range e.ports {
+			if err := p.checkFarEnd(tx[i]); err != nil {
+				return fmt.Errorf("port %s: %w", p.Name, err)
+			}
 			if err := p.configure(tx[i], rx[i], sending, bodies, e.number); err != nil {
 				return fmt.Errorf("configuring port %s (%s): %w", p.Name, p.Interface, err)
 			}

@@ -13,22 +13,33 @@ import (
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 )
 
-// parts is the number of parts that the command prints.
-const parts = 7
+// Number of parts that the commands print.
+const (
+	parts      = 7
+	factsParts = 6
+)
 
-// parse reads what the command printed.
-func (r *Reader) parse(text string) (*telemetry.Reading, error) {
-	part := strings.Split(text, end+"\n")
-	if len(part) != parts {
-		return nil, fmt.Errorf("%d parts of the output of a Linux device are there, want %d: want a user whose shell runs commands", len(part), parts)
+// split divides what a command printed into its parts, and reads the first one: the time since the start of the device.
+func split(text string, want int) (part []string, up time.Duration, _ error) {
+	part = strings.Split(text, end+"\n")
+	if len(part) != want {
+		return nil, 0, fmt.Errorf("%d parts of the output of a Linux device are there, want %d: want a user whose shell runs commands", len(part), want)
 	}
-	out := &telemetry.Reading{}
 	first, _, _ := strings.Cut(part[0], " ")
 	seconds, err := strconv.ParseFloat(first, 64)
 	if err != nil {
-		return nil, errors.New("the time since the start of the device is not in its output: want Linux with /proc")
+		return nil, 0, errors.New("the time since the start of the device is not in its output: want Linux with /proc")
 	}
-	out.Up = time.Duration(seconds * float64(time.Second))
+	return part, time.Duration(seconds * float64(time.Second)), nil
+}
+
+// parse reads what the command printed.
+func (r *Reader) parse(text string) (*telemetry.Reading, error) {
+	part, up, err := split(text, parts)
+	if err != nil {
+		return nil, err
+	}
+	out := &telemetry.Reading{Up: up}
 	if err := r.links(out, part[1]); err != nil {
 		return nil, err
 	}
@@ -38,6 +49,21 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	rules(out, part[5])
 	temperatures(out, part[6])
 	return out, nil
+}
+
+// parseFacts reads what factsCommand printed.
+func parseFacts(text string) (*telemetry.Facts, error) {
+	part, up, err := split(text, factsParts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range part {
+		part[i] = strings.TrimSpace(part[i])
+	}
+	distribution := strings.Trim(strings.TrimPrefix(part[2], "PRETTY_NAME="), `"`)
+	return &telemetry.Facts{
+		Software: strings.TrimPrefix(distribution+", "+part[1], ", "), Model: part[3], SerialNumber: part[4], Description: part[5], Up: up,
+	}, nil
 }
 
 func (r *Reader) wants(name string) bool {

@@ -15,11 +15,20 @@ import (
 // end separates the parts of what the device prints.
 const end = "--nodrop--"
 
-// command prints what is read. Programs and files that a device does not have are left out.
-var command = strings.Join([]string{
-	"cat /proc/uptime", "cat /proc/net/dev", "grep ^cpu /proc/stat", "grep ^Mem /proc/meminfo", "tc -s -j qdisc show", "nft list ruleset",
-	`for f in /sys/class/hwmon/hwmon*/temp*_input; do [ -r "$f" ] && echo "$(cat ${f%/*}/name) ${f##*/} $(cat $f)"; done`,
-}, " 2>/dev/null; echo "+end+"; ") + " 2>/dev/null; true"
+// command prints what is read, and factsCommand what the device is. Programs and files that a device does not have are left out.
+var (
+	command = separated(
+		"cat /proc/uptime", "cat /proc/net/dev", "grep ^cpu /proc/stat", "grep ^Mem /proc/meminfo", "tc -s -j qdisc show", "nft list ruleset",
+		`for f in /sys/class/hwmon/hwmon*/temp*_input; do [ -r "$f" ] && echo "$(cat ${f%/*}/name) ${f##*/} $(cat $f)"; done`,
+	)
+	factsCommand = separated(
+		"cat /proc/uptime", "uname -sr", "grep ^PRETTY_NAME= /etc/os-release", "cat /sys/class/dmi/id/product_name", "cat /sys/class/dmi/id/product_serial", "uname -a",
+	)
+)
+
+func separated(commands ...string) string {
+	return strings.Join(commands, " 2>/dev/null; echo "+end+"; ") + " 2>/dev/null; true"
+}
 
 // maxOutput is the most that the device may print, in bytes.
 const maxOutput = 16 << 20
@@ -47,6 +56,24 @@ func New(access sshaccess.Config, interfaces []string) (*Reader, error) {
 
 // Read implements telemetry.Reader.
 func (r *Reader) Read(ctx context.Context) (*telemetry.Reading, error) {
+	text, err := r.print(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return r.parse(text)
+}
+
+// Facts implements telemetry.Reader.
+func (r *Reader) Facts(ctx context.Context) (*telemetry.Facts, error) {
+	text, err := r.print(ctx, factsCommand)
+	if err != nil {
+		return nil, err
+	}
+	return parseFacts(text)
+}
+
+// print connects and returns what a command prints. After an error the next call connects anew.
+func (r *Reader) print(ctx context.Context, command string) (string, error) {
 	if r.client == nil {
 		lives, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		late := context.AfterFunc(ctx, cancel)
@@ -54,23 +81,23 @@ func (r *Reader) Read(ctx context.Context) (*telemetry.Reading, error) {
 		late()
 		if err != nil {
 			cancel()
-			return nil, err
+			return "", err
 		}
 		r.client, r.close = client, func() {
 			_ = client.Close()
 			cancel()
 		}
 	}
-	text, err := r.run(ctx)
+	text, err := r.run(ctx, command)
 	if err != nil {
 		r.Close()
-		return nil, fmt.Errorf("reading the device at %s by SSH: %w", r.access.Address, err)
+		return "", fmt.Errorf("reading the device at %s by SSH: %w", r.access.Address, err)
 	}
-	return r.parse(text)
+	return text, nil
 }
 
-// run returns what the command prints.
-func (r *Reader) run(ctx context.Context) (string, error) {
+// run returns what a command prints.
+func (r *Reader) run(ctx context.Context, command string) (string, error) {
 	session, err := r.client.NewSession()
 	if err != nil {
 		return "", err

@@ -113,6 +113,23 @@ func TestCounters(t *testing.T) {
 	}
 }
 
+// TestFacts asks Linux what it is.
+func TestFacts(t *testing.T) {
+	l := device(t)
+	r, err := linux.New(access(l), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	facts, err := r.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.TrimSpace(l.Run("uname", "-sr")); !strings.HasSuffix(facts.Software, want) || !strings.HasPrefix(facts.Description, "Linux ") || facts.Up <= 0 {
+		t.Errorf("%+v, want %s", facts, want)
+	}
+}
+
 func read(t *testing.T, r *linux.Reader) *telemetry.Reading {
 	t.Helper()
 	reading, err := r.Read(t.Context())

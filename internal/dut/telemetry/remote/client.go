@@ -44,31 +44,41 @@ func NewClient(address, serverName string, b pki.Bundle) (*Client, error) {
 
 // Read implements telemetry.Reader.
 func (c *Client) Read(ctx context.Context) (*telemetry.Reading, error) {
+	reading := &telemetry.Reading{}
+	return reading, c.get(ctx, readingPath, reading)
+}
+
+// Facts implements telemetry.Reader.
+func (c *Client) Facts(ctx context.Context) (*telemetry.Facts, error) {
+	facts := &telemetry.Facts{}
+	return facts, c.get(ctx, factsPath, facts)
+}
+
+func (c *Client) get(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+c.address+path, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the pod that reads the device: %w", err)
+		return fmt.Errorf("asking the pod that reads the device: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("asking the pod that reads the device: %w", err)
+		return fmt.Errorf("asking the pod that reads the device: %w", err)
 	case len(answer) > maxAnswer:
-		return nil, fmt.Errorf("the readings of the device have more than %d MiB: name its interfaces in telemetry.interfaces", maxAnswer>>20)
+		return fmt.Errorf("the readings of the device have more than %d MiB: name its interfaces in telemetry.interfaces", maxAnswer>>20)
 	case response.StatusCode == http.StatusBadGateway:
-		return nil, errors.New(strings.TrimSpace(string(answer[:min(len(answer), 500)])))
+		return errors.New(strings.TrimSpace(string(answer[:min(len(answer), 500)])))
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the pod that reads the device answered %s", response.Status)
+		return fmt.Errorf("the pod that reads the device answered %s", response.Status)
 	}
-	reading := &telemetry.Reading{}
-	if err := json.Unmarshal(answer, reading); err != nil {
-		return nil, fmt.Errorf("the pod that reads the device sent no reading: %w", err)
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("the pod that reads the device sent no reading: %w", err)
 	}
-	return reading, nil
+	return nil
 }
 
 // Close implements telemetry.Reader.

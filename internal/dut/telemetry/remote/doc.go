@@ -1,6 +1,7 @@
 // Package remote carries readings of a device from the pod that reaches it to the runner, over HTTPS with mutual TLS:
 //
 //	GET /v1/reading   reads the device now
+//	GET /v1/facts     asks the device what it is
 //
 // Only that pod has the credentials of the device, and only it reaches the management network.
 package remote

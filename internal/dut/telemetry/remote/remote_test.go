@@ -30,6 +30,10 @@ func (f *fakeDevice) Read(context.Context) (*telemetry.Reading, error) {
 	return f.reading, f.err
 }
 
+func (f *fakeDevice) Facts(context.Context) (*telemetry.Facts, error) {
+	return &telemetry.Facts{Model: "leaf"}, f.err
+}
+
 func (f *fakeDevice) Close() {}
 
 // TestReadings carries readings and errors to the runner of the run, and nothing to any other client.
@@ -79,6 +83,9 @@ func TestReadings(t *testing.T) {
 		if got, err := other.Read(t.Context()); err == nil {
 			t.Errorf("%s: got %+v", name, got)
 		}
+	}
+	if got, err := runner.Facts(t.Context()); err != nil || got.Model != "leaf" {
+		t.Errorf("%+v, %v", got, err)
 	}
 	device.err = errors.New("the device is away")
 	if _, err := runner.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the device is away") {

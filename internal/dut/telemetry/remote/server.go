@@ -14,7 +14,10 @@ import (
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 )
 
-const path = "/v1/reading"
+const (
+	readingPath = "/v1/reading"
+	factsPath   = "/v1/facts"
+)
 
 // readWithin bounds one reading of the device.
 const readWithin = 20 * time.Second
@@ -24,19 +27,23 @@ const readWithin = 20 * time.Second
 func Serve(ctx context.Context, l net.Listener, reader telemetry.Reader, peer *tls.Config) error {
 	var mu sync.Mutex
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		within, cancel := context.WithTimeout(r.Context(), readWithin)
-		defer cancel()
-		reading, err := reader.Read(within)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
+	answer := func(read func(ctx context.Context) (any, error)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			within, cancel := context.WithTimeout(r.Context(), readWithin)
+			defer cancel()
+			found, err := read(within)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(found)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(reading)
-	})
+	}
+	mux.HandleFunc("GET "+readingPath, answer(func(ctx context.Context) (any, error) { return reader.Read(ctx) }))
+	mux.HandleFunc("GET "+factsPath, answer(func(ctx context.Context) (any, error) { return reader.Facts(ctx) }))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 3 * readWithin, MaxHeaderBytes: 16 << 10, TLSConfig: peer}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {

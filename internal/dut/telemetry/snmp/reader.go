@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 // Objects that are read.
 const (
+	sysDescr        = ".1.3.6.1.2.1.1.1.0"
 	sysUpTime       = ".1.3.6.1.2.1.1.3.0"
 	ifDescr         = ".1.3.6.1.2.1.2.2.1.2"
 	ifName          = ".1.3.6.1.2.1.31.1.1.1.1"
@@ -59,17 +61,29 @@ func New(c Config) (*Reader, error) {
 
 // Read implements telemetry.Reader.
 func (r *Reader) Read(ctx context.Context) (*telemetry.Reading, error) {
+	reading := &telemetry.Reading{}
+	return reading, r.ask(ctx, func() error { return r.read(reading) })
+}
+
+// Facts implements telemetry.Reader.
+func (r *Reader) Facts(ctx context.Context) (*telemetry.Facts, error) {
+	facts := &telemetry.Facts{}
+	return facts, r.ask(ctx, func() error { return r.facts(facts) })
+}
+
+// ask connects and calls f, which sends requests. After an error the next call connects anew.
+func (r *Reader) ask(ctx context.Context, f func() error) error {
 	if err := r.connect(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	r.client.Context = ctx
-	defer context.AfterFunc(ctx, func() { _ = r.client.Conn.SetDeadline(time.Now()) })()
-	reading, err := r.read()
-	if err != nil {
+	conn := r.client.Conn
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	if err := f(); err != nil {
 		r.Close()
-		return nil, fmt.Errorf("reading the device at %s by SNMP: %w", r.config.Address, r.explained(err))
+		return fmt.Errorf("reading the device at %s by SNMP: %w", r.config.Address, r.explained(err))
 	}
-	return reading, nil
+	return nil
 }
 
 // explained adds the remedy to an error.
@@ -118,27 +132,31 @@ func (r *Reader) Close() {
 	}
 }
 
-func (r *Reader) read() (*telemetry.Reading, error) {
-	out := &telemetry.Reading{}
-	up, err := r.client.Get([]string{sysUpTime})
+func (r *Reader) read(out *telemetry.Reading) error {
+	system, err := r.client.Get([]string{sysUpTime})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, v := range up.Variables {
-		if v.Type == gosnmp.TimeTicks {
-			out.Up = time.Duration(gosnmp.ToBigInt(v.Value).Int64()) * 10 * time.Millisecond
-		}
-	}
-	if out.Up == 0 {
-		return nil, errors.New("it does not report sysUpTime")
+	if out.Up = upTime(system); out.Up == 0 {
+		return errors.New("it does not report sysUpTime")
 	}
 	if err := r.interfaces(out); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.processors(out); err != nil {
-		return nil, err
+		return err
 	}
-	return out, r.sensors(out)
+	return r.sensors(out)
+}
+
+// upTime returns the time since the agent started; 0 if it is not in an answer.
+func upTime(answer *gosnmp.SnmpPacket) time.Duration {
+	for _, v := range answer.Variables {
+		if v.Type == gosnmp.TimeTicks {
+			return time.Duration(gosnmp.ToBigInt(v.Value).Int64()) * 10 * time.Millisecond
+		}
+	}
+	return 0
 }
 
 // column reads a column of a table by its index; a device without it has none.
@@ -191,17 +209,7 @@ func (r *Reader) processors(out *telemetry.Reading) error {
 	if err != nil {
 		return err
 	}
-	indexes := make([]string, 0, len(loads))
-	for index := range loads {
-		indexes = append(indexes, index)
-	}
-	slices.SortFunc(indexes, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return strings.Compare(a, b)
-	})
-	for i, index := range indexes {
+	for i, index := range slices.SortedFunc(maps.Keys(loads), byNumber) {
 		out.Sense(fmt.Sprintf("processor %d", i+1), float64(gosnmp.ToBigInt(loads[index].Value).Int64()), "%")
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,11 +84,25 @@ func TestSensors(t *testing.T) {
 		}
 	}
 	lines = append(lines, `override .1.3.6.1.2.1.47.1.1.1.1.7.1 octet_str "PSU 1"`)
+	for column, values := range map[int][]string{5: {"", "integer 3", "integer 10", "integer 10"}, 10: {"", `octet_str "4.32.1F"`}, 11: {"", `octet_str "JPE1"`, `octet_str "X2"`},
+		13: {"", `octet_str "DCS-7050"`, `octet_str "SFP-10G-SR"`}} {
+		for i, value := range values {
+			if value != "" {
+				lines = append(lines, fmt.Sprintf("override .1.3.6.1.2.1.47.1.1.1.1.%d.%d %s", column, 9+i, value))
+			}
+		}
+	}
+	lines = append(lines, `override .1.3.6.1.2.1.47.1.1.1.1.7.11 octet_str "Ethernet1"`)
 	r, err := snmp.New(snmp.Config{Address: l.ServeSNMP(lines...), Community: sshrouter.Community})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	facts := factsOf(t, r)
+	if facts.Model != "DCS-7050" || facts.SerialNumber != "JPE1" || facts.Software != "4.32.1F" || !slices.Equal(facts.Modules, []string{"Ethernet1: SFP-10G-SR, serial number X2"}) ||
+		!strings.HasPrefix(facts.Description, "Linux ") || facts.Up <= 0 {
+		t.Errorf("%+v", facts)
+	}
 	want := map[string]telemetry.Sensor{"PSU 1": {Value: 421.5, Unit: "W"}, "sensor 2": {Value: 36.4, Unit: "°C"}}
 	got := read(t, r).Sensors
 	for name, sensor := range want {
@@ -100,6 +115,15 @@ func TestSensors(t *testing.T) {
 			t.Errorf("%s: %+v, want it left out", name, got[name])
 		}
 	}
+}
+
+func factsOf(t *testing.T, r *snmp.Reader) telemetry.Facts {
+	t.Helper()
+	f, err := r.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *f
 }
 
 func read(t *testing.T, r *snmp.Reader) *telemetry.Reading {
