@@ -181,6 +181,10 @@ kueue-sim: test-tools ## the real Kueue with its fair sharing and our model of i
 metrics-load: test-tools ## points per second into InfluxDB, and what metrics cost a run: eleven pairs of runs
 	NODROP_METRICS_LOAD=11 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
 
+.PHONY: telemetry-cost
+telemetry-cost: test-tools ## what readings of the device in each second cost a Linux router: 15 runs each without, by SNMP and by SSH (7 min)
+	NODROP_TELEMETRY_COST=15 go test ./cmd/nodrop -run '^TestMeasureTelemetryCost$$' -count=1 -v -timeout 30m
+
 .PHONY: dashboards-pictures
 dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs network for npm and Debian packages)
 	@hack/influxdb/build

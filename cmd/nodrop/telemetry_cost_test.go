@@ -29,7 +29,7 @@ func TestMeasureTelemetryCost(t *testing.T) {
 	bySSH.Interval = second
 	modes := map[string]*v1alpha1.DeviceTelemetry{
 		"none": nil, "ssh": bySSH,
-		"snmp": {SNMP: &v1alpha1.SNMPTelemetry{Address: l.ServeSNMP()}, SecretName: "acl-readers", Interval: second, CounterDelay: &metav1.Duration{}},
+		"snmp": {SNMP: &v1alpha1.SNMPTelemetry{Address: l.ServeSNMP()}, SecretName: "acl-readers", Interfaces: []string{"e1", "e2"}, Interval: second, CounterDelay: &metav1.Duration{}},
 	}
 	l.write("secrets/acl-readers/community", sshrouter.Community)
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"plain"}

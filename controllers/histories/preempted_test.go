@@ -91,7 +91,11 @@ func (c *checker) rowsOf(uid string) int {
 // for, once before and once after it is applied: no row is lost, none is measured twice, and
 // the benchmark is preempted once.
 func TestPreemptionSurvivesEveryDeath(t *testing.T) {
-	for much := 0; ; much++ {
+	step := 1
+	if testing.Short() {
+		step = 3 // Still before and after a write.
+	}
+	for much := 0; ; much += step {
 		script := []event{
 			{kind: "benchmark is created", which: 0, much: 1},
 			{kind: "bed is asked for", which: 1, much: 2},
@@ -122,7 +126,11 @@ func TestPreemptionByTwoLeaders(t *testing.T) {
 		{wait: 6, kind: "bed is asked for", which: 1, much: 1},
 		{kind: "second operator", which: 2, much: 20},
 	}
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
 		if o := simulate(t, seed, script); len(o.wrong) > 0 || o.preempted != 1 {
 			t.Errorf("seed %d: %d preemptions: %s", seed, o.preempted, strings.Join(o.wrong, "; "))
 		}

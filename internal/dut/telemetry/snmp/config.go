@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,11 +75,6 @@ func (c *Config) Check() error {
 		}
 	}
 	return nil
-}
-
-// wants reports whether the counters of an interface are read.
-func (c *Config) wants(name string) bool {
-	return name != "" && (len(c.Interfaces) == 0 || slices.Contains(c.Interfaces, name))
 }
 
 // client returns a client of the library, which is not connected.

@@ -20,8 +20,6 @@ import (
 const (
 	sysDescr        = ".1.3.6.1.2.1.1.1.0"
 	sysUpTime       = ".1.3.6.1.2.1.1.3.0"
-	ifDescr         = ".1.3.6.1.2.1.2.2.1.2"
-	ifName          = ".1.3.6.1.2.1.31.1.1.1.1"
 	hrProcessorLoad = ".1.3.6.1.2.1.25.3.3.1.2"
 	entPhysicalName = ".1.3.6.1.2.1.47.1.1.1.1.7"
 	sensorType      = ".1.3.6.1.2.1.99.1.1.1.1"
@@ -31,14 +29,6 @@ const (
 	sensorStatus    = ".1.3.6.1.2.1.99.1.1.1.5"
 )
 
-// counters are the columns of ifTable with frames that a device dropped or found damaged.
-var counters = map[string]string{
-	".1.3.6.1.2.1.2.2.1.13": "input discards",
-	".1.3.6.1.2.1.2.2.1.14": "input errors",
-	".1.3.6.1.2.1.2.2.1.19": "output discards",
-	".1.3.6.1.2.1.2.2.1.20": "output errors",
-}
-
 // units of sensors by their type (EntitySensorDataType); others are left out.
 var units = map[int64]string{3: "V", 4: "V", 5: "A", 6: "W", 7: "Hz", 8: "°C", 9: "%", 10: "rpm", 11: "m³/min", 14: "dBm"}
 
@@ -47,6 +37,10 @@ type Reader struct {
 	config Config
 	// client is nil until the first reading, and after one that failed.
 	client *gosnmp.GoSNMP
+	// indexes of the interfaces of the bed by their names; nil until they are known. They may be others after a restart.
+	indexes map[string]string
+	// up is the time since the start of the agent at the last reading.
+	up time.Duration
 }
 
 var _ telemetry.Reader = (*Reader)(nil)
@@ -140,6 +134,10 @@ func (r *Reader) read(out *telemetry.Reading) error {
 	if out.Up = upTime(system); out.Up == 0 {
 		return errors.New("it does not report sysUpTime")
 	}
+	if out.Up < r.up {
+		r.indexes = nil
+	}
+	r.up = out.Up
 	if err := r.interfaces(out); err != nil {
 		return err
 	}
@@ -159,49 +157,20 @@ func upTime(answer *gosnmp.SnmpPacket) time.Duration {
 	return 0
 }
 
+// maxRows bounds a table, so that a device cannot fill the memory.
+const maxRows = 20_000
+
 // column reads a column of a table by its index; a device without it has none.
 func (r *Reader) column(oid string) (map[string]gosnmp.SnmpPDU, error) {
 	values := map[string]gosnmp.SnmpPDU{}
 	err := r.client.BulkWalk(oid, func(v gosnmp.SnmpPDU) error {
+		if len(values) == maxRows {
+			return fmt.Errorf("its table %s has more than %d rows", oid, maxRows)
+		}
 		values[strings.TrimPrefix(v.Name, oid+".")] = v
 		return nil
 	})
 	return values, err
-}
-
-func (r *Reader) interfaces(out *telemetry.Reading) error {
-	names, err := r.column(ifName)
-	if err == nil && len(names) == 0 {
-		names, err = r.column(ifDescr)
-	}
-	if err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for oid, what := range counters {
-		values, err := r.column(oid)
-		if err != nil {
-			return err
-		}
-		for index, v := range values {
-			name := text(names[index])
-			known[name] = true
-			if v.Type != gosnmp.Counter32 && v.Type != gosnmp.Counter64 || !r.config.wants(name) {
-				continue
-			}
-			bits := 32
-			if v.Type == gosnmp.Counter64 {
-				bits = 64
-			}
-			out.Add(what+" of "+name, telemetry.Counter{Value: gosnmp.ToBigInt(v.Value).Uint64(), Bits: bits})
-		}
-	}
-	for _, name := range r.config.Interfaces {
-		if !known[name] {
-			return fmt.Errorf("it has no interface %q", name)
-		}
-	}
-	return nil
 }
 
 func (r *Reader) processors(out *telemetry.Reading) error {
