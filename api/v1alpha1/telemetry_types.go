@@ -95,6 +95,17 @@ func (d *Device) Telemetry() *DeviceTelemetry {
 	return d.Physical.Telemetry
 }
 
+// Address returns where the device is read, for all ways to read it.
+func (t *DeviceTelemetry) Address() string {
+	switch {
+	case t.SNMP != nil:
+		return t.SNMP.Address
+	case t.Linux != nil:
+		return t.Linux.Address
+	}
+	return ""
+}
+
 // Every returns the interval of readings, with the default.
 func (t *DeviceTelemetry) Every() time.Duration {
 	if t.Interval.Duration <= 0 {

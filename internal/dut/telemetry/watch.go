@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +30,8 @@ type Watch struct {
 	reader Reader
 	// every is the interval of readings, and delay how late counters may be.
 	every, delay time.Duration
+	// address of the device, and its host, which results do not have: how the lab reaches its devices is not for customers.
+	address, host string
 
 	// facts of the device; nil until it has answered.
 	facts            *v1alpha1.DeviceFacts
@@ -47,7 +51,9 @@ type sum struct {
 
 // NewWatch returns a watch. It owns the reader.
 func NewWatch(reader Reader, t *v1alpha1.DeviceTelemetry) *Watch {
-	return &Watch{reader: reader, every: t.Every(), delay: t.Delay()}
+	address := t.Address()
+	host, _, _ := net.SplitHostPort(address)
+	return &Watch{reader: reader, every: t.Every(), delay: t.Delay(), address: address, host: host}
 }
 
 // Facts returns what the device is; nil if it does not answer.
@@ -110,7 +116,13 @@ func (w *Watch) End(ctx context.Context, lost uint64) *v1alpha1.DeviceReadings {
 	out := &v1alpha1.DeviceReadings{Lost: clamp(lost), Sensors: w.summary(), Readings: w.readings, Failed: w.failed}
 	switch err := cmp.Or(w.failure, err); {
 	case err != nil:
-		out.Message = "the counters of the device are not known: " + err.Error()
+		text := err.Error()
+		for _, secret := range []string{w.address, w.host} {
+			if secret != "" {
+				text = strings.ReplaceAll(text, secret, "(hidden)")
+			}
+		}
+		out.Message = "the counters of the device are not known: " + text
 	case now.Up < w.before.Up:
 		out.Message = "the counters of the device are not known: it has restarted"
 	default:

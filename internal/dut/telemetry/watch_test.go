@@ -50,7 +50,7 @@ func reading(up time.Duration, discards uint64, watts float64) *Reading {
 // TestWatch compares the counters at the ends of a row, and sums sensors up in between.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	away := errors.New("the device is away")
+	away := errors.New("dial udp 192.0.2.9:161 (192.0.2.9): the device is away")
 	for name, tc := range map[string]struct {
 		answers                []any
 		lost                   uint64
@@ -65,14 +65,14 @@ func TestWatch(t *testing.T) {
 		"more drops counted":  {answers: []any{reading(1, 5, 100), reading(2, 30, 100), reading(3, 55, 100)}, lost: 42, counted: 50, message: "8 frames more", mean: 100_000, maximum: 100_000},
 		"a counter of 32 bit": {answers: []any{reading(1, 1<<32-10, 100), reading(2, 1<<32-1, 100), reading(3, 32, 100)}, lost: 42, counted: 42, mean: 100_000, maximum: 100_000},
 		"away for a moment":   {answers: []any{away, away, reading(1, 5, 100), away, reading(2, 47, 100)}, lost: 42, counted: 42, failed: 3, mean: 100_000, maximum: 100_000},
-		"away at the end":     {answers: []any{reading(1, 5, 100), away}, lost: 42, failed: 4, message: "are not known: the device is away", mean: 100_000, maximum: 100_000, countersAreNotCompared: true},
+		"away at the end":     {answers: []any{reading(1, 5, 100), away}, lost: 42, failed: 4, message: "are not known: dial udp (hidden) ((hidden)): the device is away", mean: 100_000, maximum: 100_000, countersAreNotCompared: true},
 		"restarted":           {answers: []any{reading(9, 5, 100), reading(1, 0, 100), reading(2, 3, 100)}, lost: 42, message: "it has restarted", mean: 100_000, maximum: 100_000, countersAreNotCompared: true},
 		"no counters":         {answers: []any{&Reading{Up: 1}, &Reading{Up: 2}}, lost: 42, message: "no counters of dropped frames", countersAreNotCompared: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := NewWatch(&fakeDevice{answers: tc.answers}, &v1alpha1.DeviceTelemetry{
-					SNMP: &v1alpha1.SNMPTelemetry{}, Interval: metav1.Duration{Duration: 4 * time.Second}, CounterDelay: &metav1.Duration{Duration: time.Second},
+					SNMP: &v1alpha1.SNMPTelemetry{Address: "192.0.2.9:161"}, Interval: metav1.Duration{Duration: 4 * time.Second}, CounterDelay: &metav1.Duration{Duration: time.Second},
 				})
 				w.Begin(t.Context())
 				time.Sleep(5 * time.Second)

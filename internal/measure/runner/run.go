@@ -263,6 +263,11 @@ func (r *run) row(ctx context.Context, tester *trials.Tester, step plan.Step) (t
 	before := tester.LostFrames
 	r.telemetry.Begin(ctx)
 	out, err := method.Run(ctx, tester, step)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err != nil || out.Skipped {
+		cancel() // There is no row that counters could be waited for.
+	}
 	return out, r.telemetry.End(ctx, tester.LostFrames-before), err
 }
 
