@@ -39,6 +39,7 @@ func TestConfiguredSamples(t *testing.T) {
 			g.Expect(rows).To(HaveLen(len(s.Benchmark.Spec.Variants)*len(s.Benchmark.Spec.Tests)), b.Status.Message)
 			c.Check(t, rows)
 			c.CheckReadings(t, rows)
+			g.Expect(l.environment(t, b).DeviceFacts).To(HaveField("Description", HavePrefix("Linux ")))
 			g.Expect(device.Running()).To(Equal(base))
 			l.expectClean(t, b)
 		})
