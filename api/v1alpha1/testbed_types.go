@@ -49,7 +49,7 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || has(self.device.physical)",message="portGroup is given, and the device is not physical: NoDrop starts and models other devices for one benchmark alone; remove portGroup, or give device.physical"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.management)",message="portGroup and device.physical.management are both given: a configuration is for the whole device, which other beds use at the same time: leave one of them out"
-// +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.telemetry) || has(self.device.physical.telemetry.interfaces)",message="portGroup is given, and device.physical.telemetry.interfaces is not: other beds use other interfaces of the device, whose counters would be taken for those of this bed: name the interfaces of this bed"
+// +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.telemetry) || has(self.device.physical.telemetry.interfaces)",message="portGroup is given, and device.physical.telemetry.interfaces is not: other beds use other interfaces of the device, and their drops would count for this bed: name the interfaces of this bed"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required

@@ -3,13 +3,16 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
@@ -37,6 +40,9 @@ func TestMeasureTelemetryCost(t *testing.T) {
 	for i := range l.sample.Bed.Spec.Ports {
 		l.sample.Bed.Spec.Ports[i].Speed = "2G"
 	}
+	for _, mode := range []string{"snmp", "ssh"} {
+		l.logCostOfReading(mode, modes[mode])
+	}
 	order := []string{"none", "snmp", "ssh"}
 	received := map[string][]float64{}
 	for i := range n {
@@ -61,4 +67,31 @@ func TestMeasureTelemetryCost(t *testing.T) {
 		}
 		t.Logf("%s: %.0f frames of 128 B forwarded in 5 s with readings, %.0f without; ratio %.4f, of each pair %.3f", mode, median(received[mode]), median(received["none"]), median(shares), shares)
 	}
+}
+
+// logCostOfReading prints the processor time of one reading, for this process and the device together, as the mean of 100.
+func (l *linuxDevice) logCostOfReading(mode string, described *v1alpha1.DeviceTelemetry) {
+	l.t.Helper()
+	reader, err := readers.New(described, func(key string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(l.folder, "secrets", described.SecretName, key))
+	}, nil)
+	l.must(err)
+	defer reader.Close()
+	fs, err := procfs.NewDefaultFS()
+	l.must(err)
+	busy := func() float64 {
+		s, err := fs.Stat()
+		l.must(err)
+		c := s.CPUTotal
+		return c.User + c.Nice + c.System + c.IRQ + c.SoftIRQ
+	}
+	const readings = 100
+	_, err = reader.Read(l.t.Context()) // It connects.
+	l.must(err)
+	before := busy()
+	for range readings {
+		_, err := reader.Read(l.t.Context())
+		l.must(err)
+	}
+	l.t.Logf("%s: %.1f ms of processor time for a reading", mode, 1000*(busy()-before)/readings)
 }

@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/runner"
@@ -102,8 +102,8 @@ func (c *Checker) Check(a *runner.Answer) error {
 }
 
 func (c *Checker) state(s *runner.State) error {
-	s.Message = cut(s.Message, maxText)
-	s.Progress.Summary, s.Progress.Trial = cut(s.Progress.Summary, maxText/4), cut(s.Progress.Trial, maxText/4)
+	s.Message = human.Cut(s.Message, maxText)
+	s.Progress.Summary, s.Progress.Trial = human.Cut(s.Progress.Summary, maxText/4), human.Cut(s.Progress.Trial, maxText/4)
 	if err := numbers(reflect.ValueOf(s.Progress), "progress"); err != nil {
 		return err
 	}
@@ -112,10 +112,10 @@ func (c *Checker) state(s *runner.State) error {
 			s.Outcome = v1alpha1.PhaseMeasured // A runner of an earlier version.
 		}
 		if outcome, known := outcomes[s.Reason]; !known || outcome != s.Outcome {
-			return fmt.Errorf("it ended with outcome %q and reason %q, which do not go together", cut(string(s.Outcome), 64), cut(s.Reason, 64))
+			return fmt.Errorf("it ended with outcome %q and reason %q, which do not go together", human.Cut(string(s.Outcome), 64), human.Cut(s.Reason, 64))
 		}
 	} else if s.Outcome != "" || s.Reason != "" {
-		return fmt.Errorf("it has outcome %q and reason %q before its end", cut(string(s.Outcome), 64), cut(s.Reason, 64))
+		return fmt.Errorf("it has outcome %q and reason %q before its end", human.Cut(string(s.Outcome), 64), human.Cut(s.Reason, 64))
 	}
 	return c.environment(s.Environment)
 }
@@ -127,19 +127,19 @@ func (c *Checker) row(row *v1alpha1.ResultRow) error {
 	method, planned := c.planned[id]
 	if !planned || method != row.Method {
 		return fmt.Errorf("the plan has no row of test %q, variant %q, method %q, %d bytes, mix %q, load %q",
-			cut(row.Test, 64), cut(string(row.Variant), 64), cut(string(row.Method), 64), row.FrameSize, cut(row.FrameMix, 64), cut(string(row.Load), 64))
+			human.Cut(row.Test, 64), human.Cut(string(row.Variant), 64), human.Cut(string(row.Method), 64), row.FrameSize, human.Cut(row.FrameMix, 64), human.Cut(string(row.Load), 64))
 	}
 	if c.seen[id] {
 		return errors.New("it is in the log twice")
 	}
 	c.seen[id] = true
 	if !slices.Contains(validities, row.Validity) {
-		return fmt.Errorf("its validity is %q", cut(string(row.Validity), 64))
+		return fmt.Errorf("its validity is %q", human.Cut(string(row.Validity), 64))
 	}
-	row.Message = cut(row.Message, maxText)
+	row.Message = human.Cut(row.Message, maxText)
 	row.ValidityReasons = row.ValidityReasons[:min(len(row.ValidityReasons), maxReasons)]
 	for i := range row.ValidityReasons {
-		row.ValidityReasons[i] = cut(row.ValidityReasons[i], maxText)
+		row.ValidityReasons[i] = human.Cut(row.ValidityReasons[i], maxText)
 	}
 	if err := numbers(reflect.ValueOf(row).Elem(), "row"); err != nil {
 		return err
@@ -163,21 +163,21 @@ func (c *Checker) environment(e *v1alpha1.ResultEnvironment) error {
 	if e == nil {
 		return nil
 	}
-	e.EngineDetail, e.Device = cut(e.EngineDetail, maxText), cut(e.Device, maxText)
+	e.EngineDetail, e.Device = human.Cut(e.EngineDetail, maxText), human.Cut(e.Device, maxText)
 	switch e.Engine {
 	case v1alpha1.EngineXDP, v1alpha1.EngineTRex, v1alpha1.EngineSim:
 	default:
-		return fmt.Errorf("its engine is %q", cut(string(e.Engine), 64))
+		return fmt.Errorf("its engine is %q", human.Cut(string(e.Engine), 64))
 	}
 	if got := e.Calibration; got != nil && !equality.Semantic.DeepEqual(got, c.cfg.Calibration) {
 		b := &c.cfg.Benchmark
 		if own := b.Namespace + "/" + b.Name; !device.Of(c.cfg.Bed.Spec.Device).Absent || got.Benchmark != own || got.TestBedName != c.cfg.Bed.Name {
-			return fmt.Errorf("it has a calibration of bed %q by benchmark %q, which it cannot have made", cut(got.TestBedName, 64), cut(got.Benchmark, 64))
+			return fmt.Errorf("it has a calibration of bed %q by benchmark %q, which it cannot have made", human.Cut(got.TestBedName, 64), human.Cut(got.Benchmark, 64))
 		}
 	}
 	for variant, got := range e.Configurations() {
 		if variant != c.cfg.Variant || !equality.Semantic.DeepEqual(got, c.cfg.Configuration) {
-			return fmt.Errorf("it has a configuration of the device in variant %q, which it was not given", cut(string(variant), 64))
+			return fmt.Errorf("it has a configuration of the device in variant %q, which it was not given", human.Cut(string(variant), 64))
 		}
 	}
 	if err := numbers(reflect.ValueOf(e).Elem(), "environment"); err != nil {
@@ -231,16 +231,4 @@ func numbers(v reflect.Value, path string) error {
 		}
 	}
 	return nil
-}
-
-// cut is a text of at most limit bytes.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[:limit-len("...")]
-	for !utf8.ValidString(text) && text != "" {
-		text = text[:len(text)-1]
-	}
-	return text + "..."
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	_ "nodrop.dev/nodrop/internal/measure/method" // every method is planned
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
@@ -177,7 +178,7 @@ func TestAnythingThatARunnerAnswers(t *testing.T) {
 			return nil
 		}))
 		b := config().Benchmark
-		b.Status.Phase, b.Status.Message, b.Status.Progress = got.Outcome, cut(got.Message, 768), &got.Progress
+		b.Status.Phase, b.Status.Message, b.Status.Progress = got.Outcome, human.Cut(got.Message, 768), &got.Progress
 		b.Status.Results = &v1alpha1.ResultSummary{}
 		l.Summarize(b.Status.Results)
 		status, err := json.Marshal(b.Status)

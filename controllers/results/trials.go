@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 )
 
 // verdicts and reasons are the words that records of trials may have.
@@ -26,9 +27,9 @@ func trials(row *v1alpha1.ResultRow) error {
 		r := &row.TrialRecords.Trials[i]
 		switch {
 		case !slices.Contains(verdicts, r.Verdict):
-			return fmt.Errorf("trial %d has the verdict %q", r.Number, cut(string(r.Verdict), 64))
+			return fmt.Errorf("trial %d has the verdict %q", r.Number, human.Cut(string(r.Verdict), 64))
 		case slices.ContainsFunc(r.Reasons, func(one v1alpha1.TrialReason) bool { return !slices.Contains(reasons, one) }):
-			return fmt.Errorf("trial %d has a reason that is not known: %q", r.Number, cut(fmt.Sprint(r.Reasons), 256))
+			return fmt.Errorf("trial %d has a reason that is not known: %q", r.Number, human.Cut(fmt.Sprint(r.Reasons), 256))
 		case r.Lost > r.Expected:
 			return fmt.Errorf("trial %d lost %d frames of %d", r.Number, r.Lost, r.Expected)
 		case r.Decides:

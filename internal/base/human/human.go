@@ -19,6 +19,15 @@ func Duration(d time.Duration) string {
 	return text
 }
 
+// Cut returns a text of at most so many bytes, three or more, which ends with "..." if it was longer. It cuts between characters.
+func Cut(text string, most int) string {
+	const end = "..."
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len(end)], "") + end
+}
+
 // Join joins the parts that are not empty.
 func Join(separator string, parts ...string) string {
 	given := make([]string, 0, len(parts))

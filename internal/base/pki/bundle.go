@@ -5,6 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -100,6 +102,22 @@ func (b Bundle) ClientConfig(serverName string) (*tls.Config, error) {
 		RootCAs:          pool,
 		ServerName:       serverName,
 		VerifyConnection: pin("server", serverName),
+	}, nil
+}
+
+// HTTPClient returns a client of the server in a pod that has this name. It follows no redirects.
+func (b Bundle) HTTPClient(serverName string) (*http.Client, error) {
+	t, err := b.ClientConfig(serverName)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			// Pods are reached directly, whatever the environment says of proxies.
+			DialContext:     (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSClientConfig: t, TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: time.Minute,
+		},
 	}, nil
 }
 

@@ -2,8 +2,9 @@ package telemetry
 
 import (
 	"context"
-	"strings"
 	"time"
+
+	"nodrop.dev/nodrop/internal/base/human"
 )
 
 // Reader reads one device. It is used from one goroutine at a time.
@@ -71,7 +72,7 @@ func (r *Reading) Add(name string, c Counter) {
 	if r.Counters == nil {
 		r.Counters = map[string]Counter{}
 	}
-	name = shortened(name, maxName)
+	name = human.Cut(name, maxName)
 	c.Value += r.Counters[name].Value
 	r.Counters[name] = c
 }
@@ -81,7 +82,7 @@ func (r *Reading) Sense(name string, value float64, unit string) {
 	if r.Sensors == nil {
 		r.Sensors = map[string]Sensor{}
 	}
-	r.Sensors[shortened(name, maxName)] = Sensor{value, shortened(unit, maxUnit)}
+	r.Sensors[human.Cut(name, maxName)] = Sensor{value, human.Cut(unit, maxUnit)}
 }
 
 // Bounds of texts in results, in bytes: devices may send any.
@@ -90,11 +91,3 @@ const (
 	maxUnit    = 16
 	maxMessage = 1024
 )
-
-// shortened cuts a text between two characters.
-func shortened(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 )
 
 const (
@@ -69,11 +70,11 @@ func (w *Watch) Facts(ctx context.Context) *v1alpha1.DeviceFacts {
 			continue
 		}
 		w.facts = &v1alpha1.DeviceFacts{
-			Description: shortened(f.Description, maxName), Model: shortened(f.Model, maxName), Software: shortened(f.Software, maxName),
-			SerialNumber: shortened(f.SerialNumber, maxName), UpSeconds: int64(f.Up / time.Second),
+			Description: human.Cut(f.Description, maxName), Model: human.Cut(f.Model, maxName), Software: human.Cut(f.Software, maxName),
+			SerialNumber: human.Cut(f.SerialNumber, maxName), UpSeconds: int64(f.Up / time.Second),
 		}
 		for _, m := range f.Modules[:min(len(f.Modules), maxModules)] {
-			w.facts.Modules = append(w.facts.Modules, shortened(m, maxName))
+			w.facts.Modules = append(w.facts.Modules, human.Cut(m, maxName))
 		}
 	}
 	return w.facts.DeepCopy()
@@ -128,7 +129,7 @@ func (w *Watch) End(ctx context.Context, lost uint64) *v1alpha1.DeviceReadings {
 	default:
 		w.compare(out, now)
 	}
-	out.Message = shortened(out.Message, maxMessage)
+	out.Message = human.Cut(out.Message, maxMessage)
 	return out
 }
 

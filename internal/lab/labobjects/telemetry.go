@@ -49,8 +49,8 @@ func (t Telemetry) Endpoint(run Run, podIP string) *runner.TelemetryEndpoint {
 	return &runner.TelemetryEndpoint{Name: run.agentHost(t.index), Address: hostPort(podIP, AgentPort)}
 }
 
-// Pod has no right in the cluster and no capability. Besides the pods that configure the device it is the only one that has
-// the credentials of the device and reaches its management network. A killed container restarts in the same pod.
+// Pod has no right in the cluster and no capability. Only this pod and the pods that configure the device have
+// the credentials of the device and reach its management network. A killed container restarts in the same pod.
 func (t Telemetry) Pod(s Settings, run Run) (*corev1.Pod, error) {
 	described, err := json.Marshal(t.device)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/method"
 )
 
@@ -72,7 +73,7 @@ func shortened(texts []string) string {
 			return text
 		}
 	}
-	return strings.ToValidUTF8(texts[0][:maxHeadline-3], "") + "..."
+	return human.Cut(texts[0], maxHeadline)
 }
 
 // figure is the most telling number of a test at one frame size.

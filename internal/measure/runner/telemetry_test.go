@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// fakeTelemetry reports the loss that it is told, and counts rows.
+// fakeTelemetry reports the loss that a run gives it, and counts rows.
 type fakeTelemetry struct {
 	begun, ended, abandoned int
 }

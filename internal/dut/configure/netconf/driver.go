@@ -17,26 +17,15 @@ const (
 	confirmWithin = 120
 )
 
-// Driver configures one device.
-type Driver struct{ access sshaccess.Config }
-
-var _ configure.Driver = (*Driver)(nil)
-
 // New returns a driver. It does not connect yet.
-func New(access sshaccess.Config) (*Driver, error) {
-	if err := access.Check(); err != nil {
-		return nil, err
-	}
-	return &Driver{access}, nil
+func New(access sshaccess.Config) (configure.Driver, error) {
+	return sshaccess.NewDriver(access, Language{}, begin)
 }
 
-// Language implements configure.Driver.
-func (d *Driver) Language() configure.Language { return Language{} }
-
-// Connect implements configure.Driver. A change that an earlier session has not confirmed is taken back: what the device
-// reports would not last.
-func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
-	c, err := open(ctx, &d.access)
+// begin starts a session. A change that an earlier session has not confirmed is taken back: what the device reports would not
+// last.
+func begin(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
+	c, err := open(ctx, access)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/netconf"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -17,7 +16,7 @@ func server(t *testing.T) *drivertest.Device {
 	n := sshrouter.StartNETCONF(t)
 	return &drivertest.Device{
 		Address: n.Address, HostKey: n.HostKey, Running: n.Running, Other: other,
-		New: func(c sshaccess.Config) (configure.Driver, error) { return netconf.New(c) },
+		New: netconf.New,
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
 			return configure.Configuration(strings.Replace(string(other(base, 20)), "198.18.7.1", "198.18.300.1", 1)), "edit-config"
 		},

@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
-// Language of configurations in XML, as a device returns them for get-config. The order of entries with one name counts, such
-// as that of the entries of an access list. The order of elements with other names does not.
+// Language of configurations in XML, as a device returns them for get-config. The order of entries with one name counts, for
+// example in an access list. The order of elements with other names does not.
 type Language struct{}
 
 var _ configure.Language = Language{}

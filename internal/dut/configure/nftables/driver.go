@@ -1,7 +1,6 @@
 package nftables
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,29 +27,18 @@ const (
 	version        = "uname -sr; nft --version"
 )
 
-// Driver configures one device.
-type Driver struct{ access sshaccess.Config }
-
-var _ configure.Driver = (*Driver)(nil)
-
 // New returns a driver for a device whose user may run nft. It does not connect yet.
-func New(access sshaccess.Config) (*Driver, error) {
-	if err := access.Check(); err != nil {
-		return nil, err
-	}
-	return &Driver{access}, nil
+func New(access sshaccess.Config) (configure.Driver, error) {
+	return sshaccess.NewDriver(access, Language{}, open)
 }
 
-// Language implements configure.Driver.
-func (d *Driver) Language() configure.Language { return Language{} }
-
-// Connect implements configure.Driver.
-func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
-	client, err := d.access.Connect(ctx)
+// open starts a session.
+func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
+	client, err := access.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: client, within: d.access.AnswerWithin()}
+	s := &session{client: client, within: access.AnswerWithin()}
 	if err := s.begin(); err != nil {
 		s.Close()
 		return nil, err
@@ -69,9 +57,6 @@ type session struct {
 
 var _ configure.Session = (*session)(nil)
 
-// maxOutput is the most that a command may print, in bytes: a rule set of 100,000 rules has less.
-const maxOutput = 16 << 20
-
 // failedError is a command that the device ran and that failed.
 type failedError struct {
 	command string
@@ -86,43 +71,19 @@ func (e *failedError) Error() string {
 // run runs a command with an input, and returns what it printed. It fails with a failedError if the command did,
 // and with configure.ErrUnreachable if it is unknown whether it did.
 func (s *session) run(command, input string) (string, error) {
-	lost := func(err error) (string, error) {
-		return "", fmt.Errorf("%w: running %q: %w", configure.ErrUnreachable, command, err)
-	}
-	channel, err := s.client.NewSession()
-	if err != nil {
-		return lost(err)
-	}
-	defer func() { _ = channel.Close() }()
-	var out, problems bounded
-	channel.Stdin, channel.Stdout, channel.Stderr = strings.NewReader(input), &out, &problems
 	late := time.AfterFunc(s.within, func() { _ = s.client.Close() })
 	defer late.Stop()
-	err = channel.Run(command)
+	out, problems, err := sshaccess.Run(s.client, command, input)
 	var ended *ssh.ExitError
 	switch {
 	case errors.As(err, &ended):
-		return "", &failedError{command, ended.ExitStatus(), strings.TrimSpace(problems.String())}
-	case err != nil && (out.over || problems.over):
-		return "", fmt.Errorf("%w: %q printed more than %d MiB", configure.ErrRefused, command, maxOutput>>20)
+		return "", &failedError{command, ended.ExitStatus(), strings.TrimSpace(problems)}
+	case errors.Is(err, sshaccess.ErrTooLong):
+		return "", fmt.Errorf("%w: %q: %w", configure.ErrRefused, command, err)
 	case err != nil:
-		return lost(err)
+		return "", fmt.Errorf("%w: running %q: %w", configure.ErrUnreachable, command, err)
 	}
-	return out.String(), nil
-}
-
-// bounded is a buffer with a limit.
-type bounded struct {
-	bytes.Buffer
-	over bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
-		b.over = true
-		return 0, errors.New("too much output")
-	}
-	return b.Buffer.Write(p)
+	return out, nil
 }
 
 // refused makes a command that failed an error that another attempt does not change.

@@ -7,7 +7,6 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -18,7 +17,7 @@ func linux(t *testing.T) *drivertest.Device {
 	l.Load("table inet lab {\n\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tip saddr 198.18.9.0/24 drop\n\t}\n}\n")
 	return &drivertest.Device{
 		Address: l.Address, HostKey: l.HostKey, Running: l.Running, Other: other,
-		New: func(c sshaccess.Config) (configure.Driver, error) { return nftables.New(c) },
+		New: nftables.New,
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
 			const line = "ip daddr 198.18.300.0/24 drop"
 			return within(base, "\t\tip saddr 198.18.7.0/24 drop\n\t\t"+line+"\n"), line

@@ -25,8 +25,8 @@ type Platform struct {
 // All are all platforms.
 var All = []*Platform{
 	{"frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }},
-	{"netconf", netconf.Language{}, func(c sshaccess.Config) (configure.Driver, error) { return netconf.New(c) }},
-	{"nftables", nftables.Language{}, func(c sshaccess.Config) (configure.Driver, error) { return nftables.New(c) }},
+	{"netconf", netconf.Language{}, netconf.New},
+	{"nftables", nftables.Language{}, nftables.New},
 }
 
 // Named returns the platform with a name. It fails with a message that names all platforms.

@@ -16,32 +16,18 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
-// Driver configures one device.
-type Driver struct {
-	shell  *Shell
-	access sshaccess.Config
-}
-
-var _ configure.Driver = (*Driver)(nil)
-
 // New returns a driver. It does not connect yet.
-func New(shell *Shell, access sshaccess.Config) (*Driver, error) {
-	if err := access.Check(); err != nil {
-		return nil, err
-	}
-	return &Driver{shell, access}, nil
+func New(shell *Shell, access sshaccess.Config) (configure.Driver, error) {
+	return sshaccess.NewDriver(access, shell.Dialect, shell.open)
 }
 
-// Language implements configure.Driver.
-func (d *Driver) Language() configure.Language { return d.shell.Dialect }
-
-// Connect implements configure.Driver.
-func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
+// open starts a session.
+func (shell *Shell) open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cli, err := generic.NewDriver(d.access.Address,
-		options.WithCustomTransport(&line{ctx: ctx, access: &d.access}),
-		options.WithPromptPattern(d.shell.prompt),
-		options.WithTimeoutOps(d.access.AnswerWithin()),
+	cli, err := generic.NewDriver(access.Address,
+		options.WithCustomTransport(&line{ctx: ctx, access: access}),
+		options.WithPromptPattern(shell.prompt),
+		options.WithTimeoutOps(access.AnswerWithin()),
 	)
 	if err == nil {
 		err = cli.Open()
@@ -50,7 +36,7 @@ func (d *Driver) Connect(ctx context.Context) (configure.Session, error) {
 		cancel()
 		return nil, err
 	}
-	s := &session{cli: cli, cancel: cancel, shell: d.shell, within: d.access.AnswerWithin()}
+	s := &session{cli: cli, cancel: cancel, shell: shell, within: access.AnswerWithin()}
 	if err := s.begin(); err != nil {
 		s.Close()
 		return nil, err

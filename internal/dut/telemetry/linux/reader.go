@@ -1,7 +1,7 @@
 package linux
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -29,9 +29,6 @@ var (
 func separated(commands ...string) string {
 	return strings.Join(commands, " 2>/dev/null; echo "+end+"; ") + " 2>/dev/null; true"
 }
-
-// maxOutput is the most that the device may print, in bytes.
-const maxOutput = 16 << 20
 
 // Reader reads one device.
 type Reader struct {
@@ -88,41 +85,13 @@ func (r *Reader) print(ctx context.Context, command string) (string, error) {
 			cancel()
 		}
 	}
-	text, err := r.run(ctx, command)
+	defer context.AfterFunc(ctx, r.close)()
+	text, _, err := sshaccess.Run(r.client, command, "")
 	if err != nil {
 		r.Close()
-		return "", fmt.Errorf("reading the device at %s by SSH: %w", r.access.Address, err)
+		return "", fmt.Errorf("reading the device at %s by SSH: %w", r.access.Address, cmp.Or(ctx.Err(), err))
 	}
 	return text, nil
-}
-
-// run returns what a command prints.
-func (r *Reader) run(ctx context.Context, command string) (string, error) {
-	session, err := r.client.NewSession()
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = session.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
-	var out limited
-	session.Stdout = &out
-	if err := session.Run(command); err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return "", err
-	}
-	return out.String(), nil
-}
-
-// limited is a buffer with a limit.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxOutput {
-		return 0, fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
-	}
-	return l.Buffer.Write(p)
 }
 
 // Close implements telemetry.Reader.

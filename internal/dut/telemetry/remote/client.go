@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
@@ -28,18 +26,11 @@ var _ telemetry.Reader = (*Client)(nil)
 
 // NewClient returns a client of the server at address (host:port) whose certificate has this name. It does not connect yet.
 func NewClient(address, serverName string, b pki.Bundle) (*Client, error) {
-	t, err := b.ClientConfig(serverName)
+	c, err := b.HTTPClient(serverName)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s: %w", serverName, err)
 	}
-	return &Client{address: address, http: &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			// Pods are reached directly, whatever the environment says of proxies.
-			DialContext:     (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			TLSClientConfig: t, TLSHandshakeTimeout: 5 * time.Second, IdleConnTimeout: time.Minute,
-		},
-	}}, nil
+	return &Client{address: address, http: c}, nil
 }
 
 // Read implements telemetry.Reader.

@@ -24,7 +24,7 @@ var counters = map[string]string{
 	".1.3.6.1.2.1.2.2.1.20": "output errors",
 }
 
-// interfaces reads the counters of the interfaces of the bed one by one, or those of all interfaces.
+// interfaces reads the counters of the bed's interfaces one by one, or of all interfaces.
 func (r *Reader) interfaces(out *telemetry.Reading) error {
 	if len(r.config.Interfaces) == 0 {
 		return r.allInterfaces(out)

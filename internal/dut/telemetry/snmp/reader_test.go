@@ -43,7 +43,7 @@ func send(t *testing.T, address string, frames, size int) {
 
 // Tests that have entered a namespace have no subtests: these run in other threads.
 
-// TestSNMPD reads Debian's snmpd on Linux by both versions: what the kernel drops is what the counters grow by.
+// TestSNMPD reads Debian's snmpd on Linux by both versions: the counters grow by the number of frames that the kernel drops.
 func TestSNMPD(t *testing.T) {
 	l := device(t)
 	address := l.ServeSNMP()
@@ -74,7 +74,7 @@ func TestSNMPD(t *testing.T) {
 	}
 }
 
-// TestSensors reads sensors that snmpd is told to have: a power supply, one that is broken, and one of an unknown kind.
+// TestSensors reads sensors that the configuration of snmpd sets: a power supply, a broken sensor and a sensor of an unknown kind.
 func TestSensors(t *testing.T) {
 	l := device(t)
 	var lines []string

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/pki"
@@ -35,24 +33,11 @@ type Client struct {
 // NewClient makes a client of the runner at address (host:port) whose
 // certificate has this name; it does not connect yet.
 func NewClient(address, serverName string, b pki.Bundle) (*Client, error) {
-	t, err := b.ClientConfig(serverName)
+	c, err := b.HTTPClient(serverName)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of runner %s: %w", serverName, err)
 	}
-	return &Client{
-		address: address,
-		http: &http.Client{
-			// A runner does not send anybody elsewhere.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				// Pods are reached directly, whatever the environment says of proxies.
-				DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-				TLSClientConfig:     t,
-				TLSHandshakeTimeout: 5 * time.Second,
-				IdleConnTimeout:     time.Minute,
-			},
-		},
-	}, nil
+	return &Client{address: address, http: c}, nil
 }
 
 // State returns how far the run is, with rows after the first ones of the log. Give
