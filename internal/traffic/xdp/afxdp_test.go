@@ -91,15 +91,8 @@ func TestForcedTransmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bed := newBed(t)
 			d := bed.device()
-			for _, c := range []string{"v1", "v2"} {
-				l, err := bed.nl.LinkByName(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := bed.nl.LinkSetMTU(l, 9000); err != nil {
-					t.Fatal(err)
-				}
-			}
+			bed.takeJumboFrames(bed.nl, "v1", "v2")
+			bed.takeJumboFrames(d.nl, "d1", "d2")
 			d.gro("d1", test.gro)
 			ports := d.ports(nil, nil)
 			ports[0].Transmit = test.transmit

@@ -107,6 +107,20 @@ func (b *bed) veth(name, peer string, at netns.NsHandle) {
 	b.cables = append(b.cables, cable{name, peer, nl})
 }
 
+// takeJumboFrames sets the MTU of interfaces to 9000.
+func (b *bed) takeJumboFrames(nl *netlink.Handle, names ...string) {
+	b.Helper()
+	for _, name := range names {
+		l, err := nl.LinkByName(name)
+		if err == nil {
+			err = nl.LinkSetMTU(l, 9000)
+		}
+		if err != nil {
+			b.Fatalf("MTU of %s: %v", name, err)
+		}
+	}
+}
+
 // plugged waits until the far ends of the ports' cables work: the kernel brings
 // them up some time after the near ones, and until then a device drops what it
 // sends there.

@@ -15,15 +15,7 @@ import (
 func TestPayloads(t *testing.T) {
 	bed := newBed(t)
 	bed.veth("v1", "v2", bed.tester)
-	for _, name := range []string{"v1", "v2"} {
-		l, err := bed.nl.LinkByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := bed.nl.LinkSetMTU(l, 9000); err != nil {
-			t.Fatal(err)
-		}
-	}
+	bed.takeJumboFrames(bed.nl, "v1", "v2")
 	e := bed.open(Port{Name: "p1", Interface: "v1"}, Port{Name: "p2", Interface: "v2", Transmit: PacketSocket})
 	const frames = 5000
 	var streams []traffic.Stream
