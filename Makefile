@@ -82,6 +82,7 @@ test-tools: cluster-build
 	@hack/openssh/build
 	@hack/netconf/build
 	@hack/snmpd/build
+	@hack/gnxi/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

@@ -20,6 +20,7 @@ require (
 	github.com/influxdata/line-protocol/v2 v2.2.1
 	github.com/klauspost/compress v1.18.0
 	github.com/onsi/gomega v1.39.0
+	github.com/openconfig/gnmi v0.14.1
 	github.com/osrg/gobgp/v4 v4.8.0
 	github.com/prometheus/procfs v0.19.2
 	github.com/robfig/cron/v3 v3.0.1

@@ -9,14 +9,18 @@ const DeviceAccessSecretType = "nodrop.dev/device" //nolint:gosec // a type, not
 // runs. Afterwards it restores this configuration; until then the bed stays closed. Beds with the
 // same address are used one at a time.
 //
-// +kubebuilder:validation:ExactlyOneOf=ssh
+// +kubebuilder:validation:ExactlyOneOf=ssh;gnmi
 type DeviceManagement struct {
 	// ssh reaches the device by SSH.
 	// +optional
 	SSH *SSHManagement `json:"ssh,omitempty"`
-	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device, with the keys user,
-	// password or privateKey, and hostKeys: lines as in known_hosts. Only pods that configure the
-	// device have it.
+	// gnmi reaches the device by gNMI.
+	// +optional
+	GNMI *GNMIManagement `json:"gnmi,omitempty"`
+	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device. For ssh it has the keys
+	// user, password or privateKey, and hostKeys: lines as in known_hosts. For gnmi it has certificates in
+	// PEM, of the device or of the authority that signed them, and user and password, or
+	// clientCertificate and privateKey. Only pods that configure the device have it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -41,7 +45,18 @@ type SSHManagement struct {
 	Address string `json:"address"`
 }
 
-// DevicePlatform is a kind of device.
+// GNMIManagement reaches a device by gNMI with TLS. A change is one Set, which the device carries out
+// whole or not at all.
+type GNMIManagement struct {
+	// address is host:port of the gNMI server, such as 192.0.2.1:9339.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=260
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:9339 or [2001:db8::1]:9339'"
+	Address string `json:"address"`
+}
+
+// DevicePlatform is a kind of device that is reached by SSH.
 //
 // +kubebuilder:validation:Enum=frr;netconf;nftables
 type DevicePlatform string
@@ -75,10 +90,24 @@ type PhysicalVariant struct {
 
 // Address returns where the device is reached, for all kinds of management.
 func (m *DeviceManagement) Address() string {
-	if m.SSH == nil {
-		return ""
+	switch {
+	case m.SSH != nil:
+		return m.SSH.Address
+	case m.GNMI != nil:
+		return m.GNMI.Address
 	}
-	return m.SSH.Address
+	return ""
+}
+
+// Platform returns the name of the driver that configures the device.
+func (m *DeviceManagement) Platform() string {
+	switch {
+	case m.SSH != nil:
+		return string(m.SSH.Platform)
+	case m.GNMI != nil:
+		return "gnmi"
+	}
+	return ""
 }
 
 // Management returns how NoDrop configures a device; nil if it does not.

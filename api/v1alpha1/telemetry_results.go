@@ -90,4 +90,8 @@ type DeviceFacts struct {
 	// upSeconds is the time since the device, or its agent, started, in seconds.
 	// +optional
 	UpSeconds int64 `json:"upSeconds,omitempty"`
+	// bootReason is why it started.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	BootReason string `json:"bootReason,omitempty"`
 }

@@ -10,19 +10,24 @@ import (
 // measured. Each row then has what the device counted as dropped, and the lost frames that no counter
 // explains. A reading that fails ends no run.
 //
-// +kubebuilder:validation:ExactlyOneOf=snmp;linux
+// +kubebuilder:validation:ExactlyOneOf=snmp;gnmi;linux
 type DeviceTelemetry struct {
 	// snmp reads the device by SNMP: discards and errors of interfaces (IF-MIB), processors
 	// (HOST-RESOURCES-MIB) and sensors (ENTITY-SENSOR-MIB).
 	// +optional
 	SNMP *SNMPTelemetry `json:"snmp,omitempty"`
+	// gnmi reads the device by gNMI with the modules of OpenConfig: discards and errors of interfaces,
+	// processors, memory, and the sensors of its components.
+	// +optional
+	GNMI *GNMITelemetry `json:"gnmi,omitempty"`
 	// linux reads a Linux device by SSH: drops and errors of interfaces and queues, rules of its packet
 	// filter that count and drop, processors, memory and temperatures.
 	// +optional
 	Linux *LinuxTelemetry `json:"linux,omitempty"`
 	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device. For linux it has the
 	// keys user, password or privateKey, and hostKeys; for snmp community (version 2c), or user,
-	// authenticationPassword and privacyPassword (version 3). Only pods that reach the device have it.
+	// authenticationPassword and privacyPassword (version 3); for gnmi certificates, and user and
+	// password, or clientCertificate and privateKey. Only pods that reach the device have it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -43,7 +48,7 @@ type DeviceTelemetry struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('60s')",messageExpression="'interval is ' + self + ': give 1s to 60s, a number with one of the units ns, us, ms, s, m and h'"
 	Interval metav1.Duration `json:"interval,omitzero"`
 	// counterDelay is how late the device's counters may be, up to 60s: each row waits so long before it
-	// reads them. 0s for Linux, and for many switches 5s to 15s. Without it, 0s for linux, and 5s for snmp.
+	// reads them. 0s for Linux, and for many switches 5s to 15s. Without it, 0s for linux, and 5s for snmp and gnmi.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -77,6 +82,16 @@ const (
 	SNMPAuthenticationSHA512 SNMPAuthentication = "SHA512"
 )
 
+// GNMITelemetry reaches a device by gNMI with TLS.
+type GNMITelemetry struct {
+	// address is host:port of the gNMI server, such as 192.0.2.1:9339.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=260
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:9339 or [2001:db8::1]:9339'"
+	Address string `json:"address"`
+}
+
 // LinuxTelemetry reaches a Linux device by SSH.
 type LinuxTelemetry struct {
 	// address is host:port of the SSH server, such as 192.0.2.1:22.
@@ -100,6 +115,8 @@ func (t *DeviceTelemetry) Address() string {
 	switch {
 	case t.SNMP != nil:
 		return t.SNMP.Address
+	case t.GNMI != nil:
+		return t.GNMI.Address
 	case t.Linux != nil:
 		return t.Linux.Address
 	}
@@ -119,7 +136,7 @@ func (t *DeviceTelemetry) Delay() time.Duration {
 	switch {
 	case t.CounterDelay != nil:
 		return t.CounterDelay.Duration
-	case t.SNMP != nil:
+	case t.SNMP != nil, t.GNMI != nil:
 		return 5 * time.Second
 	}
 	return 0

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,9 +20,9 @@ import (
 
 	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -27,7 +30,7 @@ func newConfigureCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "configure",
 		Short: "Read the configuration of a device, and bring a device into one and back",
-		Long: `Read the configuration of a device over SSH, show the commands from it to another one, and
+		Long: `Read the configuration of a device over SSH or gNMI, show the commands from it to another one, and
 enter them. Nothing is remembered between two calls: each starts from what the device reports, so that
 a call that was interrupted is repeated.
 
@@ -36,8 +39,8 @@ a call that was interrupted is repeated.
   nodrop configure apply ... acl-201.conf   enter them, and read back
   nodrop configure apply ... base.conf      restore, whatever has happened meanwhile
 
-The device must have one of the keys of --host-keys, such as ssh-keyscan prints them: compare them with those
-that the device shows at its console.`,
+A device with SSH must have one of the keys of --host-keys, such as ssh-keyscan prints them, and one with gNMI a
+certificate of --certificates, or one that they signed: compare them with those that the device shows at its console.`,
 	}
 	cmd.AddCommand(newConfigureReadCommand(), newConfigurePlanCommand(), newConfigureApplyCommand(), newConfigureGenerateCommand())
 	return cmd
@@ -45,25 +48,51 @@ that the device shows at its console.`,
 
 // reach contains the flags with which a device is reached.
 type reach struct {
-	platform, address, user, passwordFile, keyFile, hostKeys string
-	timeout, within                                          time.Duration
+	platform, address, user string
+	// files by the key of the device's Secret that each has.
+	files           map[string]*string
+	timeout, within time.Duration
+}
+
+// keyFlags are the flags with files, by the key of the device's Secret that each has.
+var keyFlags = map[string]struct{ name, usage string }{
+	"password":          {"password-file", "file with the password"},
+	"privateKey":        {"key-file", "file with a private key in PEM: of the user, in place of a password, or of the client's certificate"},
+	"hostKeys":          {"host-keys", "file with the keys that the device may have, as in known_hosts (SSH)"},
+	"certificates":      {"certificates", "file with the certificate of the device, or of the authority that signed it, in PEM (gNMI)"},
+	"clientCertificate": {"client-certificate", "file with the certificate of the client, in PEM (gNMI)"},
 }
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.platform, "platform", "", "kind of the device: "+platform.Names())
-	flags.StringVar(&r.address, "address", "", "HOST:PORT of its SSH server")
+	flags.StringVar(&r.platform, "platform", "", "kind of the device: "+platform.Names()+" (required)")
+	flags.StringVar(&r.address, "address", "", "HOST:PORT of its server (required)")
 	flags.StringVar(&r.user, "user", "", "user of the device")
-	flags.StringVar(&r.passwordFile, "password-file", "", "file with the password")
-	flags.StringVar(&r.keyFile, "key-file", "", "file with a private key, in place of a password")
-	flags.StringVar(&r.hostKeys, "host-keys", "", "file with the keys that the device may have, as in known_hosts")
-	flags.DurationVar(&r.timeout, "timeout", 30*time.Second, "how long the device may take to connect, and to answer a command")
+	r.files = map[string]*string{}
+	for key, flag := range keyFlags {
+		r.files[key] = flags.String(flag.name, "", flag.usage)
+	}
+	flags.DurationVar(&r.timeout, "timeout", configure.DefaultTimeout, "how long the device may take to connect, and to answer a command")
 	flags.DurationVar(&r.within, "within", 5*time.Minute, "how long to try to reach it, and to enter everything")
-	for _, name := range []string{"platform", "address", "user", "host-keys"} {
+	for _, name := range []string{"platform", "address"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
-	cmd.MarkFlagsOneRequired("password-file", "key-file")
-	cmd.MarkFlagsMutuallyExclusive("password-file", "key-file")
+}
+
+// read returns what a key of the device's Secret would have.
+func (r *reach) read(key string) ([]byte, error) {
+	if key == "user" {
+		return []byte(r.user), nil
+	}
+	file := r.files[key]
+	if file == nil || *file == "" {
+		return nil, fs.ErrNotExist
+	}
+	content, err := os.ReadFile(*file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--%s: there is no file %q", keyFlags[key].name, *file) // It was named, so that it is not left out.
+	}
+	return content, err
 }
 
 // driver reads the files of the flags.
@@ -72,25 +101,18 @@ func (r *reach) driver() (configure.Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--platform: %w", err)
 	}
-	c := sshaccess.Config{Address: r.address, User: r.user, Timeout: r.timeout}
 	if r.timeout <= 0 || r.within <= 0 {
 		return nil, errors.New("--timeout and --within: Invalid value: want more than 0s, such as 30s")
 	}
-	for file, into := range map[string]func([]byte){
-		r.passwordFile: func(b []byte) { c.Password = strings.TrimRight(string(b), "\r\n") },
-		r.keyFile:      func(b []byte) { c.PrivateKey = b },
-		r.hostKeys:     func(b []byte) { c.HostKeys = b },
-	} {
-		if file == "" {
-			continue
+	d, err := kind.Driver(configure.Reach{Address: r.address, Key: r.read, Timeout: r.timeout})
+	if err != nil {
+		keys := []string{"user is --user"}
+		for _, key := range slices.Sorted(maps.Keys(keyFlags)) {
+			keys = append(keys, key+" is --"+keyFlags[key].name)
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		into(content)
+		return nil, hint.With(err, strings.Join(keys, ", "))
 	}
-	return kind.Driver(c)
+	return d, nil
 }
 
 // run calls f with the driver, and with a context that ends in time and with an interrupt.

@@ -5,28 +5,32 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/gnmitarget"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
 
-// TestConfigure takes a real router through the commands of the help.
-func TestConfigure(t *testing.T) {
-	r := sshrouter.Start(t)
+// filesIn returns a function that writes a file and returns its path.
+func filesIn(t *testing.T) func(name, content string) string {
 	folder := t.TempDir()
-	file := func(name, content string) string {
+	return func(name, content string) string {
+		t.Helper()
 		path := filepath.Join(folder, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	reach := []string{"--platform", "frr", "--address", r.Address, "--user", sshrouter.User,
-		"--password-file", file("password", sshrouter.Password+"\n"), "--host-keys", file("keys", string(r.HostKey))}
-	run := func(code int, args ...string) (string, string) {
+}
+
+// configuring returns a function that runs nodrop configure for a device, and returns what it prints. No password is in that.
+func configuring(t *testing.T, reach ...string) func(code int, args ...string) (out, errs string) {
+	return func(code int, args ...string) (string, string) {
 		t.Helper()
 		root := newRootCommand("nodrop")
 		var out, errs bytes.Buffer
@@ -45,6 +49,14 @@ func TestConfigure(t *testing.T) {
 		}
 		return out.String(), errs.String()
 	}
+}
+
+// TestConfigure takes a real router through the commands of the help.
+func TestConfigure(t *testing.T) {
+	r := sshrouter.Start(t)
+	file := filesIn(t)
+	run := configuring(t, "--platform", "frr", "--address", r.Address, "--user", sshrouter.User,
+		"--password-file", file("password", sshrouter.Password+"\n"), "--host-keys", file("keys", string(r.HostKey)))
 	text, _ := run(exit.Passed, "read")
 	base := file("base.conf", text)
 	want := strings.Replace(text, "ip route 198.18.100.0/24", "ip route 198.18.101.0/24", 1)
@@ -77,5 +89,49 @@ func TestConfigure(t *testing.T) {
 	run(exit.Passed, "apply", base)
 	if now, _ := run(exit.Passed, "read"); now != text {
 		t.Errorf("the base was not restored: %s", now)
+	}
+}
+
+// TestConfigureByGNMI takes a gNMI target through the same commands.
+func TestConfigureByGNMI(t *testing.T) {
+	g := gnmitarget.Start(t, `{"openconfig-interfaces:interfaces": {"interface": [{"name": "e1", "config": {"name": "e1", "mtu": 1500}}]}}`)
+	file := filesIn(t)
+	key := func(name string) string {
+		value, err := g.Key(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file(name, string(value))
+	}
+	reach := []string{"--platform", "gnmi", "--address", g.Address}
+	all := append(slices.Clone(reach), "--user", gnmitarget.User, "--password-file", key("password"),
+		"--certificates", key("certificates"), "--client-certificate", key("clientCertificate"), "--key-file", key("privateKey"))
+	run := configuring(t, all...)
+	text, _ := run(exit.Passed, "read")
+	other := file("other.json", strings.Replace(text, "1500", "9000", 1))
+	if plan, _ := run(exit.Passed, "plan", other); !strings.HasPrefix(plan, "replace /openconfig-interfaces:interfaces\n{\n") || !strings.Contains(plan, `"mtu": 9000`) {
+		t.Errorf("the plan is %q", plan)
+	}
+	run(exit.Passed, "apply", other)
+	if now, _ := run(exit.Passed, "read"); !strings.Contains(now, `"mtu": 9000`) {
+		t.Errorf("the device has %s", now)
+	}
+	if _, said := run(exit.Failed, "apply", file("wrong.json", strings.Replace(text, "1500", "70000", 1))); !strings.Contains(said, `the device rejected "set"`) || !strings.Contains(said, "the device has the configuration from before") {
+		t.Errorf("the message is %q", said)
+	}
+	run(exit.Passed, "apply", file("base.json", text))
+	if now, _ := run(exit.Passed, "read"); now != text {
+		t.Errorf("the base was not restored: %s", now)
+	}
+	for want, reach := range map[string][]string{
+		"certificates: Required value":                                              reach,
+		"certificates is --certificates, clientCertificate is --client-certificate": reach,
+		`--certificates: there is no file "/nowhere"`:                               append(slices.Clone(reach), "--certificates", "/nowhere"),
+		"key user: Required value":                                                  {"--platform", "frr", "--address", g.Address},
+		"Unsupported value: \"ios\": want frr, gnmi":                                {"--platform", "ios", "--address", g.Address},
+	} {
+		if _, said := configuring(t, reach...)(exit.Use, "read"); !strings.Contains(said, want) {
+			t.Errorf("%q: %q, want %q", reach, said, want)
+		}
 	}
 }

@@ -24,9 +24,9 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 	if m == nil {
 		return "", "", nil
 	}
-	kind, err := platform.Named(string(m.SSH.Platform))
+	kind, err := platform.Named(m.Platform())
 	if err != nil {
-		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.ssh.platform: " + err.Error(), nil
+		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management: " + err.Error(), nil
 	}
 	base := ""
 	for i, ref := range device.Configurations(bed.Spec.Device) {
@@ -56,7 +56,11 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 // their content is not read.
 func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	if m := bed.Spec.Device.Management(); m != nil {
-		message, err := r.secretExists(ctx, m.SecretName, "the keys user, password or privateKey, and hostKeys")
+		kind, err := platform.Named(m.Platform())
+		if err != nil {
+			return "", "", nil // configurationsAreSound reports it.
+		}
+		message, err := r.secretExists(ctx, m.SecretName, "the keys "+kind.Keys)
 		if err != nil || message != "" {
 			return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.secretName: " + message, err
 		}
@@ -98,7 +102,7 @@ func ofDevice(bed *v1alpha1.TestBed, c *configure.Comparison) []finding {
 	if c.Problem != "" {
 		if c.Refused {
 			return []finding{{v1alpha1.ReasonDeviceRefused, fmt.Sprintf(
-				"%s: correct Secret %s, or ssh of the bed; the next attempt is the next probe, or after an edit of the bed", c.Problem, bed.Spec.Device.Management().SecretName)}}
+				"%s: correct Secret %s, or management of the bed; the next attempt is the next probe, or after an edit of the bed", c.Problem, bed.Spec.Device.Management().SecretName)}}
 		}
 		return []finding{{v1alpha1.ReasonDeviceUnreachable, "the configuration of the device cannot be read: " + c.Problem}}
 	}

@@ -18,21 +18,19 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
 // managedDevice contains the flags of commands that configure or compare a device.
 type managedDevice struct {
-	config                 sshaccess.Config
-	platform, access, base string
-	within                 time.Duration
-	report                 string
+	platform, address, access, base string
+	within                          time.Duration
+	report                          string
 }
 
 func (m *managedDevice) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.platform, "platform", "", "kind of the device: "+platform.Names()+" (required)")
-	cmd.Flags().StringVar(&m.config.Address, "address", "", "HOST:PORT of its SSH server (required)")
-	cmd.Flags().StringVar(&m.access, "access", "", "folder with the files user, password or privateKey, and hostKeys (required)")
+	cmd.Flags().StringVar(&m.address, "address", "", "HOST:PORT of its server (required)")
+	cmd.Flags().StringVar(&m.access, "access", "", "folder with the keys of its Secret as files (required)")
 	cmd.Flags().StringVar(&m.base, "base", "", "file with the base configuration (required)")
 	cmd.Flags().DurationVar(&m.within, "within", 2*time.Minute, "how long it may take")
 	cmd.Flags().StringVar(&m.report, "report", "", "file that gets the result as JSON")
@@ -48,12 +46,9 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d co
 	if err != nil {
 		return fmt.Errorf("--platform: %w", err)
 	}
-	if err := m.config.ReadAccess(func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(m.access, key)) }); err != nil {
-		return fmt.Errorf("the Secret of the device: %w", err)
-	}
-	driver, err := kind.Driver(m.config)
+	driver, err := kind.Driver(configure.Reach{Address: m.address, Key: func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(m.access, key)) }})
 	if err != nil {
-		return err
+		return fmt.Errorf("the Secret of the device: %w", err)
 	}
 	base, err := configure.WholeFile(driver.Language(), m.base)
 	if err != nil {
@@ -65,7 +60,7 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d co
 	defer cancel()
 	result, err := f(ctx, driver, base)
 	if err != nil {
-		return withRemedy(err, m.config.Address)
+		return withRemedy(err, m.address)
 	}
 	out, err := json.Marshal(result)
 	if err == nil && m.report != "" {
@@ -140,5 +135,5 @@ func withRemedy(err error, address string) error {
 	if !errors.Is(err, configure.ErrUnreachable) {
 		return err
 	}
-	return hint.With(err, "from the nodes, check ssh "+address+"; the chart allows pods to reach what networkPolicy.managementEgress lists")
+	return hint.With(err, "from the nodes, check that "+address+" answers; the chart allows pods to reach what networkPolicy.managementEgress lists")
 }

@@ -29,6 +29,8 @@ type Facts struct {
 	Modules []string `json:"modules,omitempty"`
 	// Up is the time since the device, or its agent, started.
 	Up time.Duration `json:"up,omitempty"`
+	// BootReason is why it started.
+	BootReason string `json:"bootReason,omitempty"`
 }
 
 // Reading contains what a device reports at one moment.

@@ -72,6 +72,7 @@ func (w *Watch) Facts(ctx context.Context) *v1alpha1.DeviceFacts {
 		w.facts = &v1alpha1.DeviceFacts{
 			Description: human.Cut(f.Description, maxName), Model: human.Cut(f.Model, maxName), Software: human.Cut(f.Software, maxName),
 			SerialNumber: human.Cut(f.SerialNumber, maxName), UpSeconds: int64(f.Up / time.Second),
+			BootReason: human.Cut(f.BootReason, maxName),
 		}
 		for _, m := range f.Modules[:min(len(f.Modules), maxModules)] {
 			w.facts.Modules = append(w.facts.Modules, human.Cut(m, maxName))

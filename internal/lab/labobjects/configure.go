@@ -51,8 +51,8 @@ func ConfigurationSecret(s Settings, run Run, bed *v1alpha1.TestBed, m *v1alpha1
 	}
 	sec := secret(s, run, run.deviceName(), RoleDevice, files)
 	sec.Finalizers = []string{FinalizerDevice}
-	sec.Annotations[annotationPlatform] = string(m.SSH.Platform)
-	sec.Annotations[annotationAddress] = m.SSH.Address
+	sec.Annotations[annotationPlatform] = m.Platform()
+	sec.Annotations[annotationAddress] = m.Address()
 	sec.Annotations[annotationAccess] = m.SecretName
 	return sec, nil
 }
@@ -115,7 +115,7 @@ func DeviceProbePod(s Settings, bed *v1alpha1.TestBed, n ProbedNode, probe strin
 	ref := m.Configuration.ConfigMapRef
 	pod := probePod(s, bed, n, probe, deadlineSeconds, RoleConfigure)
 	args := []string{
-		"device", "compare", "--platform", string(m.SSH.Platform), "--address", m.SSH.Address, "--access", accessDir,
+		"device", "compare", "--platform", m.Platform(), "--address", m.Address(), "--access", accessDir,
 		"--base", configurationDir + "/" + baseFile, "--within", compareTimeout, "--report", terminationLog,
 	}
 	if restore {

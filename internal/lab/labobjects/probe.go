@@ -77,7 +77,7 @@ func ProbedNodes(bed *v1alpha1.TestBed) []ProbedNode {
 func Digest(bed *v1alpha1.TestBed, nodes []ProbedNode) string {
 	described := fmt.Appendf(nil, "%s %#v", device.Of(bed.Spec.Device).Kind, nodes)
 	if m := bed.Spec.Device.Management(); m != nil {
-		described = fmt.Appendf(described, " %#v %s %v", *m.SSH, m.SecretName, m.Configuration)
+		described = fmt.Appendf(described, " %s %s %s %v", m.Platform(), m.Address(), m.SecretName, m.Configuration)
 	}
 	sum := sha256.Sum256(described)
 	return hex.EncodeToString(sum[:8])

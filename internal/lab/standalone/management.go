@@ -12,7 +12,6 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
 const (
@@ -28,24 +27,28 @@ var ErrNotRestored = errors.New("the device may not have its base configuration"
 // managed is a device that this process configures.
 type managed struct {
 	platform *platform.Platform
-	access   sshaccess.Config
+	driver   configure.Driver
 	// wanted are its configurations by variant, and its base without a name.
 	wanted map[v1alpha1.VariantName]configure.Configuration
 }
 
-// newManaged reads how a device is reached; nil where people configure it. It fails before anything is
+// manages reads how a device is reached; nil where people configure it. It fails before anything is
 // changed on this machine.
-func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o Routing) (*managed, error) {
+func (b *Bench) manages(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o Routing) (*managed, error) {
 	described := bed.Spec.Device.Management()
 	if described == nil {
 		return nil, nil
 	}
-	kind, err := platform.Named(string(described.SSH.Platform))
+	kind, err := platform.Named(described.Platform())
 	if err != nil {
-		return nil, fmt.Errorf("TestBed %s: spec.device.physical.management.ssh.platform: %w", bed.Name, err)
+		return nil, fmt.Errorf("TestBed %s: spec.device.physical.management: %w", bed.Name, err)
 	}
-	m := &managed{platform: kind, access: sshaccess.Config{Address: described.SSH.Address}, wanted: map[v1alpha1.VariantName]configure.Configuration{}}
-	if err := o.withSecret(bed.Name, described.SecretName, "user, password or privateKey, and hostKeys", m.access.ReadAccess); err != nil {
+	m := &managed{platform: kind, wanted: map[v1alpha1.VariantName]configure.Configuration{}}
+	err = o.withSecret(bed.Name, described.SecretName, kind.Keys, func(read func(key string) ([]byte, error)) (err error) {
+		m.driver, err = kind.Driver(configure.Reach{Address: described.Address(), Key: read, Dial: b.dialLater})
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	for variant, text := range texts {
@@ -53,7 +56,7 @@ func newManaged(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o 
 			return nil, fmt.Errorf("TestBed %s, variant %q: the configuration: %w", bed.Name, variant, err)
 		}
 	}
-	return m, m.access.Check()
+	return m, nil
 }
 
 // withSecret calls f with a function that reads the keys of what would be a Secret in a cluster.
@@ -75,13 +78,9 @@ func (o *Routing) withSecret(bed, name, keys string, f func(read func(key string
 
 // apply gives the device a configuration.
 func (m *managed) apply(ctx context.Context, variant v1alpha1.VariantName, within time.Duration) (*configure.Record, error) {
-	driver, err := m.platform.Driver(m.access)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("%s are over", within))
 	defer cancel()
-	return configure.Apply(ctx, driver, m.wanted[variant], 0)
+	return configure.Apply(ctx, m.driver, m.wanted[variant], 0)
 }
 
 // configures makes each variant of the benchmark, which was prepared once, one that configures the device
@@ -90,7 +89,6 @@ func (m *managed) configures(b *Bench) {
 	if m == nil {
 		return
 	}
-	m.access.Dial = b.Dial
 	once := b.Variants[0]
 	b.Variants = nil
 	begun := false

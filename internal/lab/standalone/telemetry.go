@@ -15,15 +15,9 @@ func (b *Bench) watches(bed *v1alpha1.TestBed, o Routing) error {
 	if described == nil {
 		return nil
 	}
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		if b.Dial != nil { // The process has moved since.
-			return b.Dial(ctx, network, address)
-		}
-		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}
 	var reader telemetry.Reader
 	err := o.withSecret(bed.Name, described.SecretName, readers.Keys(described), func(read func(key string) ([]byte, error)) (err error) {
-		reader, err = readers.New(described, read, dial)
+		reader, err = readers.New(described, read, b.dialLater)
 		return err
 	})
 	if err != nil {
@@ -35,4 +29,12 @@ func (b *Bench) watches(bed *v1alpha1.TestBed, o Routing) error {
 		return nil
 	})
 	return nil
+}
+
+// dialLater connects from the network of this machine, also when the process has moved to another one meanwhile.
+func (b *Bench) dialLater(ctx context.Context, network, address string) (net.Conn, error) {
+	if b.Dial != nil {
+		return b.Dial(ctx, network, address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
 }

@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/longtest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -101,12 +98,15 @@ func (d *Device) Run(t *testing.T) {
 			}
 			d.has(t, base)
 		},
-		"wrong password": d.refused(base, "does not accept the user or its credentials", func(c *sshaccess.Config) { c.Password = "wrong" }),
-		"wrong host key": d.refused(base, "and may have SHA256:", func(c *sshaccess.Config) {
-			c.HostKeys = ssh.MarshalAuthorizedKey(otherKey(t))
-		}),
+		"wrong password": func(t *testing.T) {
+			d.refuses(t, d.wrong(t, d.Address, Wrong{Password: true}), base, "does not accept the user or its credentials")
+		},
+		"wrong host key or certificate": func(t *testing.T) {
+			d.refuses(t, d.wrong(t, d.Address, Wrong{Identity: true}), base, d.Identity)
+		},
 		"no such device": func(t *testing.T) {
-			d.without(t).refused("", d.Silent, func(c *sshaccess.Config) { c.Timeout = 2 * time.Second })(t)
+			address, message := d.NoDevice(t)
+			d.refuses(t, d.wrong(t, address, Wrong{NoDevice: true}), "", message)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,39 +151,21 @@ func (d *Device) RunLost(t *testing.T, entries, from, to, step int) {
 	}
 }
 
-// without is a server behind which there is no such device.
-func (d *Device) without(t *testing.T) *Device {
-	other := *d
-	cat := sshrouter.Serve(t, "/bin/cat")
-	other.Address, other.HostKey = cat.Address, cat.HostKey
-	return &other
-}
-
-// refused expects that no session can be had, at once, and that nothing is changed.
-func (d *Device) refused(base configure.Configuration, why string, change func(*sshaccess.Config)) func(*testing.T) {
-	return func(t *testing.T) {
-		want := base
-		if base != "" {
-			want = d.Other(base, 1)
-		}
-		record, err := configure.Apply(t.Context(), d.driver(t, d.Address, change), want, time.Minute)
-		if !errors.Is(err, configure.ErrRefused) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), sshrouter.Password) {
-			t.Errorf("%v, want %q", err, why)
-		}
-		if len(record.Answers) > 0 {
-			t.Errorf("the device got %v, want nothing", record.Answers)
-		}
-		if base != "" {
-			d.has(t, base)
-		}
-	}
-}
-
-func otherKey(t *testing.T) ssh.PublicKey {
+// refuses expects that no session can be had, at once, and that nothing is changed.
+func (d *Device) refuses(t *testing.T, driver configure.Driver, base configure.Configuration, why string) {
 	t.Helper()
-	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"))
-	if err != nil {
-		t.Fatal(err)
+	want := base
+	if base != "" {
+		want = d.Other(base, 1)
 	}
-	return key
+	record, err := configure.Apply(t.Context(), driver, want, time.Minute)
+	if !errors.Is(err, configure.ErrRefused) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), sshrouter.Password) {
+		t.Errorf("%v, want %q", err, why)
+	}
+	if len(record.Answers) > 0 {
+		t.Errorf("the device got %v, want nothing", record.Answers)
+	}
+	if base != "" {
+		d.has(t, base)
+	}
 }

@@ -11,11 +11,10 @@ import (
 
 // Device is a real device, with configurations to try.
 type Device struct {
-	// Address and HostKey of its OpenSSH server, whose user is sshrouter.User.
+	// Address of its server.
 	Address string
-	HostKey []byte
-	// New returns a driver.
-	New func(sshaccess.Config) (configure.Driver, error)
+	// New returns a driver for an address, with something wrong.
+	New func(address string, wrong Wrong) (configure.Driver, error)
 	// Running returns the configuration as the programs of the device print it.
 	Running func() string
 	// Other is a configuration with some entries that the device accepts. Its line with Secret in it, if there is one,
@@ -27,18 +26,65 @@ type Device struct {
 	// Otherwise is a configuration that the device accepts and reports in other words, with one of the
 	// differences; nil if there is none.
 	Otherwise func(base configure.Configuration) (_ configure.Configuration, difference string)
-	// Silent is the start of the message for a server that runs no command, but prints what it reads.
-	Silent string
+	// Identity is a part of the message for a device with another host key or certificate.
+	Identity string
+	// NoDevice returns the address of a server that is no such device, and a part of the message for it.
+	NoDevice func(*testing.T) (address, message string)
 }
 
-// driver returns a driver for an address.
-func (d *Device) driver(t *testing.T, address string, change ...func(*sshaccess.Config)) configure.Driver {
-	t.Helper()
-	c := sshaccess.Config{Address: address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: d.HostKey, Timeout: 10 * time.Second}
-	for _, f := range change {
-		f(&c)
+// Wrong contains what is wrong with the settings of a driver.
+type Wrong struct {
+	// Password is another one than that of the device.
+	Password bool
+	// Identity is another host key or certificate than that of the device.
+	Identity bool
+	// NoDevice has a server in place of the device, and little patience.
+	NoDevice bool
+}
+
+// patience is how long a device may take to answer, and shortPatience where nothing answers.
+const (
+	patience      = 10 * time.Second
+	shortPatience = 2 * time.Second
+)
+
+// OverSSH sets how a device is reached that has an OpenSSH server, whose user is sshrouter.User, and returns it. A server that
+// runs no command and prints what it reads is no such device: silent is a part of the message for it.
+func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.Driver, error), silent string) *Device {
+	var cat *sshrouter.Router
+	d.Identity = "and may have SHA256:"
+	d.NoDevice = func(t *testing.T) (string, string) {
+		cat = sshrouter.Serve(t, "/bin/cat")
+		return cat.Address, silent
 	}
-	driver, err := d.New(c)
+	d.New = func(address string, wrong Wrong) (configure.Driver, error) {
+		c := sshaccess.Config{Address: address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: hostKey, Timeout: patience}
+		if wrong.Password {
+			c.Password = "wrong"
+		}
+		if wrong.Identity {
+			c.HostKeys = []byte(otherKey)
+		}
+		if wrong.NoDevice {
+			c.HostKeys, c.Timeout = cat.HostKey, shortPatience
+		}
+		return driver(c)
+	}
+	return &d
+}
+
+const otherKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+
+// driver returns a driver for an address.
+func (d *Device) driver(t *testing.T, address string) configure.Driver {
+	t.Helper()
+	return d.wrong(t, address, Wrong{})
+}
+
+// wrong returns a driver with something wrong.
+func (d *Device) wrong(t *testing.T, address string, wrong Wrong) configure.Driver {
+	t.Helper()
+	driver, err := d.New(address, wrong)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,12 @@ import (
 // server is Debian's netconfd behind OpenSSH.
 func server(t *testing.T) *drivertest.Device {
 	n := sshrouter.StartNETCONF(t)
-	return &drivertest.Device{
-		Address: n.Address, HostKey: n.HostKey, Running: n.Running, Other: other,
-		New: netconf.New,
+	return drivertest.OverSSH(drivertest.Device{
+		Address: n.Address, Running: n.Running, Other: other,
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
 			return configure.Configuration(strings.Replace(string(other(base, 20)), "198.18.7.1", "198.18.300.1", 1)), "edit-config"
 		},
-		Silent: "it does not say hello as a NETCONF server",
-	}
+	}, n.HostKey, netconf.New, "it does not say hello as a NETCONF server")
 }
 
 // other is the base with interfaces.

@@ -171,12 +171,9 @@ func (l Language) Commands(have, want configure.Configuration) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// secretNames matches names of elements whose text is a secret.
-const secretNames = `[\w.\-]*(?i:password|passphrase|secret|community|private-key|auth-key|key-string)[\w.\-]*` //nolint:gosec // A pattern, no secret.
-
 var (
-	secretName = regexp.MustCompile(`^` + secretNames + `$`)
-	secretText = regexp.MustCompile(`(<(?:[\w\-]+:)?` + secretNames + `(?:\s[^>]*)?>)[^<]+`)
+	secretName = regexp.MustCompile(`^` + configure.SecretNames + `$`)
+	secretText = regexp.MustCompile(`(<(?:[\w\-]+:)?` + configure.SecretNames + `(?:\s[^>]*)?>)[^<]+`)
 )
 
 // Mask implements configure.Language.

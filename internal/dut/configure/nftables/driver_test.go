@@ -15,9 +15,8 @@ import (
 func linux(t *testing.T) *drivertest.Device {
 	l := sshrouter.StartLinux(t)
 	l.Load("table inet lab {\n\tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\tip saddr 198.18.9.0/24 drop\n\t}\n}\n")
-	return &drivertest.Device{
-		Address: l.Address, HostKey: l.HostKey, Running: l.Running, Other: other,
-		New: nftables.New,
+	return drivertest.OverSSH(drivertest.Device{
+		Address: l.Address, Running: l.Running, Other: other,
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
 			const line = "ip daddr 198.18.300.0/24 drop"
 			return within(base, "\t\tip saddr 198.18.7.0/24 drop\n\t\t"+line+"\n"), line
@@ -25,8 +24,7 @@ func linux(t *testing.T) *drivertest.Device {
 		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
 			return within(base, "\t\tip saddr 198.18.9.1/24 drop\n"), "+ table inet lab > chain forward > ip saddr 198.18.9.0/24 drop"
 		},
-		Silent: "it does not say that it is Linux with nftables",
-	}
+	}, l.HostKey, nftables.New, "it does not say that it is Linux with nftables")
 }
 
 // within is the base with further rules at the end of its chain.

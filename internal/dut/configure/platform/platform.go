@@ -8,25 +8,51 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/gnmi"
+	"nodrop.dev/nodrop/internal/dut/configure/gnmiaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/netconf"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 )
 
-// Platform is a kind of device that is reached by SSH.
+// Platform is a kind of device.
 type Platform struct {
 	Name     string
 	Language configure.Language
-	// Driver returns a driver for one device. It does not connect yet.
-	Driver func(sshaccess.Config) (configure.Driver, error)
+	// Keys names the keys of the device's Secret.
+	Keys string
+	// Driver returns a driver for one device. It does not connect yet, and fails for keys of the Secret that are missing or
+	// cannot work.
+	Driver func(configure.Reach) (configure.Driver, error)
 }
 
 // All are all platforms.
 var All = []*Platform{
-	{"frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }},
-	{"netconf", netconf.Language{}, netconf.New},
-	{"nftables", nftables.Language{}, nftables.New},
+	overSSH("frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }),
+	{GNMI, gnmi.Language{}, gnmiaccess.Keys, func(r configure.Reach) (configure.Driver, error) {
+		c, err := gnmiaccess.ReadConfig(r)
+		if err != nil {
+			return nil, err
+		}
+		return gnmi.New(c)
+	}},
+	overSSH("netconf", netconf.Language{}, netconf.New),
+	overSSH("nftables", nftables.Language{}, nftables.New),
+}
+
+// GNMI is the name of the platform of devices that are reached by gNMI.
+const GNMI = "gnmi"
+
+// overSSH returns a platform whose devices are reached by SSH.
+func overSSH(name string, language configure.Language, driver func(sshaccess.Config) (configure.Driver, error)) *Platform {
+	return &Platform{name, language, sshaccess.Keys, func(r configure.Reach) (configure.Driver, error) {
+		c, err := sshaccess.ReadConfig(r)
+		if err != nil {
+			return nil, err
+		}
+		return driver(c)
+	}}
 }
 
 // Named returns the platform with a name. It fails with a message that names all platforms.

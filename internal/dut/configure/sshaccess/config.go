@@ -2,6 +2,7 @@ package sshaccess
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
 // Config contains what it takes to reach a device.
@@ -25,18 +28,13 @@ type Config struct {
 	HostKeys []byte
 	// Dial connects to the device; nil connects from the network of this process.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Timeout bounds the connection, and the answer to each command; 0 is 30 s.
+	// Timeout bounds the connection, and the answer to each command; 0 is configure.DefaultTimeout.
 	Timeout time.Duration
 }
 
-const defaultTimeout = 30 * time.Second
-
 // AnswerWithin returns how long the device may take to answer.
 func (c *Config) AnswerWithin() time.Duration {
-	if c.Timeout > 0 {
-		return c.Timeout
-	}
-	return defaultTimeout
+	return cmp.Or(max(c.Timeout, 0), configure.DefaultTimeout)
 }
 
 // HostKeyError reports that a device has none of the keys that it may have.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -23,13 +22,9 @@ func (c *Config) Connect(ctx context.Context) (_ *ssh.Client, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := c.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: config.Timeout}).DialContext
-	}
-	conn, err := dial(ctx, "tcp", c.Address)
+	conn, err := configure.Dialed(ctx, c.Dial, c.Address, config.Timeout)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", configure.ErrUnreachable, err)
+		return nil, err
 	}
 	ended := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer func() {

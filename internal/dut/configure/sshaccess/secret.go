@@ -1,10 +1,9 @@
 package sshaccess
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
 // Keys of a Secret of type nodrop.dev/device.
@@ -15,27 +14,25 @@ const (
 	keyHostKeys   = "hostKeys"
 )
 
-// ReadAccess reads by what the device is reached, as the keys of a Secret; read returns the value of a key, or
-// fails with fs.ErrNotExist. What is missing is named by its key; no value is repeated.
-func (c *Config) ReadAccess(read func(key string) ([]byte, error)) error {
-	data := map[string][]byte{}
-	for _, key := range []string{keyUser, keyPassword, keyPrivateKey, keyHostKeys} {
-		value, err := read(key)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("key %s: %w", key, err)
-		}
-		data[key] = value
+// Keys names the keys of the Secret of a device that is reached by SSH.
+const Keys = "user, password or privateKey, and hostKeys"
+
+// ReadConfig returns the settings by which a device is reached. It fails for keys that are missing, with their names.
+func ReadConfig(r configure.Reach) (Config, error) {
+	c := Config{Address: r.Address, Dial: r.Dial, Timeout: r.Timeout}
+	data, err := configure.ReadAccess(r.Key, keyUser, keyPassword, keyPrivateKey, keyHostKeys)
+	if err != nil {
+		return c, err
 	}
-	line := func(key string) string { return strings.TrimRight(string(data[key]), "\r\n") }
-	c.User, c.Password = line(keyUser), line(keyPassword)
+	c.User, c.Password = data.Line(keyUser), data.Line(keyPassword)
 	c.PrivateKey, c.HostKeys = data[keyPrivateKey], data[keyHostKeys]
 	switch {
 	case c.User == "":
-		return fmt.Errorf("key %s: Required value: give the user of the device", keyUser)
+		return c, fmt.Errorf("key %s: Required value: give the user of the device", keyUser)
 	case (c.Password == "") == (len(c.PrivateKey) == 0):
-		return fmt.Errorf("keys %s and %s: give one of them", keyPassword, keyPrivateKey)
+		return c, fmt.Errorf("keys %s and %s: give one of them", keyPassword, keyPrivateKey)
 	case len(c.HostKeys) == 0:
-		return fmt.Errorf("key %s: %s", keyHostKeys, hostKeysRequired)
+		return c, fmt.Errorf("key %s: %s", keyHostKeys, hostKeysRequired)
 	}
-	return nil
+	return c, c.Check()
 }

@@ -15,9 +15,8 @@ import (
 // frr is FRR behind OpenSSH.
 func frr(t *testing.T) *drivertest.Device {
 	r := sshrouter.Start(t)
-	return &drivertest.Device{
-		Address: r.Address, HostKey: r.HostKey, Running: r.Running, Other: other, Secret: "hunter2",
-		New: func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) },
+	return drivertest.OverSSH(drivertest.Device{
+		Address: r.Address, Running: r.Running, Other: other, Secret: "hunter2",
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
 			const line = "ip route 198.18.300.0/24 198.18.1.9"
 			return other(base, 20) + line + "\nip route 198.18.7.0/24 198.18.1.9\n", line
@@ -25,8 +24,7 @@ func frr(t *testing.T) *drivertest.Device {
 		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
 			return other(base, 3) + "ip route 198.18.9.1/24 198.18.1.9\n", "+ ip route 198.18.9.0/24 198.18.1.9"
 		},
-		Silent: "shows no prompt of FRR within 2s",
-	}
+	}, r.HostKey, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }, "shows no prompt of FRR within 2s")
 }
 
 // other is the base with other routes, an ACL, another neighbor and a password.

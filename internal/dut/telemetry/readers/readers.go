@@ -6,8 +6,11 @@ import (
 	"net"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/gnmiaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
+	"nodrop.dev/nodrop/internal/dut/telemetry/gnmi"
 	"nodrop.dev/nodrop/internal/dut/telemetry/linux"
 	"nodrop.dev/nodrop/internal/dut/telemetry/snmp"
 )
@@ -25,20 +28,29 @@ func New(t *v1alpha1.DeviceTelemetry, read func(key string) ([]byte, error), dia
 			return nil, err
 		}
 		return snmp.New(c)
+	case t.GNMI != nil:
+		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: t.GNMI.Address, Key: read, Dial: dial})
+		if err != nil {
+			return nil, err
+		}
+		return gnmi.New(c, t.Interfaces)
 	case t.Linux != nil:
-		c := sshaccess.Config{Address: t.Linux.Address, Dial: dial}
-		if err := c.ReadAccess(read); err != nil {
+		c, err := sshaccess.ReadConfig(configure.Reach{Address: t.Linux.Address, Key: read, Dial: dial})
+		if err != nil {
 			return nil, err
 		}
 		return linux.New(c, t.Interfaces)
 	}
-	return nil, errors.New("telemetry: Required value: give snmp or linux")
+	return nil, errors.New("telemetry: Required value: give snmp, gnmi or linux")
 }
 
 // Keys names the keys of the Secret by which a device is read.
 func Keys(t *v1alpha1.DeviceTelemetry) string {
-	if t.SNMP != nil {
+	switch {
+	case t.SNMP != nil:
 		return "community, or user, authenticationPassword and privacyPassword"
+	case t.GNMI != nil:
+		return gnmiaccess.Keys
 	}
-	return "user, password or privateKey, and hostKeys"
+	return sshaccess.Keys
 }
