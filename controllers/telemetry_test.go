@@ -19,7 +19,9 @@ func TestTelemetry(t *testing.T) {
 	for name, tc := range map[string]func(*world){
 		"a pod reads the device":         readsDevice,
 		"no pod reads the device":        readerIsMissing,
+		"a pod reads the meter":          readsMeter,
 		"what the API server refuses":    telemetryRefused,
+		"meters that it refuses":         meterRefused,
 		"the pod is gone and back again": readerGoes,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
@@ -49,7 +51,7 @@ func readsDevice(w *world) {
 	pod := w.pod("b", "telemetry")
 	w.Expect(pod.Labels).To(HaveKeyWithValue(labobjects.LabelRole, labobjects.RoleTelemetry), "the label by which the network policy selects it")
 	w.Expect(pod.Spec.Containers[0].SecurityContext.Capabilities.Add).To(BeEmpty())
-	w.Expect(pod.Spec.Volumes[0].Secret.SecretName).To(Equal("readers"))
+	w.Expect(pod.Spec.Volumes[1].Secret.SecretName).To(Equal("readers"))
 	runner := w.pod("b", "runner")
 	for _, v := range runner.Spec.Volumes {
 		w.Expect(v.Secret == nil || v.Secret.SecretName != "readers").To(BeTrue(), "the runner has the credentials of the device")
@@ -61,6 +63,54 @@ func readsDevice(w *world) {
 	w.runners.report(b, measured(row(64)))
 	w.reaches("b", v1alpha1.PhaseMeasured)
 	w.bedIsClean("leaf")
+}
+
+// metered is a bed with a meter of the device's power.
+func metered(name string) *v1alpha1.TestBed {
+	return physical(name, func(bed *v1alpha1.TestBed) {
+		bed.Spec.Device.Physical.Power = &v1alpha1.PowerMeter{
+			SNMP:       &v1alpha1.SNMPPowerMeter{Address: "192.0.2.9:161", Outlets: []v1alpha1.PowerOutlet{{OID: "1.3.6.1.4.1.318.1", MilliwattsPerUnit: 1000}}},
+			SecretName: "readers",
+		}
+	})
+}
+
+// The pod has the credentials of what it reads, and of nothing else.
+func readsMeter(w *world) {
+	create(w.t, w.c, metered("leaf"))
+	w.Expect(w.closed("leaf", v1alpha1.ReasonBedInvalid)).To(ContainSubstring("spec.device.physical.power.secretName: namespace nodrop-lab has no Secret readers"))
+	create(w.t, w.c, readers(), profile(), benchmark("b", "leaf"))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	container := w.pod("b", "telemetry").Spec.Containers[0]
+	w.Expect(container.Args).To(ContainElements("--power", "--power-access"))
+	w.Expect(container.Args).NotTo(ContainElement("--device"))
+	w.Expect(container.VolumeMounts).To(HaveLen(2))
+	w.Expect(w.runnerConfig("b").Telemetry).NotTo(BeNil())
+	w.noPasswordIn(b)
+	w.runners.report(b, measured(row(64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.bedIsClean("leaf")
+}
+
+func meterRefused(w *world) {
+	for want, change := range map[string]func(*v1alpha1.TestBed, *v1alpha1.PowerMeter){
+		`oid is ".1.3.6": give numbers with dots between them`: func(_ *v1alpha1.TestBed, m *v1alpha1.PowerMeter) { m.SNMP.Outlets[0].OID = ".1.3.6" },
+		"milliwattsPerUnit in body should be greater than or":  func(_ *v1alpha1.TestBed, m *v1alpha1.PowerMeter) { m.SNMP.Outlets[0].MilliwattsPerUnit = 0 },
+		"settle is 2m0s: give 0s to 60s": func(_ *v1alpha1.TestBed, m *v1alpha1.PowerMeter) {
+			m.Settle = &metav1.Duration{Duration: 2 * time.Minute}
+		},
+		"interval is 1ms: give 100ms to 60s": func(_ *v1alpha1.TestBed, m *v1alpha1.PowerMeter) {
+			m.Interval = &metav1.Duration{Duration: time.Millisecond}
+		},
+		"exactly one of the fields in [snmp] must be set": func(_ *v1alpha1.TestBed, m *v1alpha1.PowerMeter) { m.SNMP = nil },
+		"device.physical.power is that of the whole device": func(bed *v1alpha1.TestBed, _ *v1alpha1.PowerMeter) {
+			bed.Spec.PortGroup = &v1alpha1.PortGroup{Device: "leaf"}
+		},
+	} {
+		bed := metered("leaf")
+		change(bed, bed.Spec.Device.Physical.Power)
+		w.Expect(w.c.Create(w.t.Context(), bed)).To(MatchError(ContainSubstring(want)))
+	}
 }
 
 func readerIsMissing(w *world) {
@@ -96,7 +146,7 @@ func telemetryRefused(w *world) {
 	for want, change := range map[string]func(*v1alpha1.DeviceTelemetry){
 		`"leaf" is not an address: give host:port`:               func(t *v1alpha1.DeviceTelemetry) { t.SNMP.Address = "leaf" },
 		`Unsupported value: "MD5"`:                               func(t *v1alpha1.DeviceTelemetry) { t.SNMP.Authentication = "MD5" },
-		"exactly one of the fields in [snmp linux] must be set":  func(t *v1alpha1.DeviceTelemetry) { t.SNMP = nil },
+		"exactly one of the fields in [snmp gnmi linux] must":    func(t *v1alpha1.DeviceTelemetry) { t.SNMP = nil },
 		"interval is 100ms: give 1s to 60s":                      func(t *v1alpha1.DeviceTelemetry) { t.Interval.Duration = 100 * time.Millisecond },
 		"counterDelay is 2m0s: give 0s to 60s":                   func(t *v1alpha1.DeviceTelemetry) { t.CounterDelay = &metav1.Duration{Duration: 2 * time.Minute} },
 		"portGroup is given, and device.physical.telemetry.inte": func(t *v1alpha1.DeviceTelemetry) { t.Interfaces = nil },

@@ -326,6 +326,9 @@ type ResultRow struct {
 	// NoDrop does not read it.
 	// +optional
 	Readings *DeviceReadings `json:"readings,omitempty"`
+	// power of the device in the trial that decided the row; absent where NoDrop reads no meter.
+	// +optional
+	Power *RowPower `json:"power,omitempty"`
 	// capture is the file with frames of the row's trials; absent where none were kept.
 	// +optional
 	Capture *CaptureFile `json:"capture,omitempty"`

@@ -50,6 +50,7 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || has(self.device.physical)",message="portGroup is given, and the device is not physical: NoDrop starts and models other devices for one benchmark alone; remove portGroup, or give device.physical"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.management)",message="portGroup and device.physical.management are both given: a configuration is for the whole device, which other beds use at the same time: leave one of them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.telemetry) || has(self.device.physical.telemetry.interfaces)",message="portGroup is given, and device.physical.telemetry.interfaces is not: other beds use other interfaces of the device, and their drops would count for this bed: name the interfaces of this bed"
+// +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.power)",message="portGroup is given, and device.physical.power is that of the whole device, with the frames of other groups: leave one of them out",fieldPath=".device"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required
@@ -256,6 +257,9 @@ type PhysicalDevice struct {
 	// telemetry lets NoDrop read the device's own counters and sensors while it is measured.
 	// +optional
 	Telemetry *DeviceTelemetry `json:"telemetry,omitempty"`
+	// power lets NoDrop read the electrical power that the device takes while it is measured.
+	// +optional
+	Power *PowerMeter `json:"power,omitempty"`
 }
 
 // SimulatedDevice is a device whose behavior is read from a table.

@@ -15,6 +15,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
 	"nodrop.dev/nodrop/internal/testkit/namespacetest"
@@ -168,7 +169,11 @@ func (l *linuxDevice) measure() report.Document {
 	if after := l.Running(); after != before {
 		l.t.Errorf("after the run the device has\n%s\nwant\n%s", after, before)
 	}
-	if want := len(l.sample.Benchmark.Spec.Variants) * len(l.sample.Benchmark.Spec.Tests); len(d.Rows) != want {
+	want := 0
+	for _, test := range l.sample.Benchmark.Spec.Tests {
+		want += len(l.sample.Benchmark.Spec.Variants) * plan.RowsPerSize(test)
+	}
+	if len(d.Rows) != want {
 		l.t.Fatalf("%d rows, want %d: %s", len(d.Rows), want, d.Message)
 	}
 	l.of.Check(l.t, d.Rows)

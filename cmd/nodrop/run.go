@@ -245,6 +245,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 		if b.Telemetry != nil {
 			opts = append(opts, runner.WithTelemetry(b.Telemetry))
 		}
+		if b.Power != nil {
+			opts = append(opts, runner.WithPower(b.Power))
+		}
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.Keep))
 		}

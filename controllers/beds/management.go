@@ -71,6 +71,12 @@ func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (r
 			return v1alpha1.ReasonBedInvalid, "spec.device.physical.telemetry.secretName: " + message, err
 		}
 	}
+	if p := bed.Spec.Device.Power(); p != nil {
+		message, err := r.secretExists(ctx, p.SecretName, "the keys "+readers.MeterKeys)
+		if err != nil || message != "" {
+			return v1alpha1.ReasonBedInvalid, "spec.device.physical.power.secretName: " + message, err
+		}
+	}
 	return "", "", nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -46,7 +45,7 @@ func (m *managedDevice) run(cmd *cobra.Command, f func(ctx context.Context, d co
 	if err != nil {
 		return fmt.Errorf("--platform: %w", err)
 	}
-	driver, err := kind.Driver(configure.Reach{Address: m.address, Key: func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(m.access, key)) }})
+	driver, err := kind.Driver(configure.Reach{Address: m.address, Key: keysIn(m.access)})
 	if err != nil {
 		return fmt.Errorf("the Secret of the device: %w", err)
 	}

@@ -24,25 +24,41 @@ import (
 )
 
 func newDeviceTelemetryCommand() *cobra.Command {
-	var device, access, tls, listen, peer string
+	var device, access, power, powerAccess, tls, listen, peer string
 	cmd := &cobra.Command{
 		Use:   "telemetry",
-		Short: "Read the counters of a device for a runner",
-		Long: `Read counters and sensors of a device whenever the runner asks, over HTTPS with
+		Short: "Read the counters of a device, and its power, for a runner",
+		Long: `Read counters and sensors of a device, and the meter of its power, whenever the runner asks, over HTTPS with
 mutual TLS. It ends on SIGTERM.
 
 Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var described v1alpha1.DeviceTelemetry
-			if err := json.Unmarshal([]byte(device), &described); err != nil {
-				return fmt.Errorf("--device: %w", err)
+			var read remote.Devices
+			if device != "" {
+				var described v1alpha1.DeviceTelemetry
+				if err := json.Unmarshal([]byte(device), &described); err != nil {
+					return fmt.Errorf("--device: %w", err)
+				}
+				reader, err := readers.New(&described, keysIn(access), nil)
+				if err != nil {
+					return fmt.Errorf("the Secret of the device: %w", err)
+				}
+				defer reader.Close()
+				read.Reader = reader
 			}
-			reader, err := readers.New(&described, func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(access, key)) }, nil)
-			if err != nil {
-				return fmt.Errorf("the Secret of the device: %w", err)
+			if power != "" {
+				var described v1alpha1.PowerMeter
+				if err := json.Unmarshal([]byte(power), &described); err != nil {
+					return fmt.Errorf("--power: %w", err)
+				}
+				meter, err := readers.NewMeter(&described, keysIn(powerAccess), nil)
+				if err != nil {
+					return fmt.Errorf("the Secret of the meter: %w", err)
+				}
+				defer meter.Close()
+				read.Meter = meter
 			}
-			defer reader.Close()
 			bundle, err := pki.LoadDir(tls)
 			if err != nil {
 				return err
@@ -57,30 +73,42 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			return remote.Serve(ctx, listener, reader, serving)
+			return remote.Serve(ctx, listener, read, serving)
 		},
 	}
-	cmd.Flags().StringVar(&device, "device", "", "telemetry of the device as in the TestBed, as JSON (required)")
-	cmd.Flags().StringVar(&access, "access", "", "folder with the files of the device's Secret (required)")
+	cmd.Flags().StringVar(&device, "device", "", "telemetry of the device as in the TestBed, as JSON")
+	cmd.Flags().StringVar(&access, "access", "", "folder with the files of the device's Secret")
+	cmd.Flags().StringVar(&power, "power", "", "meter of its power as in the TestBed, as JSON")
+	cmd.Flags().StringVar(&powerAccess, "power-access", "", "folder with the files of the meter's Secret")
 	cmd.Flags().StringVar(&tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
 	cmd.Flags().StringVar(&listen, "listen", ":"+strconv.Itoa(agent.Port), "address to listen at")
 	cmd.Flags().StringVar(&peer, "runner", "", "name in the certificate of the one runner that may ask (required)")
-	for _, name := range []string{"device", "access", "runner"} {
-		_ = cmd.MarkFlagRequired(name)
-	}
+	_ = cmd.MarkFlagRequired("runner")
+	cmd.MarkFlagsRequiredTogether("device", "access")
+	cmd.MarkFlagsRequiredTogether("power", "power-access")
+	cmd.MarkFlagsOneRequired("device", "power")
 	return cmd
 }
 
-// openTelemetry returns the option by which a run reads its device, if there is a pod for it.
-func openTelemetry(config runner.Config, bundle pki.Bundle) (_ runner.Option, closing func(), _ error) {
-	described := config.Bed.Spec.Device.Telemetry()
-	if config.Telemetry == nil || described == nil {
-		return runner.WithTelemetry(nil), func() {}, nil
+// keysIn returns a function that reads the keys of a Secret in a folder.
+func keysIn(folder string) func(key string) ([]byte, error) {
+	return func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(folder, key)) }
+}
+
+// openTelemetry returns the options by which a run reads its device and the meter of its power, if there is a pod for it.
+func openTelemetry(config runner.Config, bundle pki.Bundle) (options []runner.Option, closing func(), _ error) {
+	if config.Telemetry == nil {
+		return nil, func() {}, nil
 	}
 	client, err := remote.NewClient(config.Telemetry.Address, config.Telemetry.Name, bundle)
 	if err != nil {
 		return nil, nil, err
 	}
-	watch := telemetry.NewWatch(client, described)
-	return runner.WithTelemetry(watch), watch.Close, nil
+	if described := config.Bed.Spec.Device.Telemetry(); described != nil {
+		options = append(options, runner.WithTelemetry(telemetry.NewWatch(client, described)))
+	}
+	if described := config.Bed.Spec.Device.Power(); described != nil {
+		options = append(options, runner.WithPower(telemetry.NewPowerWatch(client, described)))
+	}
+	return options, client.Close, nil
 }

@@ -158,20 +158,20 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		}
 		return final
 	}
-	telemetryOption, closeTelemetry, err := openTelemetry(config, bundle)
+	reading, closeReading, err := openTelemetry(config, bundle)
 	if err != nil {
 		return runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 	}
-	defer closeTelemetry()
+	defer closeReading()
 	options := append(points.Options(config.Bed.Spec.Engine.Kind, given),
-		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append), telemetryOption,
+		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
 			// The end is shown once the ports are given back.
 			if !s.Done {
 				board.Set(s)
 			}
 		}))
-	final := runner.Run(ctx, config, gen, options...)
+	final := runner.Run(ctx, config, gen, append(options, reading...)...)
 	if err := gen.Close(); err != nil {
 		log.Error("giving the traffic engine up", "error", err)
 	}

@@ -31,8 +31,8 @@ type Watch struct {
 	reader Reader
 	// every is the interval of readings, and delay how late counters may be.
 	every, delay time.Duration
-	// address of the device, and its host, which results do not have: how the lab reaches its devices is not for customers.
-	address, host string
+	// address of the device, which results do not have.
+	address string
 
 	// facts of the device; nil until it has answered.
 	facts            *v1alpha1.DeviceFacts
@@ -52,9 +52,19 @@ type sum struct {
 
 // NewWatch returns a watch. It owns the reader.
 func NewWatch(reader Reader, t *v1alpha1.DeviceTelemetry) *Watch {
-	address := t.Address()
+	return &Watch{reader: reader, every: t.Every(), delay: t.Delay(), address: t.Address()}
+}
+
+// textWithout returns an error without the address of a device: how the lab reaches its devices is not for customers.
+func textWithout(address string, err error) string {
+	text := err.Error()
 	host, _, _ := net.SplitHostPort(address)
-	return &Watch{reader: reader, every: t.Every(), delay: t.Delay(), address: address, host: host}
+	for _, hidden := range []string{address, host} {
+		if hidden != "" {
+			text = strings.ReplaceAll(text, hidden, "(hidden)")
+		}
+	}
+	return text
 }
 
 // Facts returns what the device is; nil if it does not answer.
@@ -118,13 +128,7 @@ func (w *Watch) End(ctx context.Context, lost uint64) *v1alpha1.DeviceReadings {
 	out := &v1alpha1.DeviceReadings{Lost: clamp(lost), Sensors: w.summary(), Readings: w.readings, Failed: w.failed}
 	switch err := cmp.Or(w.failure, err); {
 	case err != nil:
-		text := err.Error()
-		for _, secret := range []string{w.address, w.host} {
-			if secret != "" {
-				text = strings.ReplaceAll(text, secret, "(hidden)")
-			}
-		}
-		out.Message = "the counters of the device are not known: " + text
+		out.Message = "the counters of the device are not known: " + textWithout(w.address, err)
 	case now.Up < w.before.Up:
 		out.Message = "the counters of the device are not known: it has restarted"
 	default:

@@ -30,6 +30,7 @@ const (
 const (
 	accessDir        = "/etc/nodrop/access"
 	configurationDir = "/etc/nodrop/configuration"
+	powerAccessDir   = "/etc/nodrop/power"
 )
 
 const (

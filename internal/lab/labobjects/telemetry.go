@@ -10,9 +10,11 @@ import (
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
-// Telemetry is the pod that reads the device of a bed while it is measured.
+// Telemetry is the pod that reads the device of a bed, and the meter of its power, while it is measured.
 type Telemetry struct {
+	// device and power describe how both are read; one of them may be nil.
 	device *v1alpha1.DeviceTelemetry
+	power  *v1alpha1.PowerMeter
 	// index of its certificate, which is one of those for agents.
 	index int
 	// certificates is the name of the secret with the certificate.
@@ -21,11 +23,11 @@ type Telemetry struct {
 
 // TelemetryOf returns the pod that reads the device of a bed; nil where the device is not read.
 func TelemetryOf(bed *v1alpha1.TestBed) *Telemetry {
-	t := bed.Spec.Device.Telemetry()
-	if t == nil {
+	t, p := bed.Spec.Device.Telemetry(), bed.Spec.Device.Power()
+	if t == nil && p == nil {
 		return nil
 	}
-	return &Telemetry{device: t, index: len(Agents(bed))}
+	return &Telemetry{device: t, power: p, index: len(Agents(bed))}
 }
 
 // Certificates returns the number of certificates that a run needs for agents and for the pod that reads the device.
@@ -52,29 +54,40 @@ func (t Telemetry) Endpoint(run Run, podIP string) *runner.TelemetryEndpoint {
 // Pod has no right in the cluster and no capability. Only this pod and the pods that configure the device have
 // the credentials of the device and reach its management network. A killed container restarts in the same pod.
 func (t Telemetry) Pod(s Settings, run Run) (*corev1.Pod, error) {
-	described, err := json.Marshal(t.device)
-	if err != nil {
-		return nil, fmt.Errorf("describing the telemetry of the device: %w", err)
+	volumes := []corev1.Volume{certificateVolume(t.certificates, ownerAgent(t.index))}
+	mounts := []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
+	args := []string{"device", "telemetry", "--tls", tlsDir, "--runner", run.RunnerHost()}
+	reads := func(flag string, described any, name, secretName, dir string) error {
+		text, err := json.Marshal(described)
+		if err != nil {
+			return fmt.Errorf("describing the %s of the device: %w", flag, err)
+		}
+		volumes = append(volumes, secretVolume(name, secretName))
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
+		args = append(args, "--"+flag, string(text), "--"+name, dir)
+		return nil
+	}
+	if t.device != nil {
+		if err := reads("device", t.device, "access", t.device.SecretName, accessDir); err != nil {
+			return nil, err
+		}
+	}
+	if t.power != nil {
+		if err := reads("power", t.power, "power-access", t.power.SecretName, powerAccessDir); err != nil {
+			return nil, err
+		}
 	}
 	pod := pod(s, run, run.telemetryName(), RoleTelemetry)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	pod.Spec.SecurityContext.FSGroup = ptr(int64(user))
-	pod.Spec.Volumes = []corev1.Volume{
-		secretVolume("access", t.device.SecretName),
-		certificateVolume(t.certificates, ownerAgent(t.index)),
-	}
+	pod.Spec.Volumes = volumes
 	pod.Spec.Containers = []corev1.Container{{
-		Name:            RoleTelemetry,
-		Image:           s.Image,
-		ImagePullPolicy: s.PullPolicy,
-		Args: []string{
-			"device", "telemetry", "--device", string(described), "--access", accessDir, "--tls", tlsDir, "--runner", run.RunnerHost(),
-		},
-		Ports: []corev1.ContainerPort{{Name: "https", ContainerPort: AgentPort}},
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: "access", MountPath: accessDir, ReadOnly: true},
-			{Name: "tls", MountPath: tlsDir, ReadOnly: true},
-		},
+		Name:                     RoleTelemetry,
+		Image:                    s.Image,
+		ImagePullPolicy:          s.PullPolicy,
+		Args:                     args,
+		Ports:                    []corev1.ContainerPort{{Name: "https", ContainerPort: AgentPort}},
+		VolumeMounts:             mounts,
 		ReadinessProbe:           listening(AgentPort),
 		Resources:                sharing("10m", "32Mi", "256Mi"),
 		SecurityContext:          unprivileged(),

@@ -39,6 +39,8 @@ type Bench struct {
 	router  trials.Router
 	// Telemetry reads the device; nil where it is not read.
 	Telemetry *telemetry.Watch
+	// Power reads the meter of the device; nil where there is none.
+	Power *telemetry.PowerWatch
 	// Baselines of relative gates by their names.
 	Baselines map[string]gate.Baseline
 	// Notes contains the information that a reader of the result needs first.

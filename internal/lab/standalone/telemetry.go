@@ -11,6 +11,9 @@ import (
 
 // watches has the device read while it is measured, if its bed says how. It fails before anything is changed on this machine.
 func (b *Bench) watches(bed *v1alpha1.TestBed, o Routing) error {
+	if err := b.metersPower(bed, o); err != nil {
+		return err
+	}
 	described := bed.Spec.Device.Telemetry()
 	if described == nil {
 		return nil
@@ -26,6 +29,28 @@ func (b *Bench) watches(bed *v1alpha1.TestBed, o Routing) error {
 	b.Telemetry = telemetry.NewWatch(reader, described)
 	b.closers = append(b.closers, func() error {
 		b.Telemetry.Close()
+		return nil
+	})
+	return nil
+}
+
+// metersPower has the power of the device read, if its bed has a meter.
+func (b *Bench) metersPower(bed *v1alpha1.TestBed, o Routing) error {
+	described := bed.Spec.Device.Power()
+	if described == nil {
+		return nil
+	}
+	var meter telemetry.Meter
+	err := o.withSecret(bed.Name, described.SecretName, readers.MeterKeys, func(read func(key string) ([]byte, error)) (err error) {
+		meter, err = readers.NewMeter(described, read, b.dialLater)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.Power = telemetry.NewPowerWatch(meter, described)
+	b.closers = append(b.closers, func() error {
+		b.Power.Close()
 		return nil
 	})
 	return nil

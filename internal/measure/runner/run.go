@@ -92,6 +92,19 @@ type Telemetry interface {
 // WithTelemetry adds to each row what the device reported of itself.
 func WithTelemetry(t Telemetry) Option { return func(r *run) { r.telemetry = t } }
 
+// PowerMeter reads the electrical power of the device while trials run, one after the other.
+type PowerMeter interface {
+	// Idle measures it without test frames.
+	Idle(ctx context.Context) (*v1alpha1.PowerReading, error)
+	// Begin begins a trial whose sending takes a time. It does not wait.
+	Begin(takes time.Duration)
+	// End ends the trial, and returns its power.
+	End() (*v1alpha1.PowerReading, error)
+}
+
+// WithPower adds to rows the power of the device.
+func WithPower(m PowerMeter) Option { return func(r *run) { r.power = &power{meter: m} } }
+
 // run is one run in hand.
 type run struct {
 	cfg       Config
@@ -100,6 +113,7 @@ type run struct {
 	speaker   routing.Speaker
 	router    trials.Router
 	telemetry Telemetry // nil where the device is not read
+	power     *power    // nil where no meter is read
 	dir       string
 	given     []v1alpha1.ResultRow
 	logs      []func(v1alpha1.ResultRow)
@@ -233,6 +247,10 @@ func (r *run) measure(ctx context.Context) error {
 			row = result.Row(r.plan, result.Input{
 				Bed: &r.cfg.Bed, Info: r.info, Outcome: out, Calibration: r.cfg.Calibration, Time: r.began,
 			})
+			r.power.fill(&row, out, r.cfg.Bed.Spec.Device.Power(), tester.Results.Before(step))
+			if row.Power != nil {
+				row.Message = strings.Trim(row.Message+"; "+row.Power.Message, "; ")
+			}
 			if row.Readings = readings; readings != nil {
 				row.Message = strings.Trim(row.Message+"; "+result.DescribeReadings(readings), "; ")
 			}
@@ -256,6 +274,7 @@ func (r *run) measure(ctx context.Context) error {
 
 // row measures a row, and reads the device meanwhile.
 func (r *run) row(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, *v1alpha1.DeviceReadings, error) {
+	r.power.begin(ctx)
 	if r.telemetry == nil {
 		out, err := method.Run(ctx, tester, step)
 		return out, nil, err
@@ -385,6 +404,7 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 func (r *run) observe(e trials.Event) {
 	now := r.gen.Clock().Now()
 	r.change(func() { r.progress.event(e, now) })
+	r.power.follow(e)
 	if r.event != nil {
 		r.event(e)
 	}

@@ -94,7 +94,7 @@ func New(c Content) *Document {
 		d.Bed.Access, d.Bed.Connection = nil, nil
 		if d.Bed.Device.Physical != nil {
 			// How the lab reaches its devices is not for customers.
-			d.Bed.Device.Physical.Management, d.Bed.Device.Physical.Telemetry = nil, nil
+			d.Bed.Device.Physical.Management, d.Bed.Device.Physical.Telemetry, d.Bed.Device.Physical.Power = nil, nil, nil
 		}
 	}
 	d.Gates = gate.Judge(c.judged())

@@ -288,7 +288,7 @@ func (t testResults) badMicroflows() *partsTable {
 // furtherTables are the tables of what each row has several of, without empty ones.
 func (t testResults) furtherTables() []*partsTable {
 	var tables []*partsTable
-	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.microflows(), t.badMicroflows(), t.events(), t.readings()} {
+	for _, one := range []*partsTable{t.repetitions(), t.parts(), t.microflows(), t.badMicroflows(), t.events(), t.readings(), t.power()} {
 		if one != nil && len(one.rows) > 0 {
 			tables = append(tables, one)
 		}

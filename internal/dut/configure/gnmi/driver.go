@@ -109,16 +109,17 @@ func (s *session) Software() (string, error) {
 		}
 		return "", nil // It does not have this leaf.
 	}
+	version := ""
 	for _, n := range found {
 		for _, u := range n.GetUpdate() {
-			version := u.GetVal().GetStringVal()
-			if text := u.GetVal().GetJsonIetfVal(); version == "" && text != nil {
+			if text := u.GetVal().GetJsonIetfVal(); text != nil {
 				_ = json.Unmarshal(text, &version)
+				continue
 			}
-			return version, nil
+			version = u.GetVal().GetStringVal()
 		}
 	}
-	return "", nil
+	return version, nil
 }
 
 // operation is the name of a change in records: a device carries out all of it or nothing.

@@ -154,10 +154,11 @@ func valueOf(v *gnmi.TypedValue) any {
 		return json.Number(strconv.FormatInt(v.IntVal, 10))
 	case *gnmi.TypedValue_DoubleVal:
 		return json.Number(strconv.FormatFloat(v.DoubleVal, 'g', -1, 64))
-	case *gnmi.TypedValue_FloatVal: //nolint:staticcheck // Older devices send it.
-		return json.Number(strconv.FormatFloat(float64(v.FloatVal), 'g', -1, 32))
-	case *gnmi.TypedValue_DecimalVal: //nolint:staticcheck // Older devices send it.
-		return json.Number(strconv.FormatFloat(float64(v.DecimalVal.GetDigits())*math.Pow10(-int(v.DecimalVal.GetPrecision())), 'g', -1, 64))
+	case *gnmi.TypedValue_FloatVal:
+		return json.Number(strconv.FormatFloat(float64(v.FloatVal), 'g', -1, 32)) //nolint:staticcheck // Older devices send it.
+	case *gnmi.TypedValue_DecimalVal:
+		d := v.DecimalVal //nolint:staticcheck // Older devices send it.
+		return json.Number(strconv.FormatFloat(float64(d.GetDigits())*math.Pow10(-int(d.GetPrecision())), 'g', -1, 64))
 	case *gnmi.TypedValue_BoolVal:
 		return v.BoolVal
 	case *gnmi.TypedValue_BytesVal:

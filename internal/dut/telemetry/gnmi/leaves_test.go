@@ -25,7 +25,7 @@ func TestLeaves(t *testing.T) {
 	}
 	for name, v := range map[string]*gnmi.TypedValue{
 		"decimal": {Value: &gnmi.TypedValue_DecimalVal{DecimalVal: &gnmi.Decimal64{Digits: 42225, Precision: 2}}}, //nolint:staticcheck // Older devices send it.
-		"float":   {Value: &gnmi.TypedValue_FloatVal{FloatVal: 422.25}},                                           //nolint:staticcheck // Older devices send it.
+		"float":   {Value: &gnmi.TypedValue_FloatVal{FloatVal: 422.25}},
 		"double":  {Value: &gnmi.TypedValue_DoubleVal{DoubleVal: 422.25}},
 		"bytes":   {Value: &gnmi.TypedValue_BytesVal{BytesVal: []byte{0x43, 0xd3, 0x20, 0}}},
 		"string":  {Value: &gnmi.TypedValue_StringVal{StringVal: "422.25"}},

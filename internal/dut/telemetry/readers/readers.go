@@ -1,6 +1,7 @@
 package readers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -20,13 +21,11 @@ import (
 func New(t *v1alpha1.DeviceTelemetry, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (telemetry.Reader, error) {
 	switch {
 	case t.SNMP != nil:
-		c := snmp.Config{Address: t.SNMP.Address, Authentication: string(t.SNMP.Authentication), Interfaces: t.Interfaces, Dial: dial}
-		if c.Authentication == "" {
-			c.Authentication = string(v1alpha1.SNMPAuthenticationSHA256)
-		}
-		if err := c.ReadAccess(read); err != nil {
+		c, err := config(t.SNMP.Address, t.SNMP.Authentication, read, dial)
+		if err != nil {
 			return nil, err
 		}
+		c.Interfaces = t.Interfaces
 		return snmp.New(c)
 	case t.GNMI != nil:
 		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: t.GNMI.Address, Key: read, Dial: dial})
@@ -44,11 +43,36 @@ func New(t *v1alpha1.DeviceTelemetry, read func(key string) ([]byte, error), dia
 	return nil, errors.New("telemetry: Required value: give snmp, gnmi or linux")
 }
 
+// NewMeter returns the meter of a device's power, whose credentials read returns by their keys, as New does.
+func NewMeter(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (telemetry.Meter, error) {
+	if m.SNMP == nil {
+		return nil, errors.New("power: Required value: give snmp")
+	}
+	c, err := config(m.SNMP.Address, m.SNMP.Authentication, read, dial)
+	if err != nil {
+		return nil, err
+	}
+	var outlets []snmp.Outlet
+	for _, o := range m.SNMP.Outlets {
+		outlets = append(outlets, snmp.Outlet{OID: o.OID, MilliwattsPerUnit: int64(o.MilliwattsPerUnit)})
+	}
+	return snmp.NewMeter(c, outlets)
+}
+
+// config returns the settings of SNMP, with the default.
+func config(address string, authentication v1alpha1.SNMPAuthentication, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (snmp.Config, error) {
+	c := snmp.Config{Address: address, Authentication: string(cmp.Or(authentication, v1alpha1.SNMPAuthenticationSHA256)), Dial: dial}
+	return c, c.ReadAccess(read)
+}
+
+// MeterKeys names the keys of the Secret by which a meter is read.
+const MeterKeys = "community, or user, authenticationPassword and privacyPassword"
+
 // Keys names the keys of the Secret by which a device is read.
 func Keys(t *v1alpha1.DeviceTelemetry) string {
 	switch {
 	case t.SNMP != nil:
-		return "community, or user, authenticationPassword and privacyPassword"
+		return MeterKeys
 	case t.GNMI != nil:
 		return gnmiaccess.Keys
 	}

@@ -22,7 +22,10 @@ type Client struct {
 	http    *http.Client
 }
 
-var _ telemetry.Reader = (*Client)(nil)
+var (
+	_ telemetry.Reader = (*Client)(nil)
+	_ telemetry.Meter  = (*Client)(nil)
+)
 
 // NewClient returns a client of the server at address (host:port) whose certificate has this name. It does not connect yet.
 func NewClient(address, serverName string, b pki.Bundle) (*Client, error) {
@@ -43,6 +46,12 @@ func (c *Client) Read(ctx context.Context) (*telemetry.Reading, error) {
 func (c *Client) Facts(ctx context.Context) (*telemetry.Facts, error) {
 	facts := &telemetry.Facts{}
 	return facts, c.get(ctx, factsPath, facts)
+}
+
+// Power implements telemetry.Meter.
+func (c *Client) Power(ctx context.Context) (milliwatts int64, err error) {
+	err = c.get(ctx, powerPath, &milliwatts)
+	return milliwatts, err
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {

@@ -34,6 +34,8 @@ func (f *fakeDevice) Facts(context.Context) (*telemetry.Facts, error) {
 	return &telemetry.Facts{Model: "leaf"}, f.err
 }
 
+func (f *fakeDevice) Power(context.Context) (int64, error) { return 421_500, f.err }
+
 func (f *fakeDevice) Close() {}
 
 // TestReadings carries readings and errors to the runner of the run, and nothing to any other client.
@@ -55,7 +57,7 @@ func TestReadings(t *testing.T) {
 	device.reading.Add("input discards of e1", telemetry.Counter{Value: 1<<63 + 1, Bits: 64})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, listener, device, serving) }()
+	go func() { ended <- Serve(ctx, listener, Devices{device, device}, serving) }()
 
 	client := func(b pki.Bundle, name string) *Client {
 		c, err := NewClient(listener.Addr().String(), name, b)
@@ -86,6 +88,9 @@ func TestReadings(t *testing.T) {
 	}
 	if got, err := runner.Facts(t.Context()); err != nil || got.Model != "leaf" {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := runner.Power(t.Context()); err != nil || got != 421_500 {
+		t.Errorf("%d mW, %v", got, err)
 	}
 	device.err = errors.New("the device is away")
 	if _, err := runner.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the device is away") {

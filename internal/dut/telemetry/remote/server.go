@@ -17,14 +17,21 @@ import (
 const (
 	readingPath = "/v1/reading"
 	factsPath   = "/v1/facts"
+	powerPath   = "/v1/power"
 )
 
 // readWithin bounds one reading of the device.
 const readWithin = 20 * time.Second
 
+// Devices contains the device that a server reads, and the meter of its power. Each may be nil.
+type Devices struct {
+	Reader telemetry.Reader
+	Meter  telemetry.Meter
+}
+
 // Serve serves readings to the peer that the TLS configuration accepts, until the context ends. Requests that come at the
 // same time are answered one after the other.
-func Serve(ctx context.Context, l net.Listener, reader telemetry.Reader, peer *tls.Config) error {
+func Serve(ctx context.Context, l net.Listener, of Devices, peer *tls.Config) error {
 	var mu sync.Mutex
 	mux := http.NewServeMux()
 	answer := func(read func(ctx context.Context) (any, error)) http.HandlerFunc {
@@ -42,8 +49,13 @@ func Serve(ctx context.Context, l net.Listener, reader telemetry.Reader, peer *t
 			_ = json.NewEncoder(w).Encode(found)
 		}
 	}
-	mux.HandleFunc("GET "+readingPath, answer(func(ctx context.Context) (any, error) { return reader.Read(ctx) }))
-	mux.HandleFunc("GET "+factsPath, answer(func(ctx context.Context) (any, error) { return reader.Facts(ctx) }))
+	if of.Reader != nil {
+		mux.HandleFunc("GET "+readingPath, answer(func(ctx context.Context) (any, error) { return of.Reader.Read(ctx) }))
+		mux.HandleFunc("GET "+factsPath, answer(func(ctx context.Context) (any, error) { return of.Reader.Facts(ctx) }))
+	}
+	if of.Meter != nil {
+		mux.HandleFunc("GET "+powerPath, answer(func(ctx context.Context) (any, error) { return of.Meter.Power(ctx) }))
+	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 3 * readWithin, MaxHeaderBytes: 16 << 10, TLSConfig: peer}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {

@@ -1,0 +1,133 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+)
+
+// Meter reads the electrical power of a device. It is used from one goroutine at a time.
+type Meter interface {
+	// Power returns the power now, in mW. It ends with the context, and connects anew after an error.
+	Power(ctx context.Context) (milliwatts int64, err error)
+	// Close gives the connection back.
+	Close()
+}
+
+// idleReadings is the number of readings without test frames.
+const idleReadings = 10
+
+// PowerWatch reads a meter while trials run, one after the other.
+type PowerWatch struct {
+	meter Meter
+	spec  *v1alpha1.PowerMeter
+
+	// stop ends the readings of a trial; nil while none runs.
+	stop  context.CancelFunc
+	ended sync.WaitGroup
+	trial powers
+}
+
+// NewPowerWatch returns a watch. It owns the meter.
+func NewPowerWatch(meter Meter, spec *v1alpha1.PowerMeter) *PowerWatch {
+	return &PowerWatch{meter: meter, spec: spec}
+}
+
+// powers are readings in mW.
+type powers struct {
+	sum, lowest, highest int64
+	readings             int64
+	// failure is the first error of the meter.
+	failure error
+}
+
+func (p *powers) add(milliwatts int64) {
+	if p.readings == 0 || milliwatts < p.lowest {
+		p.lowest = milliwatts
+	}
+	p.highest = max(p.highest, milliwatts)
+	p.sum, p.readings = p.sum+milliwatts, p.readings+1
+}
+
+// reading returns the mean, or why there is none.
+func (p *powers) reading(spec *v1alpha1.PowerMeter) (*v1alpha1.PowerReading, error) {
+	if p.readings == 0 {
+		if p.failure != nil {
+			return nil, errors.New("the meter could not be read: " + textWithout(spec.Address(), p.failure))
+		}
+		return nil, errors.New("the time was too short for a reading of the meter")
+	}
+	mean := (p.sum + p.readings/2) / p.readings
+	return &v1alpha1.PowerReading{
+		MeanMilliwatts: mean, MinimumMilliwatts: p.lowest, MaximumMilliwatts: p.highest, Readings: int32(min(p.readings, 1<<30)),
+		AccuracyMilliwatts: spec.Constant() + mean*spec.Growing()/v1alpha1.PPM,
+	}, nil
+}
+
+// Idle reads the meter some times while no test frames are sent. It takes the time that the meter needs to settle, and ten intervals.
+func (w *PowerWatch) Idle(ctx context.Context) (*v1alpha1.PowerReading, error) {
+	every := w.spec.Every()
+	p := w.read(ctx, w.spec.Settling(), w.spec.Settling()+idleReadings*every)
+	return p.reading(w.spec)
+}
+
+// read reads the meter at each interval from a time after now to another one. An error leaves a reading out.
+func (w *PowerWatch) read(ctx context.Context, from, to time.Duration) (p powers) {
+	began := time.Now()
+	next := time.NewTimer(from)
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return p
+		}
+		within, cancel := context.WithTimeout(ctx, readTimeout)
+		milliwatts, err := w.meter.Power(within)
+		cancel()
+		switch late := time.Since(began) > to; {
+		case err == nil && !late: // What is read after the end of the trial may be of less load.
+			p.add(milliwatts)
+		case ctx.Err() != nil || late:
+			return p
+		case p.failure == nil:
+			p.failure = err
+		}
+		next.Reset(w.spec.Every())
+	}
+}
+
+// Begin begins a trial whose sending takes a time.
+func (w *PowerWatch) Begin(takes time.Duration) {
+	w.abandon()
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.trial = stop, powers{}
+	w.ended.Go(func() { w.trial = w.read(ctx, w.spec.Settling(), takes) })
+}
+
+// End ends the trial, and returns its power.
+func (w *PowerWatch) End() (*v1alpha1.PowerReading, error) {
+	if w.stop == nil {
+		return nil, errors.New("no trial has begun")
+	}
+	w.abandon()
+	return w.trial.reading(w.spec)
+}
+
+// abandon ends the readings of a trial.
+func (w *PowerWatch) abandon() {
+	if w.stop != nil {
+		w.stop()
+		w.ended.Wait()
+		w.stop = nil
+	}
+}
+
+// Close ends the watch.
+func (w *PowerWatch) Close() {
+	w.abandon()
+	w.meter.Close()
+}
