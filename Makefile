@@ -83,6 +83,7 @@ test-tools: cluster-build
 	@hack/netconf/build
 	@hack/snmpd/build
 	@hack/gnxi/build
+	@hack/openvswitch/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

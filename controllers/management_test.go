@@ -399,7 +399,7 @@ func managementRefused(w *world) {
 	for want, change := range map[string]func(*v1alpha1.TestBed){
 		`"leaf" is not an address: give host:port`:                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH.Address = "leaf" },
 		`Unsupported value: "ios"`:                                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH.Platform = "ios" },
-		"exactly one of the fields in [ssh] must be set":          func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH = nil },
+		"exactly one of the fields in [ssh gnmi] must be set":     func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management.SSH = nil },
 		"portGroup and device.physical.management are both given": func(b *v1alpha1.TestBed) { b.Spec.PortGroup = &v1alpha1.PortGroup{Device: "leaf"} },
 		"management and configurationDigest are both given":       func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.ConfigurationDigest = "sha256:1" },
 		"give physical.management":                                func(b *v1alpha1.TestBed) { b.Spec.Device.Physical.Management = nil },

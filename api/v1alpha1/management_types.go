@@ -34,7 +34,8 @@ type DeviceManagement struct {
 // SSHManagement reaches a device by SSH.
 type SSHManagement struct {
 	// platform is the kind of device: frr; netconf, which is any device with NETCONF and a candidate
-	// configuration; or nftables, which is the packet filter of Linux.
+	// configuration; nftables, which is the packet filter of Linux; or openvswitch, which are the flows of
+	// its bridges.
 	// +required
 	Platform DevicePlatform `json:"platform"`
 	// address is host:port of the SSH server, such as 192.0.2.1:22.
@@ -58,7 +59,7 @@ type GNMIManagement struct {
 
 // DevicePlatform is a kind of device that is reached by SSH.
 //
-// +kubebuilder:validation:Enum=frr;netconf;nftables
+// +kubebuilder:validation:Enum=frr;netconf;nftables;openvswitch
 type DevicePlatform string
 
 // The platforms.
@@ -70,6 +71,9 @@ const (
 	PlatformNETCONF DevicePlatform = "netconf"
 	// PlatformNFTables is the packet filter of a Linux device, whose user may run nft.
 	PlatformNFTables DevicePlatform = "nftables"
+	// PlatformOpenVSwitch are the flows of the bridges of Open vSwitch, whose user may run ovs-vsctl and
+	// ovs-ofctl.
+	PlatformOpenVSwitch DevicePlatform = "openvswitch"
 )
 
 // DeviceConfigurationSource is the source of a whole configuration, in the words of the device: what the

@@ -54,6 +54,12 @@ func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measur
 // TestRunClasses measures Linux with queues for three classes on an oversubscribed port.
 func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measureSample() }
 
+// TestRunLabels measures Open vSwitch, which forwards labelled frames, swaps labels and pops them.
+func TestRunLabels(t *testing.T) { newLinuxDevice(t, devicesample.Labels).measure() }
+
+// TestRunPush measures Open vSwitch, which forwards IP and pushes labels.
+func TestRunPush(t *testing.T) { newLinuxDevice(t, devicesample.Push).measure() }
+
 // TestRunReadsSNMP reads Debian's SNMP agent on a router that drops frames of one direction at an interface, which counts them,
 // and has no route for the other one, which no interface counts.
 func TestRunReadsSNMP(t *testing.T) {
@@ -159,14 +165,18 @@ func (l *linuxDevice) measureSample() report.Document {
 // measure runs the tests in all variants, and checks the rows. What the device had before it has again.
 func (l *linuxDevice) measure() report.Document {
 	l.t.Helper()
-	before := l.Running()
+	running := l.Running
+	if l.of.Running != nil {
+		running = func() string { return l.of.Running(l.Linux) }
+	}
+	before := running()
 	p := l.start(l.sample)
 	if code := p.exit(); !slices.Contains([]int{exit.Passed, exit.Failed, exit.Inconclusive}, code) {
 		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, &p.stdout)
 	}
 	var d report.Document
 	l.must(json.Unmarshal([]byte(p.stdout.String()), &d))
-	if after := l.Running(); after != before {
+	if after := running(); after != before {
 		l.t.Errorf("after the run the device has\n%s\nwant\n%s", after, before)
 	}
 	want := 0

@@ -243,9 +243,11 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 			runner.WithObserver(func(s runner.State) { states <- s }),
 		}
 		if b.Telemetry != nil {
+			b.Telemetry.Follow(points.follow())
 			opts = append(opts, runner.WithTelemetry(b.Telemetry))
 		}
 		if b.Power != nil {
+			b.Power.Follow(points.follow())
 			opts = append(opts, runner.WithPower(b.Power))
 		}
 		if captures != nil {

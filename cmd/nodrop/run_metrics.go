@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/canonical"
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/lab/standalone"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
@@ -146,6 +147,14 @@ func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
 		m.stream.Row(row)
 	}
 	return []runner.Option{runner.WithLog(m.stream.Row), runner.WithEvents(m.stream.Event)}
+}
+
+// follow writes what the device reports of itself; nil without metrics.
+func (m *runMetrics) follow() telemetry.Follow {
+	if m == nil {
+		return nil
+	}
+	return m.stream.Readings
 }
 
 // intervals is the option with which a run shows the intervals of its trials: to the view

@@ -95,8 +95,9 @@ func keysIn(folder string) func(key string) ([]byte, error) {
 	return func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(folder, key)) }
 }
 
-// openTelemetry returns the options by which a run reads its device and the meter of its power, if there is a pod for it.
-func openTelemetry(config runner.Config, bundle pki.Bundle) (options []runner.Option, closing func(), _ error) {
+// openTelemetry returns the options by which a run reads its device and the meter of its power, if there is a pod for it. Follow, which may be
+// nil, gets each reading.
+func openTelemetry(config runner.Config, bundle pki.Bundle, follow telemetry.Follow) (options []runner.Option, closing func(), _ error) {
 	if config.Telemetry == nil {
 		return nil, func() {}, nil
 	}
@@ -105,10 +106,14 @@ func openTelemetry(config runner.Config, bundle pki.Bundle) (options []runner.Op
 		return nil, nil, err
 	}
 	if described := config.Bed.Spec.Device.Telemetry(); described != nil {
-		options = append(options, runner.WithTelemetry(telemetry.NewWatch(client, described)))
+		watch := telemetry.NewWatch(client, described)
+		watch.Follow(follow)
+		options = append(options, runner.WithTelemetry(watch))
 	}
 	if described := config.Bed.Spec.Device.Power(); described != nil {
-		options = append(options, runner.WithPower(telemetry.NewPowerWatch(client, described)))
+		watch := telemetry.NewPowerWatch(client, described)
+		watch.Follow(follow)
+		options = append(options, runner.WithPower(watch))
 	}
 	return options, client.Close, nil
 }

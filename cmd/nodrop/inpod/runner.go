@@ -158,7 +158,7 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		}
 		return final
 	}
-	reading, closeReading, err := openTelemetry(config, bundle)
+	reading, closeReading, err := openTelemetry(config, bundle, points.Follow())
 	if err != nil {
 		return runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 	}

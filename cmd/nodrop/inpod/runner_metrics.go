@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
@@ -56,6 +57,14 @@ func (p *runnerPoints) Options(engine v1alpha1.EngineKind, given []v1alpha1.Resu
 		p.Stream.Finished(row)
 	}
 	return []runner.Option{runner.WithLog(p.Stream.Row), runner.WithEvents(p.Stream.Event), runner.WithIntervals(p.every, p.Stream.Interval)}
+}
+
+// Follow hands over what the device reports of itself; nil without points.
+func (p *runnerPoints) Follow() telemetry.Follow {
+	if p == nil {
+		return nil
+	}
+	return p.Stream.Readings
 }
 
 // Close hands over what is left, for a few seconds.

@@ -25,6 +25,8 @@ type PowerWatch struct {
 	meter Meter
 	spec  *v1alpha1.PowerMeter
 
+	// follow gets each reading; it may be nil.
+	follow Follow
 	// stop ends the readings of a trial; nil while none runs.
 	stop  context.CancelFunc
 	ended sync.WaitGroup
@@ -35,6 +37,9 @@ type PowerWatch struct {
 func NewPowerWatch(meter Meter, spec *v1alpha1.PowerMeter) *PowerWatch {
 	return &PowerWatch{meter: meter, spec: spec}
 }
+
+// Follow has each reading reported from now on.
+func (w *PowerWatch) Follow(f Follow) { w.follow = f }
 
 // powers are readings in mW.
 type powers struct {
@@ -88,6 +93,9 @@ func (w *PowerWatch) read(ctx context.Context, from, to time.Duration) (p powers
 		within, cancel := context.WithTimeout(ctx, readTimeout)
 		milliwatts, err := w.meter.Power(within)
 		cancel()
+		if err == nil && w.follow != nil {
+			w.follow(time.Now(), []Sample{{"power", "W", milliwatts}})
+		}
 		switch late := time.Since(began) > to; {
 		case err == nil && !late: // What is read after the end of the trial may be of less load.
 			p.add(milliwatts)

@@ -34,6 +34,9 @@ type Watch struct {
 	// address of the device, which results do not have.
 	address string
 
+	// follow gets each reading, and last is the one before; both may be nil.
+	follow Follow
+	last   *Reading
 	// facts of the device; nil until it has answered.
 	facts            *v1alpha1.DeviceFacts
 	before           *Reading
@@ -54,6 +57,9 @@ type sum struct {
 func NewWatch(reader Reader, t *v1alpha1.DeviceTelemetry) *Watch {
 	return &Watch{reader: reader, every: t.Every(), delay: t.Delay(), address: t.Address()}
 }
+
+// Follow has each reading reported from now on.
+func (w *Watch) Follow(f Follow) { w.follow = f }
 
 // textWithout returns an error without the address of a device: how the lab reaches its devices is not for customers.
 func textWithout(address string, err error) string {
@@ -175,6 +181,10 @@ func (w *Watch) read(ctx context.Context, times int) (r *Reading, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.follow != nil {
+		w.follow(time.Now(), r.samples(w.last))
+	}
+	w.last = r
 	for name, s := range r.Sensors {
 		total := w.sensors[name]
 		if total == nil {

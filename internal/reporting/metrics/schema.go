@@ -11,6 +11,7 @@ const (
 	MeasurementPort  = "nodrop_port"
 
 	MeasurementDevice     = "nodrop_device"
+	MeasurementReading    = "nodrop_reading"
 	MeasurementRegression = "nodrop_regression"
 	MeasurementBed        = "nodrop_bed"
 )
@@ -24,6 +25,7 @@ const (
 	tagMethod    = "method"
 	tagMetric    = "metric"
 	tagPort      = "port"
+	tagReading   = "reading"
 	tagSoftware  = "software"
 	tagTeam      = "team"
 	tagTest      = "test"
@@ -59,6 +61,9 @@ const (
 	unitBool   = "bool"
 	unitRoutes = "routes"
 
+	// unitOfReading is the unit of a reading of a device.
+	unitOfReading = "thousandths of unit, or frames"
+
 	unitBenchmarks = "benchmarks"
 	// unitOfMetric is the unit of compare.Metric.
 	unitOfMetric = "frames/s, ns or ppb"
@@ -82,6 +87,6 @@ var (
 // Schema is everything that NoDrop writes.
 func Schema() []Measurement {
 	return []Measurement{
-		runSchema(), rowSchema(), trialSchema(), portSchema(), deviceSchema(), bedSchema(), regressionSchema(),
+		runSchema(), rowSchema(), trialSchema(), portSchema(), deviceSchema(), readingSchema(), bedSchema(), regressionSchema(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/history"
@@ -45,6 +46,7 @@ func TestPointsAreThoseOfTheSchema(t *testing.T) {
 	}
 	points = append(points, Regressions(worse(t), "uid", cfg.Bed.Spec.Device)...)
 	points = append(points, busyBed().Point(began))
+	points = append(points, r.Readings(began, []telemetry.Sample{{Name: "power", Unit: "W", Value: 421_500}})...)
 	known, seen := map[string]Measurement{}, map[string]bool{}
 	for _, m := range Schema() {
 		known[m.Name] = m
@@ -95,7 +97,7 @@ type labBed struct {
 // The lab of the budget: 200 beds, of which ten have 256 ports. Each bed gets another
 // device once in five years, and each device another software every quarter. Three teams
 // run the same suite on each bed with every software: four tests of nine frame sizes and
-// mixes, one of them at three loads, and two tests without frames. One row in a hundred is
+// mixes, one of them at three loads, and two tests without frames. Each port of a device drops in both directions. One row in a hundred is
 // not Valid, and one in twenty becomes worse once on a device.
 var lab = []labBed{{10, 256, 1}, {40, 32, 2}, {150, 8, 2}}
 
@@ -103,6 +105,7 @@ const (
 	labDevices  = 2
 	labReleases = 10 // of each device
 	labTeams    = 3
+	labSensors  = 20 // of each device
 )
 
 var (
@@ -181,6 +184,14 @@ func seriesOfABed(b labBed, random *rand.Rand, with func(*Run, []Tag) []Tag) map
 			for _, p := range r.Interval(trials.Interval{Ports: []trials.PortInterval{at}, Device: device}, began) {
 				add(p)
 			}
+		}
+	}
+	for sensor := range labSensors {
+		add(r.Readings(began, []telemetry.Sample{{Name: fmt.Sprint("sensor ", sensor)}})[0])
+	}
+	for port := range b.ports {
+		for _, what := range []string{"input discards", "output discards"} {
+			add(r.Readings(began, []telemetry.Sample{{Name: fmt.Sprintf("%s of p%d", what, port)}})[0])
 		}
 	}
 	for team := range labTeams {

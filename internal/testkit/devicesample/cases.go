@@ -15,6 +15,8 @@ type Case struct {
 	Sample string
 	// Start starts the device, with an OpenSSH server at an address of this machine.
 	Start func(t testing.TB, host string) *sshrouter.Linux
+	// Running is the configuration of the device as its own programs print it; nil for the rules of its packet filter.
+	Running func(l *sshrouter.Linux) string
 	// Prepare gives the connected device what is no part of its rules; it may be nil.
 	Prepare func(l *sshrouter.Linux)
 	// Tests replace the tests of the benchmark by shorter ones, and FrameSize is their only size.
@@ -87,6 +89,35 @@ var Classes = Case{
 		return strings.NewReplacer("1:10", "1:20", "1:20", "1:10").Replace(configuration)
 	},
 }
+
+// labels are the samples with Open vSwitch, which switches labels.
+func labels(sample string, of v1alpha1.VariantName, lost string) Case {
+	return Case{
+		Sample: sample, FrameSize: 128, Tests: atTwoPercent, Check: checkLabels,
+		Start:   func(t testing.TB, host string) *sshrouter.Linux { return &sshrouter.StartOpenVSwitchAt(t, host).Linux },
+		Running: (*sshrouter.Linux).Flows,
+		Prepare: func(l *sshrouter.Linux) {
+			l.AddPort("e1", 1)
+			l.AddPort("e2", 2)
+			run(l, "ovs-ofctl -O OpenFlow13 add-flow br0 in_port=1,actions=output:2", "ovs-ofctl -O OpenFlow13 add-flow br0 in_port=2,actions=output:1",
+				"ovs-ofctl -O OpenFlow13 add-flow br0 priority=0,actions=drop")
+		},
+		Fault: "missing", Of: of, Break: func(t testing.TB, configuration string) string {
+			t.Helper()
+			left := strings.Replace(configuration, lost+"\n", "", 1)
+			if left == configuration {
+				t.Fatalf("there is no flow %q in\n%s", lost, configuration)
+			}
+			return left
+		},
+	}
+}
+
+// Labels compares labelled frames that are forwarded as they are with those whose label is swapped or popped; a flow for one direction is missing.
+var Labels = labels("mpls", "swap", "mpls,in_port=1,mpls_label=1000 actions=set_field:2000->mpls_label,output:2")
+
+// Push compares frames that are forwarded as they are with those that get a label.
+var Push = labels("mpls-push", "push", "ip,in_port=1 actions=push_mpls:0x8847,set_field:1000->mpls_label,output:2")
 
 // Prepared starts the device of the case, connects the sample to it by interfaces whose names begin with a prefix, and adds the fault.
 func (c *Case) Prepared(t testing.TB, host, prefix string) (*Sample, *sshrouter.Linux) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,6 +41,8 @@ type device struct {
 	folder string
 	// pid is the first process in the namespace.
 	pid int
+	// environment has variables of programs in the namespace, as name=value.
+	environment []string
 }
 
 // childOf returns the child of a process that has one.
@@ -89,7 +92,7 @@ func (d *device) receiveOffload(name string) error {
 
 // within is a command in the network namespace of the device, not through SSH.
 func (d *device) within(args ...string) *exec.Cmd {
-	return exec.Command("nsenter", append([]string{"--net", "--target", strconv.Itoa(d.pid)}, args...)...)
+	return exec.Command("nsenter", slices.Concat([]string{"--net", "--target", strconv.Itoa(d.pid), "env"}, d.environment, args)...)
 }
 
 // Run runs a program in the network namespace of the device, not through SSH, and returns what it prints.

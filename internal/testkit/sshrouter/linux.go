@@ -24,11 +24,17 @@ func StartLinuxAt(t testing.TB, host string) *Linux {
 		t.Skip("only root may make network namespaces")
 	}
 	l := &Linux{device{t: t, folder: t.TempDir()}}
-	cmd := l.start("linux", "unshare", "--net", "--fork", "--kill-child", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity")
-	l.waitFor("linux", "up")
-	l.pid = childOf(t, cmd.Process.Pid)
+	l.startNamespace()
 	l.serveShell(host)
 	return l
+}
+
+// startNamespace starts a process in a new network namespace.
+func (l *Linux) startNamespace() {
+	l.t.Helper()
+	cmd := l.start("linux", "unshare", "--net", "--fork", "--kill-child", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity")
+	l.waitFor("linux", "up")
+	l.pid = childOf(l.t, cmd.Process.Pid)
 }
 
 // PacketFilter is the packet filter of the router's namespace, behind an OpenSSH server of its own.
@@ -41,7 +47,7 @@ func (r *Router) PacketFilter(host string) *Linux {
 // serveShell starts an OpenSSH server that runs commands in the namespace.
 func (l *Linux) serveShell(host string) {
 	l.t.Helper()
-	l.serve(host, `nsenter --net --target `+strconv.Itoa(l.pid)+` sh -c "$SSH_ORIGINAL_COMMAND"`)
+	l.serve(host, `nsenter --net --target `+strconv.Itoa(l.pid)+` env `+strings.Join(l.environment, " ")+` sh -c "$SSH_ORIGINAL_COMMAND"`)
 }
 
 // Running is the rule set as nft prints it, behind the line that makes it whole.

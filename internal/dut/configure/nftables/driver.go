@@ -57,38 +57,14 @@ type session struct {
 
 var _ configure.Session = (*session)(nil)
 
-// failedError is a command that the device ran and that failed.
-type failedError struct {
-	command string
-	status  int
-	text    string
-}
-
-func (e *failedError) Error() string {
-	return fmt.Sprintf("%q ended with status %d: %s", e.command, e.status, e.text)
-}
-
-// run runs a command with an input, and returns what it printed. It fails with a failedError if the command did,
-// and with configure.ErrUnreachable if it is unknown whether it did.
+// run runs a command with an input, and returns what it printed. It fails as sshaccess.RunWithin does.
 func (s *session) run(command, input string) (string, error) {
-	late := time.AfterFunc(s.within, func() { _ = s.client.Close() })
-	defer late.Stop()
-	out, problems, err := sshaccess.Run(s.client, command, input)
-	var ended *ssh.ExitError
-	switch {
-	case errors.As(err, &ended):
-		return "", &failedError{command, ended.ExitStatus(), strings.TrimSpace(problems)}
-	case errors.Is(err, sshaccess.ErrTooLong):
-		return "", fmt.Errorf("%w: %q: %w", configure.ErrRefused, command, err)
-	case err != nil:
-		return "", fmt.Errorf("%w: running %q: %w", configure.ErrUnreachable, command, err)
-	}
-	return out, nil
+	return sshaccess.RunWithin(s.client, s.within, command, input)
 }
 
 // refused makes a command that failed an error that another attempt does not change.
 func refused(err error) error {
-	var failed *failedError
+	var failed *sshaccess.CommandError
 	if errors.As(err, &failed) {
 		return fmt.Errorf("%w: %w: want a Linux device with nft, and a user who may run it", configure.ErrRefused, err)
 	}
@@ -136,17 +112,17 @@ func (s *session) Change(have, want configure.Configuration) ([]configure.Answer
 	}
 	_, err := s.run(command, string(want))
 	a := configure.Answer{Command: fmt.Sprintf("%s, with %d lines", replace, strings.Count(string(want), "\n"))}
-	var failed *failedError
+	var failed *sshaccess.CommandError
 	switch {
 	case err == nil:
 		a.Took = time.Since(began)
 		return []configure.Answer{a}, nil
 	case !errors.As(err, &failed):
 		return nil, err
-	case failed.status == notFound:
+	case failed.Status == notFound:
 		return nil, fmt.Errorf("%w: the rules translate addresses or follow connections, and the device has no program conntrack, which ends earlier connections: install the package conntrack there", configure.ErrRefused)
 	}
-	a.Rejected, a.Text, a.Took = true, failed.text, time.Since(began)
+	a.Rejected, a.Text, a.Took = true, failed.Text, time.Since(began)
 	return []configure.Answer{a}, &configure.RejectedError{Answer: rejection(a, want)}
 }
 

@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/gnmi"
-	"nodrop.dev/nodrop/internal/dut/configure/gnmiaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/netconf"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
+	"nodrop.dev/nodrop/internal/dut/configure/openvswitch"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 )
@@ -27,22 +26,13 @@ type Platform struct {
 	Driver func(configure.Reach) (configure.Driver, error)
 }
 
-// All are all platforms.
-var All = []*Platform{
+// All are all platforms, by their names.
+var All = slices.SortedFunc(slices.Values(append([]*Platform{
 	overSSH("frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }),
-	{GNMI, gnmi.Language{}, gnmiaccess.Keys, func(r configure.Reach) (configure.Driver, error) {
-		c, err := gnmiaccess.ReadConfig(r)
-		if err != nil {
-			return nil, err
-		}
-		return gnmi.New(c)
-	}},
 	overSSH("netconf", netconf.Language{}, netconf.New),
 	overSSH("nftables", nftables.Language{}, nftables.New),
-}
-
-// GNMI is the name of the platform of devices that are reached by gNMI.
-const GNMI = "gnmi"
+	overSSH("openvswitch", openvswitch.Language{}, openvswitch.New),
+}, overGRPC...)), func(a, b *Platform) int { return strings.Compare(a.Name, b.Name) })
 
 // overSSH returns a platform whose devices are reached by SSH.
 func overSSH(name string, language configure.Language, driver func(sshaccess.Config) (configure.Driver, error)) *Platform {

@@ -15,7 +15,7 @@ import (
 
 // Number of parts that the commands print.
 const (
-	parts      = 7
+	parts      = 8
 	factsParts = 6
 )
 
@@ -47,7 +47,8 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	memory(out, part[3])
 	r.queues(out, part[4])
 	rules(out, part[5])
-	temperatures(out, part[6])
+	flows(out, part[6])
+	temperatures(out, part[7])
 	return out, nil
 }
 
@@ -194,6 +195,41 @@ func rules(out *telemetry.Reading, text string) {
 				rule = "every frame"
 			}
 			out.Add(fmt.Sprintf("drops by rule %q in %s %s", rule, table, chain), telemetry.Counter{Value: n, Bits: 64})
+		}
+	}
+}
+
+var (
+	droppingFlow = regexp.MustCompile(`\bn_packets=(\d+), n_bytes=\d+,\s*(?:\w+_(?:timeout|age)=\d+, )*(\S*) actions=drop$`)
+	tableCounts  = regexp.MustCompile(`^\s*table (\d+).*?:\s*(?:$|active=)`)
+	lookups      = regexp.MustCompile(`\blookup=(\d+), matched=(\d+)`)
+)
+
+// flows reads the flows of Open vSwitch that drop, and the frames for which its tables have no flow: since OpenFlow 1.3 these are
+// dropped.
+func flows(out *telemetry.Reading, text string) {
+	bridge, table := "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if name, is := strings.CutPrefix(line, "bridge "); is {
+			bridge = name
+			continue
+		}
+		if found := droppingFlow.FindStringSubmatch(line); found != nil {
+			if n, err := strconv.ParseUint(found[1], 10, 64); err == nil {
+				out.Add(fmt.Sprintf("drops by flow %q of %s", found[2], bridge), telemetry.Counter{Value: n, Bits: 64})
+			}
+			continue
+		}
+		if found := tableCounts.FindStringSubmatch(line); found != nil {
+			table = found[1]
+		}
+		if found := lookups.FindStringSubmatch(line); found != nil {
+			asked, err := strconv.ParseUint(found[1], 10, 64)
+			matched, err2 := strconv.ParseUint(found[2], 10, 64)
+			if err == nil && err2 == nil && asked >= matched {
+				out.Add(fmt.Sprintf("frames without a flow in table %s of %s", table, bridge), telemetry.Counter{Value: asked - matched, Bits: 64})
+			}
 		}
 	}
 }

@@ -8,10 +8,8 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/gnmiaccess"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
-	"nodrop.dev/nodrop/internal/dut/telemetry/gnmi"
 	"nodrop.dev/nodrop/internal/dut/telemetry/linux"
 	"nodrop.dev/nodrop/internal/dut/telemetry/snmp"
 )
@@ -28,11 +26,7 @@ func New(t *v1alpha1.DeviceTelemetry, read func(key string) ([]byte, error), dia
 		c.Interfaces = t.Interfaces
 		return snmp.New(c)
 	case t.GNMI != nil:
-		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: t.GNMI.Address, Key: read, Dial: dial})
-		if err != nil {
-			return nil, err
-		}
-		return gnmi.New(c, t.Interfaces)
+		return overGRPC(configure.Reach{Address: t.GNMI.Address, Key: read, Dial: dial}, t.Interfaces)
 	case t.Linux != nil:
 		c, err := sshaccess.ReadConfig(configure.Reach{Address: t.Linux.Address, Key: read, Dial: dial})
 		if err != nil {
@@ -74,7 +68,7 @@ func Keys(t *v1alpha1.DeviceTelemetry) string {
 	case t.SNMP != nil:
 		return MeterKeys
 	case t.GNMI != nil:
-		return gnmiaccess.Keys
+		return keysOverGRPC
 	}
 	return sshaccess.Keys
 }

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/version"
+	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 )
@@ -118,6 +119,13 @@ func (s *Stream) Interval(i trials.Interval) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue(false, s.run.Interval(i, s.time.at(i.Began.Add(i.At)))...)
+}
+
+// Readings queues what the device reported of itself at a time of the day.
+func (s *Stream) Readings(at time.Time, samples []telemetry.Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue(false, s.run.Readings(at, samples)...)
 }
 
 // queue encodes points; the lock is held.

@@ -1,0 +1,160 @@
+package openvswitch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+)
+
+// Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
+const (
+	show    = `for b in $(ovs-vsctl list-br); do echo "bridge $b"; ovs-ofctl -O OpenFlow13 --no-stats --no-names dump-flows "$b" || exit 1; done`
+	version = "ovs-vsctl --version && ovs-vsctl list-br"
+)
+
+// replace is the command that replaces the flows of a bridge by those of its input.
+func replace(bridge string) string {
+	return "ovs-ofctl -O OpenFlow13 --bundle replace-flows " + bridge + " -"
+}
+
+// New returns a driver for a device whose user may run ovs-vsctl and ovs-ofctl. It does not connect yet.
+func New(access sshaccess.Config) (configure.Driver, error) {
+	return sshaccess.NewDriver(access, Language{}, open)
+}
+
+// software matches the name and version of the programs.
+var software = regexp.MustCompile(`^ovs-vsctl \((.+)\) (\S+)`)
+
+// open starts a session. A server that prints nothing would seem to have no bridges.
+func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
+	client, err := access.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: client, within: access.AnswerWithin()}
+	out, err := s.run(version, "")
+	found := software.FindStringSubmatch(out)
+	switch {
+	case err != nil:
+		err = refused(err)
+	case found == nil:
+		err = fmt.Errorf("%w: it does not say that it has Open vSwitch: %q printed %.80q", configure.ErrRefused, version, out)
+	default:
+		s.software = found[1] + " " + found[2]
+		return s, nil
+	}
+	s.Close()
+	return nil, err
+}
+
+// session is a connection on which commands are run.
+type session struct {
+	client *ssh.Client
+	// within is how long a command may take.
+	within   time.Duration
+	software string
+}
+
+var _ configure.Session = (*session)(nil)
+
+func (s *session) run(command, input string) (string, error) {
+	return sshaccess.RunWithin(s.client, s.within, command, input)
+}
+
+// refused makes a command that failed an error that another attempt does not change.
+func refused(err error) error {
+	var failed *sshaccess.CommandError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%w: %w: want a device with Open vSwitch, and a user who may run ovs-vsctl and ovs-ofctl", configure.ErrRefused, err)
+	}
+	return err
+}
+
+// Running implements configure.Session.
+func (s *session) Running() (configure.Configuration, error) {
+	out, err := s.run(show, "")
+	if err != nil {
+		return "", refused(err)
+	}
+	return Language{}.Parse(out)
+}
+
+// Software implements configure.Session.
+func (s *session) Software() (string, error) { return s.software, nil }
+
+// maxComplaint bounds what the device says to a change, in bytes: it prints messages of the protocol.
+const maxComplaint = 400
+
+// Change implements configure.Session. The flows of a bridge are replaced in one transaction, in which other flows stay as they
+// are.
+func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, _ error) {
+	from, err := read(string(have))
+	if err != nil {
+		return nil, err
+	}
+	to, err := read(string(want))
+	if err != nil {
+		return nil, err
+	}
+	reject := func(a configure.Answer) ([]configure.Answer, error) {
+		a.Rejected = true
+		return append(answers, a), &configure.RejectedError{Answer: a}
+	}
+	for _, bridge := range slices.Sorted(maps.Keys(from)) {
+		if _, wanted := to[bridge]; !wanted {
+			return reject(configure.Answer{Command: "bridge " + bridge, Text: "the device has this bridge, and NoDrop removes none: add it with its flows"})
+		}
+	}
+	for _, bridge := range slices.Sorted(maps.Keys(to)) {
+		now, has := from[bridge]
+		if !has {
+			return reject(configure.Answer{Command: "bridge " + bridge, Text: "the device has no such bridge, and NoDrop adds none"})
+		}
+		if slices.Equal(now, to[bridge]) {
+			continue
+		}
+		began := time.Now()
+		_, err := s.run(replace(bridge), strings.Join(to[bridge], "\n")+"\n")
+		a := configure.Answer{Command: fmt.Sprintf("%s, with %d flows", replace(bridge), len(to[bridge])), Took: time.Since(began)}
+		var failed *sshaccess.CommandError
+		switch {
+		case errors.As(err, &failed):
+			a.Text = human.Cut(failed.Text, maxComplaint)
+			return reject(named(a, to[bridge]))
+		case err != nil:
+			return answers, err
+		}
+		answers = append(answers, a)
+	}
+	return answers, nil
+}
+
+// place matches where ovs-ofctl found an error in its input, and what it is.
+var place = regexp.MustCompile(`(?m)^ovs-ofctl: -:(\d+): (.*)$`)
+
+// named names the flow that was rejected, where the device says which.
+func named(a configure.Answer, lines []string) configure.Answer {
+	found := place.FindStringSubmatch(a.Text)
+	if found == nil {
+		return a
+	}
+	if i, err := strconv.Atoi(found[1]); err == nil && i >= 1 && i <= len(lines) {
+		a.Command, a.Text = lines[i-1], found[2]
+	}
+	return a
+}
+
+// Close implements configure.Session.
+func (s *session) Close() { _ = s.client.Close() }
