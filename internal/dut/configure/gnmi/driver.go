@@ -65,7 +65,6 @@ func (s *session) Running() (configure.Configuration, error) {
 			}
 		}
 	}
-	clean(all)
 	return Language{}.Parse(write(all))
 }
 

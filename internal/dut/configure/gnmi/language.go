@@ -37,23 +37,33 @@ func read(text string) (tree, error) {
 	if decoder.More() {
 		return nil, errors.New("it has text behind the object of JSON: want one object, such as nodrop configure read prints")
 	}
-	clean(all)
+	for name, v := range all {
+		if container, is := v.(tree); is && !clean(container, isOpenConfig(name)) {
+			delete(all, name)
+		}
+	}
 	return all, nil
 }
 
-// clean removes what is no configuration: containers of OpenConfig with state, and what is empty. It reports whether
-// something is left.
-func clean(t tree) bool {
+// isOpenConfig reports whether a container at the top is of OpenConfig, whose modules have configuration and state in containers
+// next to each other. Names without a module are those of OpenConfig.
+func isOpenConfig(name string) bool {
+	return !strings.Contains(name, ":") || strings.HasPrefix(name, "openconfig-")
+}
+
+// clean removes what is no configuration: what is empty and, in OpenConfig, containers with state. It reports whether something
+// is left.
+func clean(t tree, openConfig bool) bool {
 	for name, v := range t {
 		switch v := v.(type) {
 		case tree:
-			if gnmiaccess.Local(name) == "state" || !clean(v) {
+			if openConfig && gnmiaccess.Local(name) == "state" || !clean(v, openConfig) {
 				delete(t, name)
 			}
 		case []any:
 			for _, e := range v {
 				if entry, is := e.(tree); is {
-					clean(entry)
+					clean(entry, openConfig)
 				}
 			}
 			if len(v) == 0 {

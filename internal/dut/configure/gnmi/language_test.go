@@ -12,7 +12,7 @@ const device = `{"openconfig-interfaces:interfaces": {"interface": [
   {"name": "e1", "config": {"name": "e1", "mtu": 1500}, "state": {"name": "e1", "oper-status": "UP"}},
   {"name": "e2", "config": {"name": "e2", "mtu": 1500}}]},
  "openconfig-system:system": {"state": {"boot-time": "1"}, "aaa": {"config": {"secret-key": "hunter2"}}},
- "acme:policies": {"policy": [{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}], "order": ["a", "b"]}}`
+ "acme:policies": {"policy": [{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}], "order": ["a", "b"], "session": {"state": "established"}}}`
 
 // parsed returns a configuration of a text that is one.
 func parsed(t *testing.T, text string) configure.Configuration {
@@ -28,10 +28,16 @@ func parsed(t *testing.T, text string) configure.Configuration {
 func TestParse(t *testing.T) {
 	t.Parallel()
 	c := parsed(t, device)
-	for _, state := range []string{"oper-status", "boot-time", `"state"`} {
+	for _, state := range []string{"oper-status", "boot-time", `"state": {`} {
 		if strings.Contains(string(c), state) {
 			t.Errorf("%q is in the configuration: %s", state, c)
 		}
+	}
+	if !strings.Contains(string(c), `"state": "established"`) {
+		t.Errorf("a leaf of another module is missing: %s", c)
+	}
+	if other := parsed(t, `{"acme:policies": {"state": {"limit": 5}}}`); !strings.Contains(string(other), "limit") {
+		t.Errorf("a container of another module is missing: %s", other)
 	}
 	if again := parsed(t, string(c)); again != c {
 		t.Errorf("it is another one when it is read again: %s", again)
@@ -67,7 +73,7 @@ func TestDifferences(t *testing.T) {
 		"another order":       {`{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}`, `{"id": 2, "action": "deny"}, {"id": 1, "action": "permit"}`, []string{"- /acme:policies/policy[id=1] (in this place)", "+ /acme:policies/policy[id=2] (in this place)"}},
 		"another value order": {`["a", "b"]`, `["b", "a"]`, []string{"- /acme:policies/order = [a b]", "+ /acme:policies/order = [b a]"}},
 		"a list in place":     {`["a", "b"]`, `{"a": "b"}`, []string{"- /acme:policies/order = [a b]", "+ /acme:policies/order = map[a:b]"}},
-		"no container":        {`"acme:policies": {"policy": [{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}], "order": ["a", "b"]}`, `"x:y": {}`, []string{"- /acme:policies/order = [a b]", "- /acme:policies/policy[id=1]/action = permit", "- /acme:policies/policy[id=1]/id = 1", "- /acme:policies/policy[id=2]/action = deny", "- /acme:policies/policy[id=2]/id = 2"}},
+		"no container":        {`"acme:policies": {"policy": [{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}], "order": ["a", "b"], "session": {"state": "established"}}`, `"x:y": {}`, []string{"- /acme:policies/order = [a b]", "- /acme:policies/policy[id=1]/action = permit", "- /acme:policies/policy[id=1]/id = 1", "- /acme:policies/policy[id=2]/action = deny", "- /acme:policies/policy[id=2]/id = 2", "- /acme:policies/session/state = established"}},
 	} {
 		if !strings.Contains(device, test.from) {
 			t.Fatalf("%s: the device has no %q", name, test.from)

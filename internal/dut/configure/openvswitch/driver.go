@@ -20,7 +20,7 @@ import (
 
 // Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
 const (
-	show    = `for b in $(ovs-vsctl list-br); do echo "bridge $b"; ovs-ofctl -O OpenFlow13 --no-stats --no-names dump-flows "$b" || exit 1; done`
+	show    = `bridges=$(ovs-vsctl list-br) || exit 1; for b in $bridges; do echo "bridge $b"; ovs-ofctl -O OpenFlow13 --no-stats --no-names dump-flows "$b" || exit 1; done`
 	version = "ovs-vsctl --version && ovs-vsctl list-br"
 )
 
