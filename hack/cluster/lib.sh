@@ -43,6 +43,20 @@ apt_lists() {
   APT_LISTS_FRESH=1
 }
 
+# unpack_packages unpacks Debian packages into a folder of the tools that tests use, unless PROGRAM is there. Nothing is
+# installed, since Debian would start some of them for the whole machine.
+unpack_packages() { # FOLDER PROGRAM DESCRIPTION PACKAGE...
+  local out=$NODROP_CACHE/tools/$1 program=$2 description=$3 deb
+  shift 3
+  [ ! -x "$out/$program" ] || return 0
+  mkdir -p "$out/debs"
+  say "unpacking $description ..."
+  (cd "$out/debs" && apt-get download -qq -o APT::Sandbox::User=root "$@") ||
+    { apt_lists; (cd "$out/debs" && apt-get download -qq -o APT::Sandbox::User=root "$@"); }
+  for deb in "$out"/debs/*.deb; do dpkg-deb -x "$deb" "$out"; done
+  rm -rf "$out/debs" "$out/etc" "$out/usr/share/doc" "$out/usr/share/man" "$out/usr/share/lintian"
+}
+
 # inputs_digest hashes its arguments: a file or folder by content, any other
 # word by itself.
 inputs_digest() {

@@ -26,6 +26,19 @@ type Language interface {
 	Mask(text string) string
 }
 
+// DifferencesBetween reads two configurations, and returns how they differ. A configuration that cannot be read is a difference of its own.
+func DifferencesBetween[T any](from, to Configuration, read func(text string) (T, error), differences func(from, to T) []string) []string {
+	before, err := read(string(from))
+	if err != nil {
+		return []string{"- " + err.Error()}
+	}
+	after, err := read(string(to))
+	if err != nil {
+		return []string{"+ " + err.Error()}
+	}
+	return differences(before, after)
+}
+
 // Whole reads what a device shall have. It fails for a text that is no configuration, and for one that
 // configures nothing, which would remove all that the device has.
 func Whole(l Language, text string) (Configuration, error) {

@@ -59,7 +59,7 @@ func fit(points []point, constant, growing float64) *v1alpha1.PowerFit {
 		xy += (p.bits - meanX) * (p.milliwatts - meanY)
 		away += math.Abs(p.bits - meanX)
 	}
-	if highest <= lowest || xx == 0 {
+	if highest <= lowest {
 		return nil
 	}
 	slope := xy / xx

@@ -24,7 +24,7 @@ func (r *Run) Readings(at time.Time, samples []telemetry.Sample) []Point {
 	points := make([]Point, 0, len(samples))
 	for _, s := range samples {
 		points = append(points, newPoint(MeasurementReading, at, []Tag{{tagBed, r.bed}, {tagReading, s.Name}},
-			append(r.of("")[:2], Field{"unit", s.Unit}, Field{"value", s.Value})))
+			append(r.of(""), Field{"unit", s.Unit}, Field{"value", s.Value})))
 	}
 	return points
 }

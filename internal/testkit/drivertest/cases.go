@@ -105,8 +105,8 @@ func (d *Device) Run(t *testing.T) {
 			d.refuses(t, d.wrong(t, d.Address, Wrong{Identity: true}), base, d.Identity)
 		},
 		"no such device": func(t *testing.T) {
-			address, message := d.NoDevice(t)
-			d.refuses(t, d.wrong(t, address, Wrong{NoDevice: true}), "", message)
+			driver, message := d.NoDevice(t)
+			d.refuses(t, driver, "", message)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,11 @@ func (d *Device) Run(t *testing.T) {
 // RunLost cuts the connection after more and more bytes of a change, from the end of the handshake to the end of the
 // session: each time the device gets its configuration. It does the same with a process that ends: then
 // the base can be restored.
-func (d *Device) RunLost(t *testing.T, entries, from, to, step int) {
+func (d *Device) RunLost(t *testing.T, entries, from, to int) {
+	step := 250
+	if testing.Short() {
+		step = 900
+	}
 	base := d.running(t)
 	want := d.Other(base, entries)
 	lost := 0

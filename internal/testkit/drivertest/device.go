@@ -28,18 +28,16 @@ type Device struct {
 	Otherwise func(base configure.Configuration) (_ configure.Configuration, difference string)
 	// Identity is a part of the message for a device with another host key or certificate.
 	Identity string
-	// NoDevice returns the address of a server that is no such device, and a part of the message for it.
-	NoDevice func(*testing.T) (address, message string)
+	// NoDevice returns a driver for a server that is no such device, and a part of the message for it.
+	NoDevice func(*testing.T) (driver configure.Driver, message string)
 }
 
 // Wrong contains what is wrong with the settings of a driver.
 type Wrong struct {
-	// Password is another one than that of the device.
+	// Password reports whether the driver has a password that the device does not accept.
 	Password bool
-	// Identity is another host key or certificate than that of the device.
+	// Identity reports whether the driver expects a host key or certificate that the device does not have.
 	Identity bool
-	// NoDevice has a server in place of the device, and little patience.
-	NoDevice bool
 }
 
 // patience is how long a device may take to answer, and shortPatience where nothing answers.
@@ -51,11 +49,14 @@ const (
 // OverSSH sets how a device is reached that has an OpenSSH server, whose user is sshrouter.User, and returns it. A server that
 // runs no command and prints what it reads is no such device: silent is a part of the message for it.
 func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.Driver, error), silent string) *Device {
-	var cat *sshrouter.Router
 	d.Identity = "and may have SHA256:"
-	d.NoDevice = func(t *testing.T) (string, string) {
-		cat = sshrouter.Serve(t, "/bin/cat")
-		return cat.Address, silent
+	d.NoDevice = func(t *testing.T) (configure.Driver, string) {
+		cat := sshrouter.Serve(t, "/bin/cat")
+		other, err := driver(sshaccess.Config{Address: cat.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: cat.HostKey, Timeout: shortPatience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return other, silent
 	}
 	d.New = func(address string, wrong Wrong) (configure.Driver, error) {
 		c := sshaccess.Config{Address: address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: hostKey, Timeout: patience}
@@ -64,9 +65,6 @@ func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.
 		}
 		if wrong.Identity {
 			c.HostKeys = []byte(otherKey)
-		}
-		if wrong.NoDevice {
-			c.HostKeys, c.Timeout = cat.HostKey, shortPatience
 		}
 		return driver(c)
 	}

@@ -46,7 +46,7 @@ func read(text string) (tree, error) {
 }
 
 // isOpenConfig reports whether a container at the top is of OpenConfig, whose modules have configuration and state in containers
-// next to each other. Names without a module are those of OpenConfig.
+// next to each other. A name without a module belongs to OpenConfig.
 func isOpenConfig(name string) bool {
 	return !strings.Contains(name, ":") || strings.HasPrefix(name, "openconfig-")
 }
@@ -109,7 +109,7 @@ func (Language) Parse(text string) (configure.Configuration, error) {
 	return configure.Configuration(write(t)), nil
 }
 
-// change is one Set: containers at the top of the device that go, and those that are replaced.
+// change is one Set: containers at the top of the device that go, and containers that are replaced.
 type change struct {
 	gone     []string
 	replaced map[string]tree
@@ -165,15 +165,7 @@ func (Language) Mask(text string) string { return secretValue.ReplaceAllString(t
 
 // Differences implements configure.Language.
 func (Language) Differences(from, to configure.Configuration) []string {
-	before, err := read(string(from))
-	if err != nil {
-		return []string{"- " + err.Error()}
-	}
-	after, err := read(string(to))
-	if err != nil {
-		return []string{"+ " + err.Error()}
-	}
-	return differences("", before, after)
+	return configure.DifferencesBetween(from, to, read, func(before, after tree) []string { return differences("", before, after) })
 }
 
 // hideSecrets hides the secrets of a change in a message of the device, which may repeat them in any form.

@@ -17,7 +17,7 @@ func Path(names ...string) *gnmi.Path {
 	return p
 }
 
-// With returns a path whose last element has one key more.
+// With gives the last element of a path a key, and returns the path.
 func With(p *gnmi.Path, key, value string) *gnmi.Path {
 	p.Elem[len(p.Elem)-1].Key = map[string]string{key: value}
 	return p

@@ -40,9 +40,5 @@ func TestDriver(t *testing.T) { server(t).Run(t) }
 
 // TestLostConnection cuts the connection at more and more places of a change.
 func TestLostConnection(t *testing.T) {
-	step := 250
-	if testing.Short() {
-		step = 900
-	}
-	server(t).RunLost(t, 20, 2500, 13500, step)
+	server(t).RunLost(t, 20, 2500, 13500)
 }

@@ -181,13 +181,5 @@ func (Language) Mask(text string) string { return secretText.ReplaceAllString(te
 
 // Differences implements configure.Language.
 func (Language) Differences(from, to configure.Configuration) []string {
-	before, err := read(string(from))
-	if err != nil {
-		return []string{"- " + err.Error()}
-	}
-	after, err := read(string(to))
-	if err != nil {
-		return []string{"+ " + err.Error()}
-	}
-	return differences(before, after, "")
+	return configure.DifferencesBetween(from, to, read, func(before, after []*element) []string { return differences(before, after, "") })
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
@@ -32,73 +30,43 @@ func New(access sshaccess.Config) (configure.Driver, error) {
 	return sshaccess.NewDriver(access, Language{}, open)
 }
 
-// open starts a session.
-func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
-	client, err := access.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := &session{client: client, within: access.AnswerWithin()}
-	if err := s.begin(); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// session is a connection on which commands are run.
-type session struct {
-	client *ssh.Client
-	// within is how long a command may take.
-	within time.Duration
-	// software contains names and versions, as the device reports them.
-	software string
-}
-
-var _ configure.Session = (*session)(nil)
-
-// run runs a command with an input, and returns what it printed. It fails as sshaccess.RunWithin does.
-func (s *session) run(command, input string) (string, error) {
-	return sshaccess.RunWithin(s.client, s.within, command, input)
-}
-
-// refused makes a command that failed an error that another attempt does not change.
-func refused(err error) error {
-	var failed *sshaccess.CommandError
-	if errors.As(err, &failed) {
-		return fmt.Errorf("%w: %w: want a Linux device with nft, and a user who may run it", configure.ErrRefused, err)
-	}
-	return err
-}
-
-// Running implements configure.Session.
-func (s *session) Running() (configure.Configuration, error) {
-	out, err := s.run(show, "")
-	if err != nil {
-		return "", refused(err)
-	}
-	return Language{}.Parse(flush + "\n" + out)
-}
-
 // software matches the names and versions of the kernel and of nft.
 var software = regexp.MustCompile(`(?m)^(?:Linux \S+|nftables v\S+)`)
 
-// begin reads what the device is: to a server that prints nothing it would seem to have no rules.
-func (s *session) begin() error {
-	out, err := s.run(version, "")
-	if err != nil {
-		return refused(err)
-	}
-	found := software.FindAllString(out, -1)
-	if len(found) != 2 {
-		return fmt.Errorf("%w: it does not say that it is Linux with nftables: %q printed %.80q", configure.ErrRefused, version, out)
-	}
-	s.software = strings.Join(found, ", ")
-	return nil
+// kind is Linux with its packet filter.
+var kind = sshaccess.Kind{
+	Version: version, Name: "is Linux with nftables", Wanted: "a Linux device with nft, and a user who may run it",
+	Software: func(output string) string {
+		found := software.FindAllString(output, -1)
+		if len(found) != 2 {
+			return ""
+		}
+		return strings.Join(found, ", ")
+	},
 }
 
-// Software implements configure.Session.
-func (s *session) Software() (string, error) { return s.software, nil }
+// open starts a session.
+func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
+	shell, err := access.OpenShell(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	return &session{shell}, nil
+}
+
+// session is a connection on which commands are run.
+type session struct{ *sshaccess.Shell }
+
+var _ configure.Session = (*session)(nil)
+
+// Running implements configure.Session.
+func (s *session) Running() (configure.Configuration, error) {
+	out, err := s.Read(show)
+	if err != nil {
+		return "", err
+	}
+	return Language{}.Parse(flush + "\n" + out)
+}
 
 // place matches where nft found an error in its input, and what it is.
 var place = regexp.MustCompile(`^(?:/dev/stdin|-|<cmdline>|internal):(\d+):[\d\-]+: (?:Error: )?(.*)`)
@@ -110,7 +78,7 @@ func (s *session) Change(have, want configure.Configuration) ([]configure.Answer
 	if tracked(have) || tracked(want) {
 		command = replaceTracked
 	}
-	_, err := s.run(command, string(want))
+	_, err := s.Run(command, string(want))
 	a := configure.Answer{Command: fmt.Sprintf("%s, with %d lines", replace, strings.Count(string(want), "\n"))}
 	var failed *sshaccess.CommandError
 	switch {
@@ -143,6 +111,3 @@ func rejection(a configure.Answer, want configure.Configuration) configure.Answe
 	}
 	return a
 }
-
-// Close implements configure.Session.
-func (s *session) Close() { _ = s.client.Close() }

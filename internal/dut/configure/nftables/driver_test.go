@@ -46,9 +46,5 @@ func TestDriver(t *testing.T) { linux(t).Run(t) }
 
 // TestLostConnection cuts the connection at more and more places of a change.
 func TestLostConnection(t *testing.T) {
-	step := 250
-	if testing.Short() {
-		step = 900
-	}
-	linux(t).RunLost(t, 250, 2500, 11500, step)
+	linux(t).RunLost(t, 250, 2500, 11500)
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
@@ -24,7 +22,7 @@ const (
 	version = "ovs-vsctl --version && ovs-vsctl list-br"
 )
 
-// replace is the command that replaces the flows of a bridge by those of its input.
+// replace is the command that reads the flows of a bridge from its input, in place of all flows that the bridge has.
 func replace(bridge string) string {
 	return "ovs-ofctl -O OpenFlow13 --bundle replace-flows " + bridge + " -"
 }
@@ -37,62 +35,40 @@ func New(access sshaccess.Config) (configure.Driver, error) {
 // software matches the name and version of the programs.
 var software = regexp.MustCompile(`^ovs-vsctl \((.+)\) (\S+)`)
 
-// open starts a session. A server that prints nothing would seem to have no bridges.
+// kind is a device with Open vSwitch.
+var kind = sshaccess.Kind{
+	Version: version, Name: "has Open vSwitch", Wanted: "a device with Open vSwitch, and a user who may run ovs-vsctl and ovs-ofctl",
+	Software: func(output string) string {
+		found := software.FindStringSubmatch(output)
+		if found == nil {
+			return ""
+		}
+		return found[1] + " " + found[2]
+	},
+}
+
+// open starts a session.
 func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
-	client, err := access.Connect(ctx)
+	shell, err := access.OpenShell(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: client, within: access.AnswerWithin()}
-	out, err := s.run(version, "")
-	found := software.FindStringSubmatch(out)
-	switch {
-	case err != nil:
-		err = refused(err)
-	case found == nil:
-		err = fmt.Errorf("%w: it does not say that it has Open vSwitch: %q printed %.80q", configure.ErrRefused, version, out)
-	default:
-		s.software = found[1] + " " + found[2]
-		return s, nil
-	}
-	s.Close()
-	return nil, err
+	return &session{shell}, nil
 }
 
 // session is a connection on which commands are run.
-type session struct {
-	client *ssh.Client
-	// within is how long a command may take.
-	within   time.Duration
-	software string
-}
+type session struct{ *sshaccess.Shell }
 
 var _ configure.Session = (*session)(nil)
 
-func (s *session) run(command, input string) (string, error) {
-	return sshaccess.RunWithin(s.client, s.within, command, input)
-}
-
-// refused makes a command that failed an error that another attempt does not change.
-func refused(err error) error {
-	var failed *sshaccess.CommandError
-	if errors.As(err, &failed) {
-		return fmt.Errorf("%w: %w: want a device with Open vSwitch, and a user who may run ovs-vsctl and ovs-ofctl", configure.ErrRefused, err)
-	}
-	return err
-}
-
 // Running implements configure.Session.
 func (s *session) Running() (configure.Configuration, error) {
-	out, err := s.run(show, "")
+	out, err := s.Read(show)
 	if err != nil {
-		return "", refused(err)
+		return "", err
 	}
 	return Language{}.Parse(out)
 }
-
-// Software implements configure.Session.
-func (s *session) Software() (string, error) { return s.software, nil }
 
 // maxComplaint bounds what the device says to a change, in bytes: it prints messages of the protocol.
 const maxComplaint = 400
@@ -126,7 +102,7 @@ func (s *session) Change(have, want configure.Configuration) (answers []configur
 			continue
 		}
 		began := time.Now()
-		_, err := s.run(replace(bridge), strings.Join(to[bridge], "\n")+"\n")
+		_, err := s.Run(replace(bridge), strings.Join(to[bridge], "\n")+"\n")
 		a := configure.Answer{Command: fmt.Sprintf("%s, with %d flows", replace(bridge), len(to[bridge])), Took: time.Since(began)}
 		var failed *sshaccess.CommandError
 		switch {
@@ -155,6 +131,3 @@ func named(a configure.Answer, lines []string) configure.Answer {
 	}
 	return a
 }
-
-// Close implements configure.Session.
-func (s *session) Close() { _ = s.client.Close() }

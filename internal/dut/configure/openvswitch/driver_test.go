@@ -45,9 +45,5 @@ func TestDriver(t *testing.T) { device(t).Run(t) }
 
 // TestLostConnection cuts the connection at more and more places of a change.
 func TestLostConnection(t *testing.T) {
-	step := 250
-	if testing.Short() {
-		step = 900
-	}
-	device(t).RunLost(t, 200, 2500, 11500, step)
+	device(t).RunLost(t, 200, 2500, 11500)
 }

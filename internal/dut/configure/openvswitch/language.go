@@ -93,16 +93,9 @@ func (Language) Mask(text string) string { return text }
 
 // Differences implements configure.Language.
 func (Language) Differences(from, to configure.Configuration) []string {
-	before, err := read(string(from))
-	if err != nil {
-		return []string{"- " + err.Error()}
-	}
-	after, err := read(string(to))
-	if err != nil {
-		return []string{"+ " + err.Error()}
-	}
-	lines := missing("- ", before, after)
-	return append(lines, missing("+ ", after, before)...)
+	return configure.DifferencesBetween(from, to, read, func(before, after flows) []string {
+		return append(missing("- ", before, after), missing("+ ", after, before)...)
+	})
 }
 
 // missing describes the bridges and flows that another configuration does not have.

@@ -1,6 +1,7 @@
 package sshaccess
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,13 +24,51 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%q ended with status %d: %s", e.Command, e.Status, e.Text)
 }
 
-// RunWithin is Run within a time, after which the connection is closed. It returns what the command printed. It fails with a CommandError if
-// the command did, with configure.ErrRefused if it printed too much, and with configure.ErrUnreachable if it is unknown whether the
-// device ran it.
-func RunWithin(client *ssh.Client, within time.Duration, command, input string) (string, error) {
-	late := time.AfterFunc(within, func() { _ = client.Close() })
+// Kind describes a device whose programs are run by commands.
+type Kind struct {
+	// Version is a command that prints what the device is.
+	Version string
+	// Software returns names and versions from the output of Version; empty for another device.
+	Software func(output string) string
+	// Name of the device in messages, such as Linux with nftables; Wanted names it with its user.
+	Name, Wanted string
+}
+
+// Shell runs commands on a device, each without a terminal.
+type Shell struct {
+	client *ssh.Client
+	// within is how long a command may take.
+	within   time.Duration
+	kind     Kind
+	software string
+}
+
+// OpenShell connects to a device, and checks what it is: a server that prints nothing would seem to have no configuration.
+func (c *Config) OpenShell(ctx context.Context, kind Kind) (*Shell, error) {
+	client, err := c.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shell{client: client, within: c.AnswerWithin(), kind: kind}
+	out, err := s.Read(kind.Version)
+	if err == nil {
+		if s.software = kind.Software(out); s.software == "" {
+			err = fmt.Errorf("%w: it does not say that it %s: %q printed %.80q", configure.ErrRefused, kind.Name, kind.Version, out)
+		}
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Run runs a command with an input, and returns what it printed. It fails with a CommandError if the command did, with
+// configure.ErrRefused if it printed too much, and with configure.ErrUnreachable if it is unknown whether the device ran it.
+func (s *Shell) Run(command, input string) (string, error) {
+	late := time.AfterFunc(s.within, func() { _ = s.client.Close() })
 	defer late.Stop()
-	out, problems, err := Run(client, command, input)
+	out, problems, err := Run(s.client, command, input)
 	var ended *ssh.ExitError
 	switch {
 	case errors.As(err, &ended):
@@ -41,3 +80,19 @@ func RunWithin(client *ssh.Client, within time.Duration, command, input string) 
 	}
 	return out, nil
 }
+
+// Read runs a command that only reads. If the command fails, another attempt does not help.
+func (s *Shell) Read(command string) (string, error) {
+	out, err := s.Run(command, "")
+	var failed *CommandError
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("%w: %w: want %s", configure.ErrRefused, err, s.kind.Wanted)
+	}
+	return out, err
+}
+
+// Software implements configure.Session.
+func (s *Shell) Software() (string, error) { return s.software, nil }
+
+// Close implements configure.Session.
+func (s *Shell) Close() { _ = s.client.Close() }

@@ -45,9 +45,5 @@ func TestDriver(t *testing.T) { frr(t).Run(t) }
 
 // TestLostConnection cuts the connection to FRR at more and more places of a change.
 func TestLostConnection(t *testing.T) {
-	step := 250
-	if testing.Short() {
-		step = 900
-	}
-	frr(t).RunLost(t, 60, 2500, 9500, step)
+	frr(t).RunLost(t, 60, 2500, 9500)
 }
