@@ -28,6 +28,7 @@ func TestManagement(t *testing.T) {
 	server := startServer(t)
 	for name, tc := range map[string]func(*world){
 		"each variant, and the base at the end":          configuresVariants,
+		"a value of a benchmark":                         configuresValues,
 		"the base alone":                                 configuresBase,
 		"a device that rejects a line":                   deviceRejects,
 		"a device that cannot be restored":               deviceStaysDifferent,
@@ -280,6 +281,37 @@ func (w *world) noPasswordIn(b *v1alpha1.Benchmark) {
 	w.Expect(string(text)).NotTo(ContainSubstring("do-not-show"))
 }
 
+// addressParameter lets benchmarks choose an address in the variant acl.
+func addressParameter(bed *v1alpha1.TestBed) {
+	bed.Spec.Device.Variants[1].Physical.Parameters = []v1alpha1.DeviceParameter{
+		{Name: "address", Default: "198.18.0.1", Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2", "198.18.0.3"}},
+	}
+}
+
+// configuresValues has no webhook: what a grant does not allow waits without a bed, and never reaches the device.
+func configuresValues(w *world) {
+	bed := managed("leaf")
+	addressParameter(bed)
+	bed.Spec.Access[0].DeviceParameters = []v1alpha1.ParameterGrant{{Name: "address", Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2"}}}
+	const text = "hostname leaf\naccess-list a deny {{address}}\n"
+	create(w.t, w.c, configMap("leaf", "base.conf", baseText), configMap("leaf-acl", "acl.conf", text), deviceAccess("leaf"), bed, profile())
+	with := func(value v1alpha1.ParameterValue) func(*v1alpha1.Benchmark) {
+		return func(b *v1alpha1.Benchmark) {
+			b.Spec.Variants = []v1alpha1.VariantName{"acl"}
+			b.Spec.DeviceParameters = []v1alpha1.ChosenParameter{{Name: "address", Value: value}}
+		}
+	}
+	create(w.t, w.c, benchmark("beyond", "leaf", with("198.18.0.3")))
+	c := w.says("beyond", v1alpha1.ConditionAccepted, v1alpha1.ReasonNotAccepted)
+	w.Expect(c.Message).To(ContainSubstring("has the parameter address with one of 198.18.0.1, 198.18.0.2"))
+	create(w.t, w.c, benchmark("b", "leaf", with("198.18.0.2")))
+	b := w.reaches("b", v1alpha1.PhaseRunning)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal("hostname leaf\naccess-list a deny 198.18.0.2\n"))
+	w.runners.report(b, measured(rowOf("acl", 64)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
+}
+
 func configuresBase(w *world) {
 	w.kubelet.devices[deviceAddress] = aclText
 	w.createManaged(managed("leaf"))
@@ -382,6 +414,11 @@ func managementIncomplete(w *world) {
 	says("key acl.conf of ConfigMap leaf-acl: it configures nothing")
 	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", strings.Repeat("access-list a deny any\n", 8<<10)))).To(Succeed())
 	says("two configurations of the device of bed leaf have")
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", "access-list a deny {{address}}\n"))).To(Succeed())
+	w.changeBed("leaf", addressParameter)
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", "access-list a deny any\n"))).To(Succeed())
+	says("the configuration of variant acl has no {{address}}")
+	w.changeBed("leaf", func(bed *v1alpha1.TestBed) { bed.Spec.Device.Variants[1].Physical.Parameters = nil })
 	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", aclText))).To(Succeed())
 	says("has no Secret leaf of type nodrop.dev/device")
 	wrong := deviceAccess("leaf")

@@ -50,4 +50,12 @@ type AccessGrant struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Variants []VariantName `json:"variants,omitempty"`
+	// deviceParameters bound the values of parameters that a benchmark may choose; one that is not listed keeps its
+	// default. Without deviceParameters it may choose all values that the bed has.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	DeviceParameters []ParameterGrant `json:"deviceParameters,omitempty"`
 }

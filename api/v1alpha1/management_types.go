@@ -90,6 +90,13 @@ type PhysicalVariant struct {
 	// configuration of the device in the variant.
 	// +required
 	Configuration DeviceConfigurationSource `json:"configuration"`
+	// parameters are the parts of the configuration that a benchmark chooses. Each has to be in the text, such as {{vlan}}.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Parameters []DeviceParameter `json:"parameters,omitempty"`
 }
 
 // Address returns where the device is reached, for all kinds of management.

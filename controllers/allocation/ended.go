@@ -18,7 +18,7 @@ const week = 7 * 24 * time.Hour
 // long.
 func workOf(b *v1alpha1.Benchmark) string {
 	text, err := json.Marshal([]any{
-		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.SettleTime, b.Spec.RestTime,
+		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.DeviceParameters, b.Spec.SettleTime, b.Spec.RestTime,
 	})
 	if err != nil {
 		panic(err) // The types have nothing that cannot be marshalled.

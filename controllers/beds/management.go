@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
@@ -29,8 +30,8 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management: " + err.Error(), nil
 	}
 	base := ""
-	for i, ref := range device.Configurations(bed.Spec.Device) {
-		text, problem, err := r.LabFiles().Configuration(ctx, ref)
+	for i, c := range device.Configurations(bed.Spec.Device) {
+		text, problem, err := r.LabFiles().Configuration(ctx, c.ConfigMapRef)
 		if err != nil {
 			return "", "", err
 		}
@@ -38,8 +39,11 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 			base = text
 		}
 		if problem == "" {
-			if _, err := configure.Whole(kind.Language, text); err != nil {
-				problem = fmt.Sprintf("key %s of ConfigMap %s: %v", ref.Key, ref.Name, err)
+			if text, err = parameters.Fill(text, &bed.Spec.Device, c.Variant, nil); err == nil {
+				_, err = configure.Whole(kind.Language, text)
+			}
+			if err != nil {
+				problem = fmt.Sprintf("key %s of ConfigMap %s: %v", c.ConfigMapRef.Key, c.ConfigMapRef.Name, err)
 			}
 		}
 		if problem != "" {

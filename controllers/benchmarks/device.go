@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
@@ -150,7 +151,11 @@ func (d *devices) configurations(ctx context.Context, s *kit.Scope) (_ *corev1.S
 		}
 		texts = append(texts, text)
 	}
-	sec, err := labobjects.ConfigurationSecret(d.settings, s.Run, s.Bed, s.Device.Management(), texts[0], texts[1])
+	wanted, err := parameters.Fill(texts[0], &s.Bed.Spec.Device, s.Status.Variant, s.Spec.DeviceParameters)
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	sec, err := labobjects.ConfigurationSecret(d.settings, s.Run, s.Bed, s.Device.Management(), wanted, texts[1])
 	if err != nil {
 		return nil, err.Error(), nil
 	}

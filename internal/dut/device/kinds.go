@@ -169,21 +169,26 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 // restore it afterwards: they start it, or configure it.
 func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
 
-// Configurations are the keys of ConfigMaps with the configurations of a device: its base, then its
-// variants; none where people configure it. They are not among Files: teams read those, and configurations
-// have secrets.
-func Configurations(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
+// Configuration is the source of a configuration of a device.
+type Configuration struct {
+	// Variant that has it; empty for the base.
+	Variant v1alpha1.VariantName
+	v1alpha1.DeviceConfigurationSource
+}
+
+// Configurations are the sources of the configurations of a device: its base, then the ones that variants have in place of it;
+// none where people configure it. They are not among Files: teams read those, and configurations have secrets.
+func Configurations(d v1alpha1.Device) []Configuration {
 	if d.Management() == nil {
 		return nil
 	}
-	refs := []v1alpha1.ConfigMapKeyReference{d.Management().Configuration.ConfigMapRef}
+	all := []Configuration{{"", d.Management().Configuration}}
 	for _, v := range d.Variants {
-		as, _ := d.As(v.Name)
-		if ref := as.Management().Configuration.ConfigMapRef; !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
+		if v.Physical != nil {
+			all = append(all, Configuration{v.Name, v.Physical.Configuration})
 		}
 	}
-	return refs
+	return all
 }
 
 // behaviour lists what a modeled device does beyond forwarding, by the names of the

@@ -85,7 +85,7 @@ type Options struct {
 // be nil.
 func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Options) (*Bench, error) {
 	b := &Bench{config: runner.Config{Benchmark: bundle.Benchmark, Profile: bundle.Profile, Bed: bundle.Bed, Calibration: calibration}, Pace: 1}
-	m, err := b.manages(&bundle.Bed, bundle.Configurations, o.Routing)
+	m, err := b.manages(bundle, o.Routing)
 	if err != nil {
 		return nil, err
 	}

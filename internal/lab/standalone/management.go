@@ -11,7 +11,9 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 const (
@@ -34,7 +36,8 @@ type managed struct {
 
 // manages reads how a device is reached; nil where people configure it. It fails before anything is
 // changed on this machine.
-func (b *Bench) manages(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]string, o Routing) (*managed, error) {
+func (b *Bench) manages(bundle *manifest.Bundle, o Routing) (*managed, error) {
+	bed := &bundle.Bed
 	described := bed.Spec.Device.Management()
 	if described == nil {
 		return nil, nil
@@ -51,7 +54,10 @@ func (b *Bench) manages(bed *v1alpha1.TestBed, texts map[v1alpha1.VariantName]st
 	if err != nil {
 		return nil, err
 	}
-	for variant, text := range texts {
+	for variant, text := range bundle.Configurations {
+		if text, err = parameters.Fill(text, &bed.Spec.Device, variant, bundle.Benchmark.Spec.DeviceParameters); err != nil {
+			return nil, fmt.Errorf("TestBed %s: %w", bed.Name, err)
+		}
 		if m.wanted[variant], err = configure.Whole(kind.Language, text); err != nil {
 			return nil, fmt.Errorf("TestBed %s, variant %q: the configuration: %w", bed.Name, variant, err)
 		}

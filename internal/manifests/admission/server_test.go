@@ -31,6 +31,7 @@ type server struct {
 	t *testing.T
 	// c asks for strict validation, as kubectl apply does.
 	c        client.Client
+	cfg      *rest.Config
 	warnings *warnings
 	// counts count the decisions.
 	counts *opmetrics.Operator
@@ -51,7 +52,7 @@ func startServer(t *testing.T) *server {
 			Paths: []string{filepath.Join(kubetest.Root(t), "config", "webhook", "manifests.yaml")},
 		}
 	})
-	s := &server{WithT: NewWithT(t), t: t, warnings: &warnings{}, counts: opmetrics.NewOperator()}
+	s := &server{WithT: NewWithT(t), t: t, cfg: cfg, warnings: &warnings{}, counts: opmetrics.NewOperator()}
 	s.stop = s.serve(cfg, env.WebhookInstallOptions)
 	t.Cleanup(func() { s.stop() })
 

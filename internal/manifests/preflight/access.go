@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/base/selection"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
@@ -126,6 +127,8 @@ type Request struct {
 	Lease time.Duration
 	// Variants of the device that it chooses.
 	Variants []v1alpha1.VariantName
+	// Parameters of the device that it chooses.
+	Parameters []v1alpha1.ChosenParameter
 }
 
 // NewRequest returns the request of a benchmark, with the priority of its class. The policy
@@ -134,7 +137,7 @@ func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
 	priority, _ := team.Priority(policy, b)
 	return Request{
 		Priority: priority, Class: b.Spec.PriorityClassName, Lease: time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second,
-		Variants: b.Spec.Variants,
+		Variants: b.Spec.Variants, Parameters: b.Spec.DeviceParameters,
 	}
 }
 
@@ -166,6 +169,34 @@ func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
 			out = append(out, bound{
 				path: field.NewPath("spec", "variants").Index(i), value: v,
 				had: "only the variants " + allowed, lower: "name only " + allowed,
+			})
+		}
+	}
+	if len(g.DeviceParameters) > 0 {
+		out = append(out, beyondParameters(g, r)...)
+	}
+	return out
+}
+
+// beyondParameters are the values of parameters that a grant does not allow.
+func beyondParameters(g *v1alpha1.AccessGrant, r Request) []bound {
+	var out []bound
+	var names []string
+	for _, p := range g.DeviceParameters {
+		names = append(names, string(p.Name))
+	}
+	root := field.NewPath("spec", "deviceParameters")
+	for i, chosen := range r.Parameters {
+		at := slices.IndexFunc(g.DeviceParameters, func(p v1alpha1.ParameterGrant) bool { return p.Name == chosen.Name })
+		if at < 0 {
+			allowed := strings.Join(names, ", ")
+			out = append(out, bound{path: root.Index(i).Child("name"), value: chosen.Name, had: "only the parameters " + allowed, lower: "choose only " + allowed})
+			continue
+		}
+		if bounds := parameters.BoundsIn(&g.DeviceParameters[at]); !bounds.Allow(chosen.Value) {
+			out = append(out, bound{
+				path: root.Index(i).Child("value"), value: chosen.Value,
+				had: fmt.Sprintf("the parameter %s with %s", chosen.Name, bounds), lower: "give such a value",
 			})
 		}
 	}
@@ -210,6 +241,13 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 	members = append(members, "maxDuration: "+human.Duration(r.Lease))
 	if len(r.Variants) > 0 {
 		members = append(members, "variants: ["+listed(r.Variants)+"]")
+	}
+	if len(r.Parameters) > 0 {
+		all := make([]string, len(r.Parameters))
+		for i, p := range r.Parameters {
+			all[i] = fmt.Sprintf("{name: %s, values: [%q]}", p.Name, p.Value)
+		}
+		members = append(members, "deviceParameters: ["+strings.Join(all, ", ")+"]")
 	}
 	return "{" + strings.Join(members, ", ") + "}"
 }

@@ -51,6 +51,25 @@ func variants(g v1alpha1.AccessGrant, names ...v1alpha1.VariantName) v1alpha1.Ac
 	return g
 }
 
+// withValue lets the benchmark choose a variant with a parameter, which all beds have.
+func withValue(value v1alpha1.ParameterValue) func(*Input) {
+	return func(in *Input) {
+		choosing("acl")(in)
+		in.Benchmark.Spec.DeviceParameters = []v1alpha1.ChosenParameter{{Name: "entries", Value: value}}
+		for i := range in.Beds {
+			in.Beds[i].Spec.Device.Variants[0].Physical = &v1alpha1.PhysicalVariant{Parameters: []v1alpha1.DeviceParameter{
+				{Name: "entries", Default: "1", Range: &v1alpha1.ParameterRange{Minimum: 1, Maximum: 400}},
+			}}
+		}
+	}
+}
+
+// parameter grants values of a parameter.
+func parameter(g v1alpha1.AccessGrant, name v1alpha1.ParameterName, values ...v1alpha1.ParameterValue) v1alpha1.AccessGrant {
+	g.DeviceParameters = []v1alpha1.ParameterGrant{{Name: name, Values: values}}
+	return g
+}
+
 func anyBed(in *Input) {
 	in.Benchmark.Spec.TestBedName, in.Benchmark.Spec.TestBedSelector = "", &metav1.LabelSelector{}
 }
@@ -70,6 +89,24 @@ func TestAccess(t *testing.T) {
 			changes: []func(*Input){asking(101, 12*time.Hour), granting(0, upTo(100, 12*time.Hour))},
 			want: []string{"spec.priority: Invalid value: 101: the grant of namespace team on TestBed one has a priority up to 100: " +
 				"give at most 100, or ask the bed's owner to add this to spec.access: {names: [team], maxPriority: 101, maxDuration: 12h}"},
+		},
+		"a value of the bed": {
+			changes: []func(*Input){asking(0, time.Hour), withValue("400"), granting(0, upTo(0, time.Hour))},
+			beds:    []string{"one"},
+		},
+		"a value of the grant": {
+			changes: []func(*Input){asking(0, time.Hour), withValue("20"), granting(0, parameter(upTo(0, time.Hour), "entries", "10", "20"))},
+			beds:    []string{"one"},
+		},
+		"a value that is not granted": {
+			changes: []func(*Input){asking(0, time.Hour), withValue("30"), granting(0, parameter(upTo(0, time.Hour), "entries", "10", "20"))},
+			want: []string{`spec.deviceParameters[0].value: Invalid value: "30": the grant of namespace team on TestBed one has the parameter entries with one of 10, 20: ` +
+				`give such a value, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h, variants: [acl], deviceParameters: [{name: entries, values: ["30"]}]}`},
+		},
+		"a parameter that is not granted": {
+			changes: []func(*Input){asking(0, time.Hour), withValue("30"), granting(0, parameter(upTo(0, time.Hour), "depth", "10"))},
+			want: []string{`spec.deviceParameters[0].name: Invalid value: "entries": the grant of namespace team on TestBed one has only the parameters depth: ` +
+				`choose only depth, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h, variants: [acl], deviceParameters: [{name: entries, values: ["30"]}]}`},
 		},
 		"a longer lease": {
 			changes: []func(*Input){asking(0, 90*time.Minute), granting(0, upTo(100, time.Hour))},

@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/selection"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/manifests/policy"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -38,6 +39,7 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	for i, p := range bed.Spec.Ports {
 		problems = append(problems, portProblems(ports.Index(i), p)...)
 	}
+	problems = append(problems, parameters.ValidateBed(bed)...)
 	return append(problems, planProblems(bed)...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/traffic/frame"
@@ -81,6 +82,7 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)
 	errs = append(errs, validateImage(b, bed)...)
+	errs = append(errs, parameters.Validate(b, bed)...)
 	errs = append(errs, PortGroup(b, bed, "")...)
 	errs = append(errs, validateRates(b, profile, ports)...)
 	errs = append(errs, validateDeadline(b, profile, bed)...)

@@ -36,7 +36,7 @@ func key(cfg Config) (string, error) {
 	return Digest(
 		cfg.Benchmark.Namespace, cfg.Benchmark.Name, cfg.Benchmark.UID, cfg.Benchmark.Spec.Tests,
 		cfg.Benchmark.Spec.SettleTime, cfg.Benchmark.Spec.Rest(),
-		cfg.Benchmark.Spec.Variants, cfg.Variant, cfg.Profile.Spec, cfg.Bed.Spec, cfg.Model, cfg.JitterAverageByLoad, cfg.JitterMaximumByLoad,
+		cfg.Benchmark.Spec.Variants, cfg.Benchmark.Spec.DeviceParameters, cfg.Variant, cfg.Profile.Spec, cfg.Bed.Spec, cfg.Model, cfg.JitterAverageByLoad, cfg.JitterMaximumByLoad,
 	)
 }
 

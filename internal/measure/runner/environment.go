@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/version"
+	"nodrop.dev/nodrop/internal/dut/configure/parameters"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -24,7 +25,7 @@ func environment(bed v1alpha1.TestBed, spec *v1alpha1.BenchmarkSpec, p plan.Plan
 	}
 	for _, v := range spec.Variants {
 		d, _ := of.As(v)
-		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device.Describe(d)})
+		env.Variants = append(env.Variants, v1alpha1.VariantEnvironment{Name: v, Device: device.Describe(d) + parameters.Describe(parameters.Values(&of, v, spec.DeviceParameters))})
 	}
 	var notes []string
 	for _, port := range info.Ports {

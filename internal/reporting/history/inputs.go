@@ -12,7 +12,7 @@ import (
 // bed. Runs with the same one form a history. The device is left out, since that it changes
 // is what a history is looked at for. Profile and bed are nil where they are not known.
 func Inputs(spec *v1alpha1.BenchmarkSpec, profile *v1alpha1.TrafficProfileSpec, bedName string, bed *v1alpha1.TestBedSpec) (string, error) {
-	same := v1alpha1.BenchmarkSpec{Tests: spec.Tests, Variants: spec.Variants, SettleTime: spec.SettleTime, RestTime: spec.RestTime}
+	same := v1alpha1.BenchmarkSpec{Tests: spec.Tests, Variants: spec.Variants, DeviceParameters: spec.DeviceParameters, SettleTime: spec.SettleTime, RestTime: spec.RestTime}
 	if profile != nil && len(profile.FrameSizes) == 0 {
 		sizes := *profile
 		sizes.FrameSizes = profile.Sizes() // with the default, which results have
