@@ -59,13 +59,15 @@ type GNMIManagement struct {
 
 // DevicePlatform is a kind of device that is reached by SSH.
 //
-// +kubebuilder:validation:Enum=frr;netconf;nftables;openvswitch
+// +kubebuilder:validation:Enum=frr;iproute2;netconf;nftables;openvswitch
 type DevicePlatform string
 
 // The platforms.
 const (
 	// PlatformFRR is FRRouting, with vtysh as the shell of the user.
 	PlatformFRR DevicePlatform = "frr"
+	// PlatformIPRoute2 are the routes and labels of a Linux device, whose user may run ip.
+	PlatformIPRoute2 DevicePlatform = "iproute2"
 	// PlatformNETCONF is a device with NETCONF over SSH and a candidate configuration, usually at
 	// port 830.
 	PlatformNETCONF DevicePlatform = "netconf"

@@ -108,6 +108,8 @@ type linuxDevice struct {
 	sample *devicesample.Sample
 	// folder has the files of runs.
 	folder string
+	// output is the file of the result, next to which captured frames are; empty for the standard output.
+	output string
 	// calibration is the file with the measurement of the ports back to back; empty if there is none.
 	calibration string
 }
@@ -121,11 +123,17 @@ func newLinuxDevice(t *testing.T, of devicesample.Case) *linuxDevice {
 	l.must(err)
 	l.must(netlink.LinkSetUp(lo))
 	l.sample, l.Linux = of.Prepared(t, "127.0.0.1", "nd-e")
+	l.writeAccess()
+	return l
+}
+
+// writeAccess writes the files by which nodrop run reaches the device.
+func (l *linuxDevice) writeAccess() {
+	l.t.Helper()
 	access := "secrets/" + l.sample.Bed.Spec.Device.Physical.Management.SecretName
 	l.write(access+"/user", sshrouter.User)
 	l.write(access+"/password", sshrouter.Password)
 	l.write(access+"/hostKeys", string(l.HostKey))
-	return l
 }
 
 // calibrate measures the two ports of the sample back to back, as if the device were taken away, and connects the
@@ -170,18 +178,28 @@ func (l *linuxDevice) measure() report.Document {
 		running = func() string { return l.of.Running(l.Linux) }
 	}
 	before := running()
-	p := l.start(l.sample)
+	var args []string
+	if l.output != "" {
+		args = []string{"--output-file", l.output}
+	}
+	p := l.start(l.sample, args...)
 	if code := p.exit(); !slices.Contains([]int{exit.Passed, exit.Failed, exit.Inconclusive}, code) {
 		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, &p.stdout)
 	}
+	text := []byte(p.stdout.String())
+	if l.output != "" {
+		var err error
+		text, err = os.ReadFile(l.output)
+		l.must(err)
+	}
 	var d report.Document
-	l.must(json.Unmarshal([]byte(p.stdout.String()), &d))
+	l.must(json.Unmarshal(text, &d))
 	if after := running(); after != before {
 		l.t.Errorf("after the run the device has\n%s\nwant\n%s", after, before)
 	}
 	want := 0
 	for _, test := range l.sample.Benchmark.Spec.Tests {
-		want += len(l.sample.Benchmark.Spec.Variants) * plan.RowsPerSize(test)
+		want += max(1, len(l.sample.Benchmark.Spec.Variants)) * plan.RowsPerSize(test)
 	}
 	if len(d.Rows) != want {
 		l.t.Fatalf("%d rows, want %d: %s", len(d.Rows), want, d.Message)

@@ -106,14 +106,7 @@ func labels(sample string, of v1alpha1.VariantName, lost string) Case {
 			run(l, "ovs-ofctl -O OpenFlow13 add-flow br0 in_port=1,actions=output:2", "ovs-ofctl -O OpenFlow13 add-flow br0 in_port=2,actions=output:1",
 				"ovs-ofctl -O OpenFlow13 add-flow br0 priority=0,actions=drop")
 		},
-		Fault: "missing", Of: of, Break: func(t testing.TB, configuration string) string {
-			t.Helper()
-			left := strings.Replace(configuration, lost+"\n", "", 1)
-			if left == configuration {
-				t.Fatalf("there is no flow %q in\n%s", lost, configuration)
-			}
-			return left
-		},
+		Fault: "missing", Of: of, Break: withoutLine(lost),
 	}
 }
 
@@ -123,18 +116,54 @@ var Labels = labels("mpls", "swap", "mpls,in_port=1,mpls_label=1000 actions=set_
 // Push compares frames that are forwarded as they are with those that get a label.
 var Push = labels("mpls-push", "push", "ip,in_port=1 actions=push_mpls:0x8847,set_field:1000->mpls_label,output:2")
 
+// linuxLabels are the samples with the kernel of Linux in an emulated machine, which switches labels. It has no other routes than the
+// base of the sample.
+func linuxLabels(sample string, base ...string) Case {
+	return Case{
+		Sample: sample, FrameSize: 128, Fault: "missing", Tests: "- {name: latency, latency: {loads: [0.2%], trialDuration: 1s}}\n",
+		// The machine has a management interface in place of an address of this machine.
+		Start:   func(t testing.TB, _ string) *sshrouter.Linux { return sshrouter.StartMachine(t, 2, "mpls_iptunnel") },
+		Running: (*sshrouter.Linux).Routes,
+		Prepare: func(l *sshrouter.Linux) {
+			run(l, "sysctl -qw net.mpls.platform_labels=10000 net.mpls.conf.e1.input=1 net.mpls.conf.e2.input=1", "ip -f mpls route flush proto boot", "ip route flush proto boot")
+			run(l, base...)
+		},
+	}
+}
+
+// LinuxLabels compares frames whose label is swapped with those whose label is popped; the label of one direction is missing.
+var LinuxLabels = func() Case {
+	const back = "ip -f mpls route add 1001 as to 2001 via inet 198.18.1.2 dev e1"
+	c := linuxLabels("mpls-linux", back, "ip -f mpls route add 1000 as to 2000 via inet 198.18.2.2 dev e2")
+	c.Of, c.Break, c.Check = "swap", withoutLine(back), checkLinuxLabels
+	return c
+}()
+
+// LinuxPush compares IP with frames that get a label; those of one direction get none, and arrive as they are.
+var LinuxPush = func() Case {
+	c := linuxLabels("mpls-linux-push", "ip -4 route add 198.18.1.2 via 198.18.1.2 dev e1", "ip -4 route add 198.18.2.2 via 198.18.2.2 dev e2")
+	c.Of, c.Break, c.Check = "push", withoutLine("ip -4 route add 198.18.1.2 encap mpls 1001 via 198.18.1.2 dev e1"), dropsOnly("", "")
+	return c
+}()
+
 // Prepared starts the device of the case, connects the sample to it by interfaces whose names begin with a prefix, and adds the fault.
 func (c *Case) Prepared(t testing.TB, host, prefix string) (*Sample, *sshrouter.Linux) {
 	t.Helper()
-	s := Read(t, c.Sample)
 	l := c.Start(t, host)
+	return c.PreparedOn(t, l, prefix), l
+}
+
+// PreparedOn is Prepared with a device that has been started.
+func (c *Case) PreparedOn(t testing.TB, l *sshrouter.Linux, prefix string) *Sample {
+	t.Helper()
+	s := Read(t, c.Sample)
 	s.Connect(l, prefix)
 	if c.Prepare != nil {
 		c.Prepare(l)
 	}
 	s.Ask(t, c.Tests, c.FrameSize)
 	s.addVariant(c.Fault, c.Break(t, s.Configurations.Data[string(c.Of)]))
-	return s, l
+	return s
 }
 
 func run(l *sshrouter.Linux, commands ...string) {
@@ -150,6 +179,18 @@ func without(rule string) func(testing.TB, string) string {
 		left := strings.Replace(configuration, "    "+rule+"\n", "", 1)
 		if left == configuration {
 			t.Fatalf("there is no rule %q in\n%s", rule, configuration)
+		}
+		return left
+	}
+}
+
+// withoutLine returns a function that removes a line, which must be there.
+func withoutLine(line string) func(testing.TB, string) string {
+	return func(t testing.TB, configuration string) string {
+		t.Helper()
+		left := strings.Replace(configuration, line+"\n", "", 1)
+		if left == configuration {
+			t.Fatalf("there is no line %q in\n%s", line, configuration)
 		}
 		return left
 	}

@@ -73,6 +73,17 @@ func checkLabels(t testing.TB, rows []v1alpha1.ResultRow) {
 	}
 }
 
+// checkLinuxLabels expects that all frames arrive, but for one direction whose label is missing: the device names its frames.
+func checkLinuxLabels(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	dropsOnly("missing", "back")(t, rows)
+	for _, row := range rows {
+		if r := row.Readings; row.Variant == "missing" && (r == nil || len(r.Counters) != 1 || r.Counters[0].Name != "input frames without a label route of e2" || r.Counters[0].Frames < row.Frames.Lost) {
+			t.Errorf("%s: %+v: want %d frames without a label route: %s", row.Variant, r, row.Frames.Lost, row.Message)
+		}
+	}
+}
+
 // checkAccessLists expects the full throughput, but for the list with a gap, and that the last of 201 rules is later than the
 // first.
 func checkAccessLists(t testing.TB, rows []v1alpha1.ResultRow) {

@@ -64,7 +64,7 @@ func (s *Sample) Connect(l *sshrouter.Linux, prefix string) {
 		p.Speed, p.Attachment.HostDevice.Interface = "100M", fmt.Sprintf("%s%d", prefix, i+1)
 		l.Cable(p.Attachment.HostDevice.Interface, there)
 		for _, gateway := range p.Gateways {
-			l.Run("ip", "address", "add", gateway+"/24", "dev", there)
+			l.Run("ip", "address", "replace", gateway+"/24", "dev", there)
 		}
 	}
 	physical := s.Bed.Spec.Device.Physical

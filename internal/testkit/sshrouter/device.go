@@ -1,11 +1,7 @@
 package sshrouter
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
-	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/base/netif"
@@ -31,7 +26,7 @@ const (
 	passwordHash = "$6$nodrop$szKzqO4QP/.Yx.PO0gxxcRwim0XuavQt2PZYHcOXlYDoCBLibFdO71ZLiaI8kMmIsBto8X2z3XaMp6IVBAPe90" //nolint:gosec // Of the password above.
 )
 
-// device is a network namespace that is reached through an OpenSSH server.
+// device is a network namespace, or an emulated machine, that is reached through an OpenSSH server.
 type device struct {
 	// Address of the OpenSSH server, and its host key as a line of a .pub file.
 	Address string
@@ -43,6 +38,8 @@ type device struct {
 	pid int
 	// environment has variables of programs in the namespace, as name=value.
 	environment []string
+	// machine is the emulated machine that the device is; nil for a network namespace.
+	machine *machine
 }
 
 // childOf returns the child of a process that has one.
@@ -63,6 +60,10 @@ func childOf(t testing.TB, pid int) int {
 // forwards.
 func (d *device) Cable(here, there string) {
 	d.t.Helper()
+	if d.machine != nil {
+		d.plug(here, there)
+		return
+	}
 	d.output(exec.Command("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", strconv.Itoa(d.pid)))
 	d.Run("ip", "link", "set", there, "up")
 	d.Run("sysctl", "-qw", "net.ipv4.ip_forward=1")
@@ -95,9 +96,13 @@ func (d *device) within(args ...string) *exec.Cmd {
 	return exec.Command("nsenter", slices.Concat([]string{"--net", "--target", strconv.Itoa(d.pid), "env"}, d.environment, args)...)
 }
 
-// Run runs a program in the network namespace of the device, not through SSH, and returns what it prints.
+// Run runs a program in the network namespace of the device, not through SSH, or in the emulated machine, and returns what it
+// prints.
 func (d *device) Run(args ...string) string {
 	d.t.Helper()
+	if d.machine != nil {
+		return d.runInMachine(args)
+	}
 	return d.output(d.within(args...))
 }
 
@@ -135,59 +140,6 @@ func (d *device) start(what string, args ...string) *exec.Cmd {
 		}
 	})
 	return cmd
-}
-
-// serve starts an OpenSSH server with one command. Its users and passwords are in a mount
-// namespace.
-func (d *device) serve(host, command string) {
-	d.t.Helper()
-	const program = "/usr/sbin/sshd"
-	server := testserver.Binary(d.t, "openssh"+program, "OpenSSH server", "hack/openssh/build")
-	root := strings.TrimSuffix(server, program)
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	signer, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.HostKey = ssh.MarshalAuthorizedKey(signer.PublicKey())
-	address := testserver.FreeAddressOf(d.t, host)
-	_, port, _ := net.SplitHostPort(address)
-	folder := d.t.TempDir()
-	sessions := filepath.Join(root, "usr/lib/openssh/sshd-session") // A program of its own in later versions.
-	config := fmt.Sprintf("ListenAddress %s\nPort %s\nHostKey %s/key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication yes\nPidFile none\nMaxStartups 100\nSubsystem netconf /bin/false\nForceCommand %s\n",
-		host, port, folder, command)
-	if _, err := os.Stat(sessions); err == nil {
-		config += "SshdSessionPath " + sessions + "\n"
-	}
-	for name, content := range map[string]string{
-		"key": string(pem.EncodeToMemory(block)), "config": config,
-		"passwd": "root:x:0:0::/:/bin/sh\n" + User + ":x:0:0::/:/bin/sh\nsshd:x:65534:65534::/:/bin/false\n",
-		"shadow": "root:*:1::::::\n" + User + ":" + passwordHash + ":1::::::\nsshd:*:1::::::\n",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			d.t.Fatal(err)
-		}
-	}
-	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
-	d.start("sshd", "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", fmt.Sprintf(
-		"mount --bind %[1]s/passwd /etc/passwd && mount --bind %[1]s/shadow /etc/shadow && mount -t tmpfs none /run && mkdir -m 755 /run/sshd && "+
-			"LD_LIBRARY_PATH=%[2]s exec %[3]s -D -e -f %[1]s/config", folder, strings.Join(libraries, ":"), server))
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			d.Address = address
-			return
-		} else if time.Now().After(deadline) {
-			d.t.Fatalf("OpenSSH does not answer: %v", err)
-		}
-	}
 }
 
 // waitFor waits until a program of start has printed a word.

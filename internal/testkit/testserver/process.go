@@ -23,19 +23,41 @@ const patience = 60 * time.Second
 // in CI. What it is and the script that builds it are for a person.
 func Binary(t testing.TB, name, what, script string) string {
 	t.Helper()
+	return Cached(t, filepath.Join("tools", name), what, script)
+}
+
+// Cached is the path of a file in the cache, for which the same holds.
+func Cached(t testing.TB, name, what, script string) string {
+	t.Helper()
 	cache := os.Getenv("NODROP_CACHE")
 	if cache == "" {
 		cache = filepath.Join(kubetest.Root(t), ".cache")
 	}
-	file := filepath.Join(cache, "tools", name)
+	file := filepath.Join(cache, name)
 	if _, err := os.Stat(file); err != nil {
-		fail := t.Skipf
-		if os.Getenv("CI") == "true" {
-			fail = t.Fatalf
-		}
-		fail("no %s for this test: %v: build it (NODROP_CACHE=.cache %s)", what, err, script)
+		missing(t, what, err, script)
 	}
 	return file
+}
+
+// Installed is the path of a program that a script installs on the machine, for which the same holds.
+func Installed(t testing.TB, name, what, script string) string {
+	t.Helper()
+	file, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, what, err, script)
+	}
+	return file
+}
+
+// missing skips the test, and fails it in CI.
+func missing(t testing.TB, what string, err error, script string) {
+	t.Helper()
+	fail := t.Skipf
+	if os.Getenv("CI") == "true" {
+		fail = t.Fatalf
+	}
+	fail("no %s for this test: %v: build it (NODROP_CACHE=.cache %s)", what, err, script)
 }
 
 // FreeAddress returns a loopback address on which no process listens.

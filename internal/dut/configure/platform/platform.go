@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
 	"nodrop.dev/nodrop/internal/dut/configure/netconf"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
 	"nodrop.dev/nodrop/internal/dut/configure/openvswitch"
@@ -29,6 +30,7 @@ type Platform struct {
 // All are all platforms, by their names.
 var All = slices.SortedFunc(slices.Values(append([]*Platform{
 	overSSH("frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }),
+	overSSH("iproute2", iproute2.Language{}, iproute2.New),
 	overSSH("netconf", netconf.Language{}, netconf.New),
 	overSSH("nftables", nftables.Language{}, nftables.New),
 	overSSH("openvswitch", openvswitch.Language{}, openvswitch.New),

@@ -10,7 +10,7 @@ import (
 // TestPlatforms compares the platforms with those that a TestBed may name.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	if got, want := Names(), strings.Join([]string{string(v1alpha1.PlatformFRR), (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform(), string(v1alpha1.PlatformNETCONF), string(v1alpha1.PlatformNFTables), string(v1alpha1.PlatformOpenVSwitch)}, ", "); got != want {
+	if got, want := Names(), strings.Join([]string{string(v1alpha1.PlatformFRR), (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform(), string(v1alpha1.PlatformIPRoute2), string(v1alpha1.PlatformNETCONF), string(v1alpha1.PlatformNFTables), string(v1alpha1.PlatformOpenVSwitch)}, ", "); got != want {
 		t.Errorf("the platforms are %s, want %s", got, want)
 	}
 	for _, p := range All {

@@ -15,7 +15,7 @@ import (
 
 // Number of parts that the commands print.
 const (
-	parts      = 8
+	parts      = 9
 	factsParts = 6
 )
 
@@ -49,6 +49,7 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	rules(out, part[5])
 	flows(out, part[6])
 	temperatures(out, part[7])
+	r.labels(out, part[8])
 	return out, nil
 }
 

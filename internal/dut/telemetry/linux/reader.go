@@ -21,6 +21,7 @@ var (
 		"cat /proc/uptime", "cat /proc/net/dev", "grep ^cpu /proc/stat", "grep ^Mem /proc/meminfo", "tc -s -j qdisc show", "nft list ruleset",
 		`for b in $(ovs-vsctl list-br); do echo "bridge $b"; ovs-ofctl -O OpenFlow13 dump-flows "$b"; ovs-ofctl -O OpenFlow13 dump-tables "$b"; done`,
 		`for f in /sys/class/hwmon/hwmon*/temp*_input; do [ -r "$f" ] && echo "$(cat ${f%/*}/name) ${f##*/} $(cat $f)"; done`,
+		"ip -j stats show group afstats",
 	)
 	factsCommand = separated(
 		"cat /proc/uptime", "uname -sr", "grep ^PRETTY_NAME= /etc/os-release", "cat /sys/class/dmi/id/product_name", "cat /sys/class/dmi/id/product_serial", "uname -a",
