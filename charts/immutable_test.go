@@ -23,6 +23,7 @@ func immutable(t *testing.T, c client.Client) {
 		"variants":              []any{"fec"},
 		"frameSizes":            []any{int64(64)},
 		"deviceImage":           "router:2",
+		"deviceParameters":      []any{map[string]any{"name": "entries", "value": "7"}},
 		"gates":                 []any{map[string]any{"name": "g", "test": "a", "metric": "LatencyAvg", "max": "5us"}},
 		"historyName":           "nightly",
 		"attribution":           map[string]any{"operator": "Ada"},

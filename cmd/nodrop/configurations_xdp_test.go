@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/openvswitch"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
@@ -54,8 +59,42 @@ func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measur
 // TestRunClasses measures Linux with queues for three classes on an oversubscribed port.
 func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measureSample() }
 
-// TestRunLabels measures Open vSwitch, which forwards labelled frames, swaps labels and pops them.
-func TestRunLabels(t *testing.T) { newLinuxDevice(t, devicesample.Labels).measure() }
+// TestRunLabels measures Open vSwitch, which forwards labelled frames, swaps labels and pops them. One table compares swapped labels
+// with IP.
+func TestRunLabels(t *testing.T) {
+	l := newLinuxDevice(t, devicesample.Labels)
+	l.measure()
+	l.sample.Benchmark.Spec.Variants = nil
+	l.sample.Profile.Spec.Packet = devicesample.Read(t, devicesample.Push.Sample).Profile.Spec.Packet
+	ip := l.measureBase("base", "ip.json")
+	l.sample.Profile.Spec.Packet = devicesample.Read(t, devicesample.Labels.Sample).Profile.Spec.Packet
+	comparesLatency(t, "ip="+ip, "swap="+l.measureBase("swap", "swap.json"))
+}
+
+// measureBase makes a configuration of the sample the base of Open vSwitch, measures it, and returns the file of the result.
+func (l *linuxDevice) measureBase(key, output string) string {
+	l.t.Helper()
+	l.sample.Bed.Spec.Device.Physical.Management.Configuration.ConfigMapRef.Key = key
+	driver, err := openvswitch.New(sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey})
+	l.must(err)
+	base, err := driver.Language().Parse(l.sample.Configurations.Data[key])
+	l.must(err)
+	_, err = configure.Apply(l.t.Context(), driver, base, time.Minute)
+	l.must(err)
+	l.output = filepath.Join(l.folder, output)
+	l.measure()
+	return l.output
+}
+
+// comparesLatency compares two results with one latency each, and expects both in one row.
+func comparesLatency(t *testing.T, results ...string) {
+	t.Helper()
+	p := start(t, append([]string{"compare"}, results...)...)
+	p.wants(exit.Passed, "Test latency", "")
+	if row := regexp.MustCompile(`(?m)^ +128 +0\.2% +[\d,]+\.\d+ +N/A +[\d,]+\.\d+ `); len(row.FindAllString(p.stdout.String(), -1)) < 2 {
+		t.Errorf("there are no rows with the latency of both:\n%s", &p.stdout)
+	}
+}
 
 // TestRunPush measures Open vSwitch, which forwards IP and pushes labels.
 func TestRunPush(t *testing.T) { newLinuxDevice(t, devicesample.Push).measure() }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
@@ -44,11 +42,7 @@ func TestRunLinuxLabels(t *testing.T) {
 	ip := push.measureLabels("ip.json", map[v1alpha1.VariantName][2]int{"": {noLabel, noLabel}})
 	labelled.rejectsLabel()
 
-	p := start(t, "compare", "ip="+ip, "swap="+swap)
-	p.wants(exit.Passed, "Test latency", "")
-	if row := regexp.MustCompile(`(?m)^ +128 +0\.2% +[\d,]+\.\d+ +N/A +[\d,]+\.\d+ `); len(row.FindAllString(p.stdout.String(), -1)) < 2 {
-		t.Errorf("there are no rows with the latency of both:\n%s", &p.stdout)
-	}
+	comparesLatency(t, "ip="+ip, "swap="+swap)
 }
 
 // rejectsLabel gives the device a label that it rejects, after one that it accepts, and expects that it has neither.
