@@ -53,6 +53,8 @@ type PowerMeter struct {
 }
 
 // SNMPPowerMeter reaches a meter by SNMP.
+//
+// +kubebuilder:validation:XValidation:rule="self.outlets.all(o, has(o.switch)) || !self.outlets.exists(o, has(o.switch))",message="outlets has some with and some without switch: a device keeps running on a power supply whose outlet stays on, so give a switch to each of them, or to none"
 type SNMPPowerMeter struct {
 	// address is host:port of the SNMP agent, such as 192.0.2.9:161.
 	// +required
@@ -85,6 +87,34 @@ type PowerOutlet struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MilliwattsPerUnit int32 `json:"milliwattsPerUnit"`
+	// switch turns the outlet off and on, for the test reset with kind Power and trigger Device. With version 2c the key
+	// writeCommunity of the Secret is used, or else community.
+	// +optional
+	Switch *OutletSwitch `json:"switch,omitempty"`
+}
+
+// OutletSwitch is an object of SNMP that turns an outlet off and on.
+//
+// +kubebuilder:validation:XValidation:rule="self.on != self.off",messageExpression="'on and off are both %d: give the two values of the MIB of the power distribution unit'.format([self.on])"
+type OutletSwitch struct {
+	// oid of the object, with its index: 1.3.6.1.4.1.318.1.1.26.9.2.4.1.5.3.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-2]([.](0|[1-9][0-9]{0,9}))+$')",messageExpression="'oid is \"' + self + '\": give numbers with dots between them, without a dot in front, such as 1.3.6.1.4.1.318.1.1.26.9.2.4.1.5.3'"
+	OID string `json:"oid"`
+	// on is the value that turns the outlet on at once.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	On int32 `json:"on"`
+	// off is the value that turns the outlet off at once.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	Off int32 `json:"off"`
 }
 
 // Power returns how NoDrop reads the power of a device; nil if it does not.
@@ -101,6 +131,11 @@ func (m *PowerMeter) Address() string {
 		return ""
 	}
 	return m.SNMP.Address
+}
+
+// Switches reports whether NoDrop may take the power of the device away.
+func (m *PowerMeter) Switches() bool {
+	return m != nil && m.SNMP != nil && len(m.SNMP.Outlets) > 0 && m.SNMP.Outlets[0].Switch != nil
 }
 
 // Every returns the interval of readings, with the default.

@@ -61,7 +61,8 @@ type ResetTest struct {
 	// +kubebuilder:default=FrameLoss
 	Method ResetTimeMethod `json:"method,omitempty"`
 	// trigger defines who resets the device: External, where the progress shows when to reset
-	// it, or Device for a device that the lab can reset, which is a simulated one.
+	// it, or Device for a device that the lab can reset: a simulated one, or, with the kind Power, a physical
+	// one whose power outlets have a switch.
 	// +optional
 	// +kubebuilder:default=External
 	Trigger ResetTrigger `json:"trigger,omitempty"`

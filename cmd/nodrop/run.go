@@ -250,6 +250,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 			b.Power.Follow(points.follow())
 			opts = append(opts, runner.WithPower(b.Power))
 		}
+		if b.PowerSwitch != nil {
+			opts = append(opts, runner.WithPowerSwitch(b.PowerSwitch))
+		}
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.Keep))
 		}

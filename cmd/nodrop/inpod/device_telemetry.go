@@ -58,6 +58,16 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 				}
 				defer meter.Close()
 				read.Meter = meter
+				if read.Switch, err = readers.NewSwitch(&described, keysIn(powerAccess), nil); err != nil {
+					return fmt.Errorf("the Secret of the meter: %w", err)
+				}
+			}
+			if read.Switch != nil {
+				defer read.Switch.Close()
+				// A pod that was killed while the power was off has left it off.
+				if err := read.Switch.On(cmd.Context()); err != nil {
+					return fmt.Errorf("turning the power of the device on: %w", err)
+				}
 			}
 			bundle, err := pki.LoadDir(tls)
 			if err != nil {
@@ -114,6 +124,9 @@ func openTelemetry(config runner.Config, bundle pki.Bundle, follow telemetry.Fol
 		watch := telemetry.NewPowerWatch(client, described)
 		watch.Follow(follow)
 		options = append(options, runner.WithPower(watch))
+		if described.Switches() {
+			options = append(options, runner.WithPowerSwitch(client))
+		}
 	}
 	return options, client.Close, nil
 }

@@ -123,6 +123,7 @@ func kindOf(d v1alpha1.Device) (kind, bool) {
 // Of returns the kind and the capabilities of the device of a bed.
 func Of(d v1alpha1.Device) Capabilities {
 	k, _ := kindOf(d)
+	k.Resets = k.Resets || d.Power().Switches()
 	return k.Capabilities
 }
 

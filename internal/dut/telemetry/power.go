@@ -17,6 +17,17 @@ type Meter interface {
 	Close()
 }
 
+// PowerSwitch takes the power of a device away. It may be used by several goroutines.
+type PowerSwitch interface {
+	// Cycle turns the power off, and returns when that is done. It is turned on again after a while, whatever becomes of the
+	// context and of the caller. It fails if the power is off already.
+	Cycle(ctx context.Context, off time.Duration) error
+	// On turns the power on, as far as it is off.
+	On(ctx context.Context) error
+	// Close turns the power on, as far as Cycle turned it off, and gives the connection back.
+	Close()
+}
+
 // idleReadings is the number of readings without test frames.
 const idleReadings = 10
 

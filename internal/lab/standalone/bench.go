@@ -41,6 +41,8 @@ type Bench struct {
 	Telemetry *telemetry.Watch
 	// Power reads the meter of the device; nil where there is none.
 	Power *telemetry.PowerWatch
+	// PowerSwitch takes the power of the device away; nil where that is not possible.
+	PowerSwitch telemetry.PowerSwitch
 	// Baselines of relative gates by their names.
 	Baselines map[string]gate.Baseline
 	// Notes contains the information that a reader of the result needs first.
@@ -102,6 +104,9 @@ func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Opt
 		err = b.openTRex(o)
 	default:
 		err = fmt.Errorf("engine %q of TestBed %s cannot run without a cluster", kind, bundle.Bed.Name)
+	}
+	if err == nil {
+		err = b.turnPowerOn()
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.Close())

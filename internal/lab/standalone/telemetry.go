@@ -2,7 +2,9 @@ package standalone
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
@@ -41,18 +43,44 @@ func (b *Bench) metersPower(bed *v1alpha1.TestBed, o Routing) error {
 		return nil
 	}
 	var meter telemetry.Meter
+	var power telemetry.PowerSwitch
 	err := o.withSecret(bed.Name, described.SecretName, readers.MeterKeys, func(read func(key string) ([]byte, error)) (err error) {
-		meter, err = readers.NewMeter(described, read, b.dialLater)
+		if meter, err = readers.NewMeter(described, read, b.dialLater); err == nil {
+			power, err = readers.NewSwitch(described, read, b.dialLater)
+		}
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if power != nil {
+		b.PowerSwitch = power
+		b.closers = append(b.closers, func() error {
+			power.Close()
+			return nil
+		})
 	}
 	b.Power = telemetry.NewPowerWatch(meter, described)
 	b.closers = append(b.closers, func() error {
 		b.Power.Close()
 		return nil
 	})
+	return nil
+}
+
+// onWithin bounds the time in which the power of a device is turned on before a run.
+const onWithin = 10 * time.Second
+
+// turnPowerOn turns the power of the device on, if NoDrop may take it away: a run that was killed may have left it off.
+func (b *Bench) turnPowerOn() error {
+	if b.PowerSwitch == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), onWithin)
+	defer cancel()
+	if err := b.PowerSwitch.On(ctx); err != nil {
+		return fmt.Errorf("TestBed %s: turning the power of the device on: %w", b.config.Bed.Name, err)
+	}
 	return nil
 }
 

@@ -96,9 +96,14 @@ func validateReset(test v1alpha1.Test, path *field.Path) field.ErrorList {
 
 func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if test.Reset.Trigger == v1alpha1.ResetByDevice && !device.Of(in.Bed.Spec.Device).Resets {
+	byDevice := test.Reset.Trigger == v1alpha1.ResetByDevice
+	switch {
+	case byDevice && !device.Of(in.Bed.Spec.Device).Resets:
 		errs = append(errs, field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(
-			"NoDrop cannot reset the device of test bed %s, only a simulated one: set trigger to External, and reset it when the progress says so", in.Bed.Name)))
+			"NoDrop cannot reset the device of test bed %s, only a simulated one, or a physical one whose power outlets have a switch: set trigger to External, and reset it when the progress says so", in.Bed.Name)))
+	case byDevice && in.Bed.Spec.Device.Power().Switches() && test.Reset.Kind != v1alpha1.ResetPower:
+		errs = append(errs, field.Invalid(path.Child("kind"), test.Reset.Kind, fmt.Sprintf(
+			"NoDrop resets the device of test bed %s by its power: set kind to Power, or set trigger to External, and reset it when the progress says so", in.Bed.Name)))
 	}
 	if test.Reset.Method == v1alpha1.ResetByTimestamp && !in.Engine.ArrivalTimes {
 		errs = append(errs, field.Invalid(path.Child("method"), test.Reset.Method, fmt.Sprintf(
@@ -116,7 +121,7 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 	}
 	test := step.Test.Reset
 	trigger, kind, off := test.Trigger, test.Kind, powerOff(test)
-	if trigger == v1alpha1.ResetByDevice && tester.Device.Resetter == nil {
+	if trigger == v1alpha1.ResetByDevice && !tester.Device.Resets() {
 		return trials.Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
 	}
 	byTime := test.Method == v1alpha1.ResetByTimestamp
@@ -195,7 +200,7 @@ func resetting(tester *trials.Tester, event trials.Event, trigger v1alpha1.Reset
 			tester.Observe(event)
 			return nil, nil
 		}
-		if err := tester.Device.Resetter.Reset(ctx); err != nil {
+		if err := tester.Device.Reset(ctx, powerOff(event.Step.Test.Reset)); err != nil {
 			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
 		return nil, nil

@@ -216,7 +216,17 @@ func TestResetIsValidated(t *testing.T) {
 		t.Error(errs)
 	}
 	test = resetTest(v1alpha1.ResetByDevice)
-	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `trigger: Invalid value: "Device": NoDrop cannot reset the device of test bed frr, only a simulated one: set trigger to External`) {
+	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `trigger: Invalid value: "Device": NoDrop cannot reset the device of test bed frr, only a simulated one, or a physical one whose power outlets have a switch: set trigger to External`) {
+		t.Error(errs)
+	}
+	in.Bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Power: &v1alpha1.PowerMeter{SNMP: &v1alpha1.SNMPPowerMeter{
+		Outlets: []v1alpha1.PowerOutlet{{Switch: &v1alpha1.OutletSwitch{}}},
+	}}}}
+	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `kind: Invalid value: "Hardware": NoDrop resets the device of test bed frr by its power: set kind to Power`) {
+		t.Error(errs)
+	}
+	test.Reset.Kind = v1alpha1.ResetPower
+	if errs := d.Fits(test, in, nil); len(errs) != 0 {
 		t.Error(errs)
 	}
 }

@@ -102,6 +102,9 @@ type PowerMeter interface {
 	End() (*v1alpha1.PowerReading, error)
 }
 
+// WithPowerSwitch lets tests take the power of the device away.
+func WithPowerSwitch(s trials.PowerSwitch) Option { return func(r *run) { r.powerSwitch = s } }
+
 // WithPower adds to rows the power of the device.
 func WithPower(m PowerMeter) Option { return func(r *run) { r.power = &power{meter: m} } }
 
@@ -114,10 +117,12 @@ type run struct {
 	router    trials.Router
 	telemetry Telemetry // nil where the device is not read
 	power     *power    // nil where no meter is read
-	dir       string
-	given     []v1alpha1.ResultRow
-	logs      []func(v1alpha1.ResultRow)
-	observers []func(State)
+	// powerSwitch takes the power of the device away; nil where that is not possible.
+	powerSwitch trials.PowerSwitch
+	dir         string
+	given       []v1alpha1.ResultRow
+	logs        []func(v1alpha1.ResultRow)
+	observers   []func(State)
 	// interval is called at regular intervals while trials run; nil if it is not wanted.
 	interval func(trials.Interval)
 	every    time.Duration
@@ -373,6 +378,9 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 		return nil, err
 	}
 	var opts []trials.Option
+	if r.powerSwitch != nil {
+		opts = append(opts, trials.WithPower(r.powerSwitch))
+	}
 	if r.device != nil && r.device.Capabilities().Resets {
 		opts = append(opts, trials.WithDevice(r.device))
 	}

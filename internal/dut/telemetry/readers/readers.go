@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/configure"
@@ -51,6 +52,25 @@ func NewMeter(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), dia
 		outlets = append(outlets, snmp.Outlet{OID: o.OID, MilliwattsPerUnit: int64(o.MilliwattsPerUnit)})
 	}
 	return snmp.NewMeter(c, outlets)
+}
+
+// NewSwitch returns the switch of a device's power, as NewMeter does; nil if NoDrop may not take the power away.
+func NewSwitch(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (telemetry.PowerSwitch, error) {
+	if !m.Switches() {
+		return nil, nil
+	}
+	c, err := config(m.SNMP.Address, m.SNMP.Authentication, read, dial)
+	if err != nil {
+		return nil, err
+	}
+	if writes, err := read("writeCommunity"); err == nil && c.Community != "" {
+		c.Community = strings.TrimRight(string(writes), "\r\n")
+	}
+	var outlets []snmp.SwitchedOutlet
+	for _, o := range m.SNMP.Outlets {
+		outlets = append(outlets, snmp.SwitchedOutlet{OID: o.Switch.OID, On: o.Switch.On, Off: o.Switch.Off})
+	}
+	return snmp.NewSwitch(c, outlets)
 }
 
 // config returns the settings of SNMP, with the default.

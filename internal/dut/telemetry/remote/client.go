@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
@@ -54,8 +55,18 @@ func (c *Client) Power(ctx context.Context) (milliwatts int64, err error) {
 	return milliwatts, err
 }
 
+// Cycle turns the power of the device off, which the server turns on again after a while, whatever becomes of this client.
+func (c *Client) Cycle(ctx context.Context, off time.Duration) error {
+	var done bool
+	return c.ask(ctx, http.MethodPost, cyclePath+"?off="+off.String(), &done)
+}
+
 func (c *Client) get(ctx context.Context, path string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+c.address+path, nil)
+	return c.ask(ctx, http.MethodGet, path, into)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+c.address+path, nil)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 //	GET /v1/reading   reads the device now
 //	GET /v1/facts     asks the device what it is
 //	GET /v1/power     reads the meter of its power now, in mW
+//	POST /v1/power-cycle?off=15s   turns the power of the device off, and on again after a while
 //
 // Only that pod has the credentials of the device, and only it reaches the management network.
 package remote

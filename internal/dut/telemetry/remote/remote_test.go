@@ -18,6 +18,7 @@ import (
 type fakeDevice struct {
 	reading *telemetry.Reading
 	err     error
+	off     time.Duration
 	busy    sync.Mutex
 	t       *testing.T
 }
@@ -35,6 +36,13 @@ func (f *fakeDevice) Facts(context.Context) (*telemetry.Facts, error) {
 }
 
 func (f *fakeDevice) Power(context.Context) (int64, error) { return 421_500, f.err }
+
+func (f *fakeDevice) Cycle(_ context.Context, off time.Duration) error {
+	f.off = off
+	return f.err
+}
+
+func (f *fakeDevice) On(context.Context) error { return f.err }
 
 func (f *fakeDevice) Close() {}
 
@@ -57,7 +65,7 @@ func TestReadings(t *testing.T) {
 	device.reading.Add("input discards of e1", telemetry.Counter{Value: 1<<63 + 1, Bits: 64})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, listener, Devices{device, device}, serving) }()
+	go func() { ended <- Serve(ctx, listener, Devices{device, device, device}, serving) }()
 
 	client := func(b pki.Bundle, name string) *Client {
 		c, err := NewClient(listener.Addr().String(), name, b)
@@ -92,7 +100,16 @@ func TestReadings(t *testing.T) {
 	if got, err := runner.Power(t.Context()); err != nil || got != 421_500 {
 		t.Errorf("%d mW, %v", got, err)
 	}
+	if err := runner.Cycle(t.Context(), 15*time.Second); err != nil || device.off != 15*time.Second {
+		t.Errorf("%s, %v", device.off, err)
+	}
+	if err := runner.Cycle(t.Context(), 2*time.Hour); err == nil || !strings.Contains(err.Error(), `off is "2h0m0s": give 0s to 1h0m0s`) {
+		t.Errorf("%v", err)
+	}
 	device.err = errors.New("the device is away")
+	if err := runner.Cycle(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "the device is away") {
+		t.Errorf("%v", err)
+	}
 	if _, err := runner.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the device is away") {
 		t.Errorf("%v", err)
 	}

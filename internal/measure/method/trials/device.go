@@ -13,6 +13,12 @@ type Resetter interface {
 	Reset(ctx context.Context) error
 }
 
+// PowerSwitch takes the power of a device under test away.
+type PowerSwitch interface {
+	// Cycle turns the power off, and returns when that is done. It is turned on again after a while.
+	Cycle(ctx context.Context, off time.Duration) error
+}
+
 // Router is the routing software of a device under test that can be started anew.
 type Router interface {
 	// Restart ends the software and starts it anew, without routes.
@@ -46,6 +52,8 @@ type Device struct {
 	generator *Generator
 	// Resetter resets the device; nil if that is not possible.
 	Resetter Resetter
+	// Power of the device, which is cut to reset it; nil if that is not possible.
+	Power PowerSwitch
 	// Router of the device; nil when it cannot be started anew. Full reports whether
 	// its table is full: it is started anew before the next test.
 	Router Router
@@ -54,6 +62,17 @@ type Device struct {
 	routesMulticast bool
 	// countAgain is the time from which the routes of the device may be counted again.
 	countAgain time.Time
+}
+
+// Resets reports whether the device can be reset.
+func (d *Device) Resets() bool { return d.Resetter != nil || d.Power != nil }
+
+// Reset begins a reset. Off is how long the power is off, if it is cut.
+func (d *Device) Reset(ctx context.Context, off time.Duration) error {
+	if d.Power != nil {
+		return d.Power.Cycle(ctx, off)
+	}
+	return d.Resetter.Reset(ctx)
 }
 
 // renewRouter starts a router anew that has ended, or whose table is full.
