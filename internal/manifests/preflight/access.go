@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/base/selection"
-	"nodrop.dev/nodrop/internal/dut/configure/parameters"
+	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
