@@ -284,7 +284,7 @@ func (w *world) noPasswordIn(b *v1alpha1.Benchmark) {
 // addressParameter lets benchmarks choose an address in the variant acl.
 func addressParameter(bed *v1alpha1.TestBed) {
 	bed.Spec.Device.Variants[1].Physical.Parameters = []v1alpha1.DeviceParameter{
-		{Name: "address", Default: "198.18.0.1", Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2", "198.18.0.3"}},
+		{Name: "address", Default: "198.18.0.1", ParameterBounds: v1alpha1.ParameterBounds{Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2", "198.18.0.3"}}},
 	}
 }
 
@@ -292,7 +292,7 @@ func addressParameter(bed *v1alpha1.TestBed) {
 func configuresValues(w *world) {
 	bed := managed("leaf")
 	addressParameter(bed)
-	bed.Spec.Access[0].DeviceParameters = []v1alpha1.ParameterGrant{{Name: "address", Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2"}}}
+	bed.Spec.Access[0].DeviceParameters = []v1alpha1.ParameterGrant{{Name: "address", ParameterBounds: v1alpha1.ParameterBounds{Values: []v1alpha1.ParameterValue{"198.18.0.1", "198.18.0.2"}}}}
 	const text = "hostname leaf\naccess-list a deny {{address}}\n"
 	create(w.t, w.c, configMap("leaf", "base.conf", baseText), configMap("leaf-acl", "acl.conf", text), deviceAccess("leaf"), bed, profile())
 	with := func(value v1alpha1.ParameterValue) func(*v1alpha1.Benchmark) {

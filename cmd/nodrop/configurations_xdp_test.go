@@ -19,7 +19,6 @@ import (
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/openvswitch"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
@@ -75,7 +74,7 @@ func TestRunLabels(t *testing.T) {
 func (l *linuxDevice) measureBase(key, output string) string {
 	l.t.Helper()
 	l.sample.Bed.Spec.Device.Physical.Management.Configuration.ConfigMapRef.Key = key
-	driver, err := openvswitch.New(sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey})
+	driver, err := openvswitch.New(l.Access())
 	l.must(err)
 	base, err := driver.Language().Parse(l.sample.Configurations.Data[key])
 	l.must(err)

@@ -19,9 +19,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
-	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
 
 // noLabel is the label of frames without one.
@@ -48,7 +46,7 @@ func TestRunLinuxLabels(t *testing.T) {
 // rejectsLabel gives the device a label that it rejects, after one that it accepts, and expects that it has neither.
 func (l *linuxDevice) rejectsLabel() {
 	l.t.Helper()
-	driver, err := iproute2.New(sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey})
+	driver, err := iproute2.New(l.Access())
 	l.must(err)
 	before := l.Routes()
 	base, err := driver.Language().Parse(before)

@@ -90,6 +90,31 @@ func TestValidateSamples(t *testing.T) {
 	}
 }
 
+// TestValidateReadsParameters misspells the place of a parameter in a configuration, and gives one a default beyond its range.
+func TestValidateReadsParameters(t *testing.T) {
+	for change, want := range map[[2]string]string{
+		{"{{network}}.0/24", "{{netwrk}}.0/24"}: "has {{netwrk}}, and the variant has no such parameter",
+		{`default: "2"`, `default: "1"`}:        `parameter network is "1", and variant filter allows a whole number from 2 to 255`,
+	} {
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, os.DirFS("../../config/samples/configured")); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, "testbed.yaml")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := forecastOf(t, "-f", folder)
+		if err == nil || len(f.Problems) != 1 || f.Problems[0].Field != "spec.device.variants[1].physical.parameters" || f.Problems[0].Line == 0 || !strings.Contains(f.Problems[0].Message, want) {
+			t.Errorf("%+v, %v, want %q", f.Problems, err, want)
+		}
+	}
+}
+
 func TestValidateRefuses(t *testing.T) {
 	broken := strings.NewReplacer("99.994%", "120%", "[throughput]", "[50 %]").Replace(simBenchmark)
 	file := manifests(t, broken, simManifests)

@@ -26,6 +26,14 @@ type Language interface {
 	Mask(text string) string
 }
 
+// ReadBoth reads two configurations.
+func ReadBoth[T any](have, want Configuration, read func(text string) (T, error)) (from, to T, err error) {
+	if from, err = read(string(have)); err == nil {
+		to, err = read(string(want))
+	}
+	return from, to, err
+}
+
 // DifferencesBetween reads two configurations, and returns how they differ. A configuration that cannot be read is a difference of its own.
 func DifferencesBetween[T any](from, to Configuration, read func(text string) (T, error), differences func(from, to T) []string) []string {
 	before, err := read(string(from))

@@ -33,7 +33,7 @@ func beyondGrant(t *testing.T, s *server) {
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Name: "leaf-1"}, bed)).To(Succeed())
 	bed.Spec.Device.Variants = append(bed.Spec.Device.Variants, v1alpha1.DeviceVariant{Name: "core", Physical: bed.Spec.Device.Variants[1].Physical})
 	bed.Spec.Device.Variants[2].Physical.Parameters = append(bed.Spec.Device.Variants[2].Physical.Parameters,
-		v1alpha1.DeviceParameter{Name: "depth", Default: "1", Values: []v1alpha1.ParameterValue{"1", "2"}})
+		v1alpha1.DeviceParameter{Name: "depth", Default: "1", ParameterBounds: v1alpha1.ParameterBounds{Values: []v1alpha1.ParameterValue{"1", "2"}}})
 	bed.Spec.Access[0].Variants = nil
 	g.Expect(s.c.Update(t.Context(), bed)).To(Succeed())
 	other := bed.DeepCopy()

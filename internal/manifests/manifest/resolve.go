@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
 )
 
@@ -155,6 +156,9 @@ func (r *resolver) configurations() (err error) {
 			if text, _, err = r.text(v.Physical.Configuration.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].physical.configuration.configMapRef", i)); err != nil {
 				return err
 			}
+		}
+		if _, err := parameters.Fill(text, &all, v.Name, nil); err != nil {
+			return &InvalidError{Problems: []Problem{r.bundle.bed.problem(fmt.Sprintf("spec.device.variants[%d].physical.parameters", i), err.Error(), "")}}
 		}
 		r.bundle.Configurations[v.Name] = text
 	}

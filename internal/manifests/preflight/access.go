@@ -14,7 +14,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/base/selection"
-	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/requirements"
 	"nodrop.dev/nodrop/internal/manifests/team"
 )
@@ -193,7 +192,7 @@ func beyondParameters(g *v1alpha1.AccessGrant, r Request) []bound {
 			out = append(out, bound{path: root.Index(i).Child("name"), value: chosen.Name, had: "only the parameters " + allowed, lower: "choose only " + allowed})
 			continue
 		}
-		if bounds := parameters.BoundsIn(&g.DeviceParameters[at]); !bounds.Allow(chosen.Value) {
+		if bounds := &g.DeviceParameters[at].ParameterBounds; !bounds.Allow(chosen.Value) {
 			out = append(out, bound{
 				path: root.Index(i).Child("value"), value: chosen.Value,
 				had: fmt.Sprintf("the parameter %s with %s", chosen.Name, bounds), lower: "give such a value",

@@ -58,7 +58,7 @@ func withValue(value v1alpha1.ParameterValue) func(*Input) {
 		in.Benchmark.Spec.DeviceParameters = []v1alpha1.ChosenParameter{{Name: "entries", Value: value}}
 		for i := range in.Beds {
 			in.Beds[i].Spec.Device.Variants[0].Physical = &v1alpha1.PhysicalVariant{Parameters: []v1alpha1.DeviceParameter{
-				{Name: "entries", Default: "1", Range: &v1alpha1.ParameterRange{Minimum: 1, Maximum: 400}},
+				{Name: "entries", Default: "1", ParameterBounds: v1alpha1.ParameterBounds{Range: &v1alpha1.ParameterRange{Minimum: 1, Maximum: 400}}},
 			}}
 		}
 	}
@@ -66,7 +66,7 @@ func withValue(value v1alpha1.ParameterValue) func(*Input) {
 
 // parameter grants values of a parameter.
 func parameter(g v1alpha1.AccessGrant, name v1alpha1.ParameterName, values ...v1alpha1.ParameterValue) v1alpha1.AccessGrant {
-	g.DeviceParameters = []v1alpha1.ParameterGrant{{Name: name, Values: values}}
+	g.DeviceParameters = []v1alpha1.ParameterGrant{{Name: name, ParameterBounds: v1alpha1.ParameterBounds{Values: values}}}
 	return g
 }
 

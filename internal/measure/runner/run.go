@@ -379,7 +379,7 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	var opts []trials.Option
 	if r.powerSwitch != nil {
-		opts = append(opts, trials.WithPower(r.powerSwitch))
+		opts = append(opts, trials.WithPowerSwitch(r.powerSwitch))
 	}
 	if r.device != nil && r.device.Capabilities().Resets {
 		opts = append(opts, trials.WithDevice(r.device))

@@ -98,7 +98,8 @@ func (p machinePort) rename() string {
 // awaitMachine connects to the machine when it has started.
 func (d *device) awaitMachine(address, tap string) {
 	d.t.Helper()
-	access := sshaccess.Config{Address: address, User: User, Password: Password, HostKeys: d.HostKey, Timeout: time.Minute}
+	access := d.Access()
+	access.Address, access.Timeout = address, time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	d.t.Cleanup(cancel)
 	up := false

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
@@ -23,6 +24,11 @@ type server struct {
 	program, libraries string
 	// sessions is the path of the program that serves a session; empty for versions in which it is the same program.
 	sessions string
+}
+
+// Access returns how the server of the device is reached.
+func (d *device) Access() sshaccess.Config {
+	return sshaccess.Config{Address: d.Address, User: User, Password: Password, HostKeys: d.HostKey}
 }
 
 // opensshServer returns Debian's OpenSSH server, without which it skips the test.

@@ -117,11 +117,7 @@ type change struct {
 
 // between returns the change from one configuration to another.
 func between(have, want configure.Configuration) (*change, error) {
-	from, err := read(string(have))
-	if err != nil {
-		return nil, err
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return nil, err
 	}

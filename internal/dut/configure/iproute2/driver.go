@@ -1,7 +1,6 @@
 package iproute2
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -29,7 +28,7 @@ func batch(family string) string { return "ip " + family + " -batch -" }
 
 // New returns a driver for a device whose user may run ip. It does not connect yet.
 func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewDriver(access, Language{}, open)
+	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the names and versions of the kernel and of ip.
@@ -38,22 +37,7 @@ var software = regexp.MustCompile(`(?m)^Linux \S+|\biproute2-[^\s,]+`)
 // kind is Linux with its routes.
 var kind = sshaccess.Kind{
 	Version: version, Name: "is Linux with iproute2", Wanted: "a Linux device with ip of iproute2, and a user who may run it",
-	Software: func(output string) string {
-		found := software.FindAllString(output, -1)
-		if len(found) != 2 {
-			return ""
-		}
-		return strings.Join(found, ", ")
-	},
-}
-
-// open starts a session.
-func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
-	shell, err := access.OpenShell(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	return &session{shell}, nil
+	Software: sshaccess.MatchesIn(software, 2),
 }
 
 // session is a connection on which commands are run.
@@ -92,11 +76,7 @@ const maxComplaint = 400
 
 // Change implements configure.Session. Each line takes effect at once, so that a rejected one leaves a part of the change.
 func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, _ error) {
-	from, err := read(string(have))
-	if err != nil {
-		return nil, err
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -65,7 +64,7 @@ func TestLostConnection(t *testing.T) {
 // TestUnreadable names the line that ip cannot read, of which it prints no number, and takes the lines before it back.
 func TestUnreadable(t *testing.T) {
 	l := start(t)
-	driver, err := iproute2.New(sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey})
+	driver, err := iproute2.New(l.Access())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +89,7 @@ func TestUnreadable(t *testing.T) {
 func TestFamilies(t *testing.T) {
 	l := start(t)
 	l.Run("ip", "address", "add", "2001:2:0:1::1/64", "dev", "e1", "nodad")
-	driver, err := iproute2.New(sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey})
+	driver, err := iproute2.New(l.Access())
 	if err != nil {
 		t.Fatal(err)
 	}

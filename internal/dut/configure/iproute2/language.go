@@ -15,7 +15,7 @@ type Language struct{}
 
 var _ configure.Language = Language{}
 
-// Families of routes, as ip is told them, in the order in which they are changed.
+// Families of routes, as arguments of ip, in the order in which they are changed.
 var families = []string{"-4", "-6", "-f mpls"}
 
 // adding matches a line. What it has goes to ip, which reads some other characters as the end of a command, or as a part of the
@@ -136,11 +136,7 @@ func (Language) Parse(text string) (configure.Configuration, error) {
 
 // Commands implements configure.Language.
 func (Language) Commands(have, want configure.Configuration) (lines []string) {
-	from, err := read(string(have))
-	if err != nil {
-		return nil
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return nil
 	}

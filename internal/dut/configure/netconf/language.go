@@ -132,11 +132,7 @@ func escaped(text string) string {
 
 // edit returns the elements of an edit that replaces what a device has at the top level, and removes what is not wanted there.
 func edit(have, want configure.Configuration) (string, error) {
-	from, err := read(string(have))
-	if err != nil {
-		return "", err
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return "", err
 	}

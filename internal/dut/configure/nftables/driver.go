@@ -1,7 +1,6 @@
 package nftables
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -27,7 +26,7 @@ const (
 
 // New returns a driver for a device whose user may run nft. It does not connect yet.
 func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewDriver(access, Language{}, open)
+	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the names and versions of the kernel and of nft.
@@ -36,22 +35,7 @@ var software = regexp.MustCompile(`(?m)^(?:Linux \S+|nftables v\S+)`)
 // kind is Linux with its packet filter.
 var kind = sshaccess.Kind{
 	Version: version, Name: "is Linux with nftables", Wanted: "a Linux device with nft, and a user who may run it",
-	Software: func(output string) string {
-		found := software.FindAllString(output, -1)
-		if len(found) != 2 {
-			return ""
-		}
-		return strings.Join(found, ", ")
-	},
-}
-
-// open starts a session.
-func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
-	shell, err := access.OpenShell(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	return &session{shell}, nil
+	Software: sshaccess.MatchesIn(software, 2),
 }
 
 // session is a connection on which commands are run.

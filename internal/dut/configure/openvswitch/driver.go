@@ -1,7 +1,6 @@
 package openvswitch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +28,7 @@ func replace(bridge string) string {
 
 // New returns a driver for a device whose user may run ovs-vsctl and ovs-ofctl. It does not connect yet.
 func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewDriver(access, Language{}, open)
+	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the name and version of the programs.
@@ -45,15 +44,6 @@ var kind = sshaccess.Kind{
 		}
 		return found[1] + " " + found[2]
 	},
-}
-
-// open starts a session.
-func open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
-	shell, err := access.OpenShell(ctx, kind)
-	if err != nil {
-		return nil, err
-	}
-	return &session{shell}, nil
 }
 
 // session is a connection on which commands are run.
@@ -76,11 +66,7 @@ const maxComplaint = 400
 // Change implements configure.Session. The flows of a bridge are replaced in one transaction, in which other flows stay as they
 // are.
 func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, _ error) {
-	from, err := read(string(have))
-	if err != nil {
-		return nil, err
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return nil, err
 	}

@@ -72,11 +72,7 @@ func (Language) Parse(text string) (configure.Configuration, error) {
 
 // Commands implements configure.Language. Those of a bridge are one transaction.
 func (Language) Commands(have, want configure.Configuration) (lines []string) {
-	from, err := read(string(have))
-	if err != nil {
-		return nil
-	}
-	to, err := read(string(want))
+	from, to, err := configure.ReadBoth(have, want, read)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -43,8 +44,31 @@ type Shell struct {
 	software string
 }
 
-// OpenShell connects to a device, and checks what it is: a server that prints nothing would seem to have no configuration.
-func (c *Config) OpenShell(ctx context.Context, kind Kind) (*Shell, error) {
+// NewShellDriver returns a driver of a kind of device, whose sessions are made of shells. It does not connect yet, and fails as
+// NewDriver does.
+func NewShellDriver(access Config, language configure.Language, kind Kind, session func(*Shell) configure.Session) (configure.Driver, error) {
+	return NewDriver(access, language, func(ctx context.Context, access *Config) (configure.Session, error) {
+		s, err := access.openShell(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		return session(s), nil
+	})
+}
+
+// MatchesIn returns a function for Kind that returns all matches in an output, which has to have some number of them.
+func MatchesIn(software *regexp.Regexp, n int) func(output string) string {
+	return func(output string) string {
+		found := software.FindAllString(output, -1)
+		if len(found) != n {
+			return ""
+		}
+		return strings.Join(found, ", ")
+	}
+}
+
+// openShell connects to a device, and checks what it is: a server that prints nothing would seem to have no configuration.
+func (c *Config) openShell(ctx context.Context, kind Kind) (*Shell, error) {
 	client, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err

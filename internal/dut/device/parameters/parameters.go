@@ -7,47 +7,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
-
-// Bounds are the values that a parameter may have: one of a list, or a whole number of a range.
-type Bounds struct {
-	Values []v1alpha1.ParameterValue
-	Range  *v1alpha1.ParameterRange
-}
-
-// BoundsOf returns the bounds of a parameter of a device.
-func BoundsOf(p *v1alpha1.DeviceParameter) Bounds { return Bounds{p.Values, p.Range} }
-
-// BoundsIn returns the bounds of a parameter in a grant.
-func BoundsIn(g *v1alpha1.ParameterGrant) Bounds { return Bounds{g.Values, g.Range} }
-
-// Allow reports whether a parameter may have a value. A number has no sign and no zeros in front, since devices read
-// such numbers in different ways.
-func (b Bounds) Allow(value v1alpha1.ParameterValue) bool {
-	if b.Range == nil {
-		return slices.Contains(b.Values, value)
-	}
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	return err == nil && strconv.FormatInt(n, 10) == string(value) && n >= b.Range.Minimum && n <= b.Range.Maximum
-}
-
-// String lists the values for people.
-func (b Bounds) String() string {
-	if b.Range != nil {
-		return fmt.Sprintf("a whole number from %d to %d", b.Range.Minimum, b.Range.Maximum)
-	}
-	all := make([]string, len(b.Values))
-	for i, v := range b.Values {
-		all[i] = string(v)
-	}
-	return "one of " + strings.Join(all, ", ")
-}
 
 // ValidateBed returns the problems of a bed's parameters for themselves.
 func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
@@ -58,9 +23,9 @@ func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 		}
 		for j := range v.Physical.Parameters {
 			p := &v.Physical.Parameters[j]
-			if !BoundsOf(p).Allow(p.Default) {
+			if !p.Allow(p.Default) {
 				path := field.NewPath("spec", "device", "variants").Index(i).Child("physical", "parameters").Index(j).Child("default")
-				problems = append(problems, field.Invalid(path, p.Default, fmt.Sprintf("give %s, or allow this value", BoundsOf(p))))
+				problems = append(problems, field.Invalid(path, p.Default, fmt.Sprintf("give %s, or allow this value", &p.ParameterBounds)))
 			}
 		}
 	}
@@ -79,9 +44,9 @@ func Validate(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorList {
 					continue
 				}
 				found = true
-				if bounds := BoundsOf(&p); !bounds.Allow(chosen.Value) {
+				if !p.Allow(chosen.Value) {
 					problems = append(problems, field.Invalid(root.Index(i).Child("value"), chosen.Value, fmt.Sprintf(
-						"parameter %s of variant %s of test bed %s is %s: give such a value, or ask the bed's owner to allow this one", p.Name, variant, bed.Name, bounds)))
+						"parameter %s of variant %s of test bed %s is %s: give such a value, or ask the bed's owner to allow this one", p.Name, variant, bed.Name, &p.ParameterBounds)))
 				}
 			}
 		}
@@ -133,7 +98,7 @@ func Fill(text string, device *v1alpha1.Device, variant v1alpha1.VariantName, ch
 	}
 	values, used := map[string]string{}, map[string]bool{}
 	for i, v := range Values(device, variant, chosen) {
-		if bounds := BoundsOf(&declared[i]); !bounds.Allow(v.Value) {
+		if bounds := &declared[i].ParameterBounds; !bounds.Allow(v.Value) {
 			return "", fmt.Errorf("parameter %s is %q, and variant %s allows %s", v.Name, v.Value, variant, bounds)
 		}
 		values[string(v.Name)] = string(v.Value)

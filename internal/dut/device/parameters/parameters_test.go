@@ -12,8 +12,8 @@ func filter() *v1alpha1.Device {
 	return &v1alpha1.Device{Variants: []v1alpha1.DeviceVariant{
 		{Name: "plain"},
 		{Name: "filter", Physical: &v1alpha1.PhysicalVariant{Parameters: []v1alpha1.DeviceParameter{
-			{Name: "entries", Default: "201", Range: &v1alpha1.ParameterRange{Minimum: 1, Maximum: 400}},
-			{Name: "action", Default: "deny", Values: []v1alpha1.ParameterValue{"deny", "permit"}},
+			{Name: "entries", Default: "201", ParameterBounds: v1alpha1.ParameterBounds{Range: &v1alpha1.ParameterRange{Minimum: 1, Maximum: 400}}},
+			{Name: "action", Default: "deny", ParameterBounds: v1alpha1.ParameterBounds{Values: []v1alpha1.ParameterValue{"deny", "permit"}}},
 		}}},
 	}}
 }

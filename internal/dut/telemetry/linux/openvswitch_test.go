@@ -21,7 +21,7 @@ func TestOpenVSwitch(t *testing.T) {
 	run(t, "ip link set nd-e1 up", "ip address add 198.18.1.2/24 dev nd-e1", "ip neighbor add 198.18.1.1 lladdr 02:00:00:00:00:01 dev nd-e1")
 	o.Run("ovs-ofctl", "-O", "OpenFlow13", "add-flow", sshrouter.Bridge, "table=0,priority=10,udp,tp_dst=7,actions=drop")
 	o.Run("ovs-ofctl", "-O", "OpenFlow13", "add-flow", sshrouter.Bridge, "table=0,priority=10,udp,tp_dst=8,actions=goto_table:1")
-	r, err := linux.New(access(&o.Linux), []string{"e1"})
+	r, err := linux.New(o.Access(), []string{"e1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/dut/telemetry/linux"
 	"nodrop.dev/nodrop/internal/testkit/namespacetest"
@@ -36,10 +35,6 @@ func run(t *testing.T, commands ...string) {
 			t.Fatalf("%s: %v: %s", c, err, out)
 		}
 	}
-}
-
-func access(l *sshrouter.Linux) sshaccess.Config {
-	return sshaccess.Config{Address: l.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: l.HostKey}
 }
 
 // send sends datagrams of UDP with some bytes to the device.
@@ -71,7 +66,7 @@ func TestCounters(t *testing.T) {
 	l.Run("tc", "class", "add", "dev", "e2", "parent", "1:", "classid", "1:10", "htb", "rate", "80bit", "burst", "100", "cburst", "100")
 	l.Run("tc", "qdisc", "add", "dev", "e2", "parent", "1:10", "pfifo", "limit", "1")
 	run(t, "ip route add 198.18.2.0/24 via 198.18.1.1")
-	r, err := linux.New(access(l), nil)
+	r, err := linux.New(l.Access(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +111,7 @@ func TestCounters(t *testing.T) {
 // TestFacts asks Linux what it is.
 func TestFacts(t *testing.T) {
 	l := device(t)
-	r, err := linux.New(access(l), nil)
+	r, err := linux.New(l.Access(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +137,7 @@ func read(t *testing.T, r *linux.Reader) *telemetry.Reading {
 // TestInterfaces reads the counters of the named interfaces only, and refuses a name that the device does not have.
 func TestInterfaces(t *testing.T) {
 	l := device(t)
-	r, err := linux.New(access(l), []string{"e1"})
+	r, err := linux.New(l.Access(), []string{"e1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +147,7 @@ func TestInterfaces(t *testing.T) {
 			t.Errorf("%s was read", name)
 		}
 	}
-	other, err := linux.New(access(l), []string{"Ethernet9"})
+	other, err := linux.New(l.Access(), []string{"Ethernet9"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +160,7 @@ func TestInterfaces(t *testing.T) {
 // TestAgain reads a device again whose connection was lost: one reading fails, and the next one connects.
 func TestAgain(t *testing.T) {
 	l := device(t)
-	config := access(l)
+	config := l.Access()
 	var lost net.Conn
 	config.Dial = func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 		lost, err = (&net.Dialer{}).DialContext(ctx, network, address)
@@ -189,7 +184,7 @@ func TestNotLinux(t *testing.T) {
 	namespacetest.Enter(t)
 	run(t, "ip link set lo up")
 	cat := sshrouter.Serve(t, "/bin/cat")
-	r, err := linux.New(sshaccess.Config{Address: cat.Address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: cat.HostKey}, nil)
+	r, err := linux.New(cat.Access(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

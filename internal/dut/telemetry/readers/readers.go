@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/configure"
@@ -20,8 +19,8 @@ import (
 func New(t *v1alpha1.DeviceTelemetry, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (telemetry.Reader, error) {
 	switch {
 	case t.SNMP != nil:
-		c, err := config(t.SNMP.Address, t.SNMP.Authentication, read, dial)
-		if err != nil {
+		c := config(t.SNMP.Address, t.SNMP.Authentication, dial)
+		if err := c.ReadAccess(read); err != nil {
 			return nil, err
 		}
 		c.Interfaces = t.Interfaces
@@ -43,8 +42,8 @@ func NewMeter(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), dia
 	if m.SNMP == nil {
 		return nil, errors.New("power: Required value: give snmp")
 	}
-	c, err := config(m.SNMP.Address, m.SNMP.Authentication, read, dial)
-	if err != nil {
+	c := config(m.SNMP.Address, m.SNMP.Authentication, dial)
+	if err := c.ReadAccess(read); err != nil {
 		return nil, err
 	}
 	var outlets []snmp.Outlet
@@ -59,12 +58,9 @@ func NewSwitch(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), di
 	if !m.Switches() {
 		return nil, nil
 	}
-	c, err := config(m.SNMP.Address, m.SNMP.Authentication, read, dial)
-	if err != nil {
+	c := config(m.SNMP.Address, m.SNMP.Authentication, dial)
+	if err := c.ReadWriteAccess(read); err != nil {
 		return nil, err
-	}
-	if writes, err := read("writeCommunity"); err == nil && c.Community != "" {
-		c.Community = strings.TrimRight(string(writes), "\r\n")
 	}
 	var outlets []snmp.SwitchedOutlet
 	for _, o := range m.SNMP.Outlets {
@@ -73,10 +69,9 @@ func NewSwitch(m *v1alpha1.PowerMeter, read func(key string) ([]byte, error), di
 	return snmp.NewSwitch(c, outlets)
 }
 
-// config returns the settings of SNMP, with the default.
-func config(address string, authentication v1alpha1.SNMPAuthentication, read func(key string) ([]byte, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) (snmp.Config, error) {
-	c := snmp.Config{Address: address, Authentication: string(cmp.Or(authentication, v1alpha1.SNMPAuthenticationSHA256)), Dial: dial}
-	return c, c.ReadAccess(read)
+// config returns the settings of SNMP without credentials, with the default.
+func config(address string, authentication v1alpha1.SNMPAuthentication, dial func(ctx context.Context, network, address string) (net.Conn, error)) snmp.Config {
+	return snmp.Config{Address: address, Authentication: string(cmp.Or(authentication, v1alpha1.SNMPAuthenticationSHA256)), Dial: dial}
 }
 
 // MeterKeys names the keys of the Secret by which a meter is read.

@@ -39,13 +39,13 @@ type Devices struct {
 func Serve(ctx context.Context, l net.Listener, of Devices, peer *tls.Config) error {
 	var mu sync.Mutex
 	mux := http.NewServeMux()
-	answer := func(read func(ctx context.Context, r *http.Request) (any, error)) http.HandlerFunc {
+	answer := func(read func(ctx context.Context) (any, error)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
 			within, cancel := context.WithTimeout(r.Context(), readWithin)
 			defer cancel()
-			found, err := read(within, r)
+			found, err := read(within)
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusBadGateway)
 				return
@@ -55,20 +55,22 @@ func Serve(ctx context.Context, l net.Listener, of Devices, peer *tls.Config) er
 		}
 	}
 	if of.Reader != nil {
-		mux.HandleFunc("GET "+readingPath, answer(func(ctx context.Context, _ *http.Request) (any, error) { return of.Reader.Read(ctx) }))
-		mux.HandleFunc("GET "+factsPath, answer(func(ctx context.Context, _ *http.Request) (any, error) { return of.Reader.Facts(ctx) }))
+		mux.HandleFunc("GET "+readingPath, answer(func(ctx context.Context) (any, error) { return of.Reader.Read(ctx) }))
+		mux.HandleFunc("GET "+factsPath, answer(func(ctx context.Context) (any, error) { return of.Reader.Facts(ctx) }))
 	}
 	if of.Meter != nil {
-		mux.HandleFunc("GET "+powerPath, answer(func(ctx context.Context, _ *http.Request) (any, error) { return of.Meter.Power(ctx) }))
+		mux.HandleFunc("GET "+powerPath, answer(func(ctx context.Context) (any, error) { return of.Meter.Power(ctx) }))
 	}
 	if of.Switch != nil {
-		mux.HandleFunc("POST "+cyclePath, answer(func(ctx context.Context, r *http.Request) (any, error) {
-			off, err := time.ParseDuration(r.URL.Query().Get("off"))
-			if err != nil || off < 0 || off > maxOff {
-				return nil, fmt.Errorf("off is %q: give 0s to %s", r.URL.Query().Get("off"), maxOff)
-			}
-			return true, of.Switch.Cycle(ctx, off)
-		}))
+		mux.HandleFunc("POST "+cyclePath, func(w http.ResponseWriter, r *http.Request) {
+			answer(func(ctx context.Context) (any, error) {
+				off, err := time.ParseDuration(r.URL.Query().Get("off"))
+				if err != nil || off < 0 || off > maxOff {
+					return nil, fmt.Errorf("off is %q: give 0s to %s", r.URL.Query().Get("off"), maxOff)
+				}
+				return true, of.Switch.Cycle(ctx, off)
+			})(w, r)
+		})
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 3 * readWithin, MaxHeaderBytes: 16 << 10, TLSConfig: peer}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

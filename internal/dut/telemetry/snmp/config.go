@@ -42,15 +42,29 @@ const minPassword = 8
 // ReadAccess reads the credentials by their keys: community, or user, authenticationPassword and privacyPassword.
 func (c *Config) ReadAccess(read func(key string) ([]byte, error)) error {
 	get := func(key string) string {
-		b, err := read(key)
-		if err != nil {
-			return "" // Check reports what is missing.
-		}
-		return strings.TrimRight(string(b), "\r\n")
+		text, _ := textOf(read, key) // Check reports what is missing.
+		return text
 	}
 	c.Community, c.User = get("community"), get("user")
 	c.AuthenticationPassword, c.PrivacyPassword = get("authenticationPassword"), get("privacyPassword")
 	return c.Check()
+}
+
+// ReadWriteAccess is ReadAccess for a device that is changed: of version 2c it reads writeCommunity, if that is there.
+func (c *Config) ReadWriteAccess(read func(key string) ([]byte, error)) error {
+	if err := c.ReadAccess(read); err != nil {
+		return err
+	}
+	if community, err := textOf(read, "writeCommunity"); err == nil && c.Community != "" {
+		c.Community = community
+	}
+	return c.Check()
+}
+
+// textOf returns what a key has, without the end of a line.
+func textOf(read func(key string) ([]byte, error), key string) (string, error) {
+	b, err := read(key)
+	return strings.TrimRight(string(b), "\r\n"), err
 }
 
 // Check fails for settings that cannot work, with the name of the field.

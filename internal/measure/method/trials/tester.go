@@ -189,8 +189,8 @@ type Event struct {
 // Option changes a Tester.
 type Option func(*Tester)
 
-// WithPower gives the tester a switch of the power of the device.
-func WithPower(s PowerSwitch) Option { return func(t *Tester) { t.Device.Power = s } }
+// WithPowerSwitch gives the tester a switch of the power of the device.
+func WithPowerSwitch(s PowerSwitch) Option { return func(t *Tester) { t.Device.Power = s } }
 
 // WithDevice gives the tester a device that it can reset.
 func WithDevice(d Resetter) Option { return func(t *Tester) { t.Device.Resetter = d } }
