@@ -31,6 +31,7 @@ spec:
 // TestBedHealth applies a bed before its interfaces exist. It is closed with the reason, opens by
 // itself when they do, and its benchmark is measured.
 func TestBedHealth(t *testing.T) {
+	together(t)
 	l := newLab(t)
 	g := NewWithT(t)
 	l.applyText(t, nicTraffic)

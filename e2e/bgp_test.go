@@ -47,7 +47,7 @@ func TestLearntRoutes(t *testing.T) {
 	benchmark := objects.Benchmark(teamNamespace, "learnt")
 	second, soak := metav1.Duration{Duration: time.Second}, metav1.Duration{Duration: 12 * time.Second}
 	// A busy machine notices late that the trial runs, and BFD detects the silence after 3 s.
-	silence := metav1.Duration{Duration: 40 * time.Second}
+	silence := metav1.Duration{Duration: 24 * time.Second}
 	benchmark.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: "frr-bgp", TrafficProfileName: profile.Name,
 		SettleTime: metav1.Duration{Duration: 200 * time.Millisecond}, RestTime: &metav1.Duration{},

@@ -14,6 +14,7 @@ import (
 // TestConnections hands connection data out with the rights of the chart: a member of the team
 // reads them, others do not, and they go with the reservation, also while no operator is there.
 func TestConnections(t *testing.T) {
+	long(t) // TestConnections of controllers has the same with the rights of the chart.
 	l, g := newLab(t), NewWithT(t)
 	l.helm(t, "connections.enabled=true")
 	l.apply(t, "config", "samples", "reservations", "lab.yaml")

@@ -62,6 +62,9 @@ func TestKill(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "agent" {
+				long(t) // TestAgentDiesDuringATrial of internal/traffic/agent, and TestLosses of controllers.
+			}
 			l, g := newLab(t), NewWithT(t)
 			key := l.create(t, "kill-"+name, oneSize...)
 			rows := 0
@@ -79,6 +82,7 @@ func TestKill(t *testing.T) {
 		})
 	}
 	t.Run("agent's pod", func(t *testing.T) {
+		long(t)
 		l, g := newLab(t), NewWithT(t)
 		key := l.create(t, "kill-agent-pod", oneSize...)
 		b := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)

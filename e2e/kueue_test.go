@@ -23,6 +23,7 @@ import (
 // bed, which is closed. The second waits for the quota while its own bed is free, and runs when
 // the first has ended.
 func TestKueue(t *testing.T) {
+	long(t) // TestKueue of controllers has the real Kueue with the rights of the chart.
 	l, g := newLab(t), NewWithT(t)
 	l.runKueue(t)
 	t.Cleanup(func() { l.helm(t, "kueue.enabled=false") })

@@ -37,6 +37,7 @@ type visitor struct {
 // which one has a benchmark. The proxy of the API server does not lead to it with a token. On
 // the machine of an administrator, kubectl nodrop page shows the same.
 func TestLabPage(t *testing.T) {
+	long(t) // TestNightly opens the page with tokens of two teams, and TestLabPage of controllers/operator everything on it.
 	l, g := newLab(t), NewWithT(t)
 	l.helm(t, "labPage.enabled=true")
 	t.Cleanup(func() { l.helm(t, "labPage.enabled=false") })

@@ -37,6 +37,7 @@ const recorderName = "nodrop-recorder"
 // recorder's pod is deleted. Every row of the archived result is in the database once, as are
 // the samples of a trial; the token is nowhere.
 func TestRecorder(t *testing.T) {
+	long(t) // TestNightly stops the database and deletes the recorder's pod as well.
 	l, g := newLab(t), NewWithT(t)
 	var node corev1.Node
 	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: "node1"}, &node)).To(Succeed())

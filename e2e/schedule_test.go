@@ -23,6 +23,7 @@ import (
 // TestScheduleWithAFailingGate measures the image of the sample that is slower than the
 // release, as a pipeline would: the gate fails, and exit code, conditions and event say so.
 func TestScheduleWithAFailingGate(t *testing.T) {
+	long(t) // TestNightly triggers the same schedule.
 	l := newLab(t)
 	g := NewWithT(t)
 	l.apply(t, "config", "samples", "schedule", "lab.yaml")
