@@ -66,8 +66,12 @@ func (d *Device) Run(t *testing.T) {
 			d.has(t, base)
 		},
 		"unreachable for a while": func(t *testing.T) {
+			refused := 5
+			if testing.Short() {
+				refused = 3 // The pauses between attempts become longer.
+			}
 			p := startProxy(t, d.Address)
-			p.refuseNext(5)
+			p.refuseNext(refused)
 			want := d.Other(base, 3)
 			if _, err := configure.Apply(t.Context(), d.driver(t, p.address()), want, time.Minute); err != nil {
 				t.Fatal(err)
