@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
@@ -19,6 +20,7 @@ import (
 // deleted, and the operator meanwhile. Once the server is back every result is
 // there, and every object was written once.
 func TestArchiveOutage(t *testing.T) {
+	longtest.Skip(t, "TestArchive with an archive that is away, and TestArchivedResults of cmd/nodrop with S3")
 	s3 := testserver.StartMinIO(t)
 	w := newWorld(t, takeServer(t))
 	w.with(func(o *kit.Options) { o.Archive = w.openArchive(s3.URL("lab")) })

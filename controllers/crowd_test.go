@@ -111,7 +111,11 @@ func (c *requestCounter) table(benchmarks int) string {
 // TestCrowd has many benchmarks wait for a few beds by selector. What one of them
 // costs the API server must not depend on how many wait.
 func TestCrowd(t *testing.T) {
-	const beds, crowd = 10, 100
+	const beds = 10
+	crowd := 100
+	if testing.Short() {
+		crowd = 50
+	}
 	w := newWorld(t, startServer(t), counted)
 	w.runners.always(measured(row(64)))
 	create(t, w.c, configMap("model", "model.csv", table), profile())
@@ -133,7 +137,7 @@ func TestCrowd(t *testing.T) {
 	w.Eventually(phases).WithTimeout(10 * patience).WithPolling(time.Second).
 		Should(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhaseMeasured: crowd}))
 	requests := w.requests.of()
-	t.Logf("%.1f requests for each of %d benchmarks:\n%s", float64(requests)/crowd, crowd, w.requests.table(crowd))
+	t.Logf("%.1f requests for each of %d benchmarks:\n%s", float64(requests)/float64(crowd), crowd, w.requests.table(crowd))
 	w.Expect(requests/crowd).To(BeNumerically("<", 90), "requests per benchmark")
 	w.Expect(w.requests.of("GET testbeds (list)")).To(BeNumerically("<", 5), "lists of all beds")
 	for i := range beds {

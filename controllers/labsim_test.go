@@ -380,6 +380,9 @@ func TestLabSim(t *testing.T) {
 	w := &world{WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin)}
 	t.Cleanup(w.wipe)
 	size := labSize{benchmarks: 300, beds: 20, namespaces: 4, policy: true}
+	if testing.Short() {
+		size.benchmarks = 150
+	}
 	size.fill(t, s.admin)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()

@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if code == 0 {
-		for _, problem := range unusedRights() {
+		for _, problem := range append(unusedRights(), unknownCases()...) {
 			fmt.Fprintln(os.Stderr, problem)
 			code = 1
 		}
@@ -226,6 +226,7 @@ func counted(w *world) {
 
 func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 	t.Helper()
+	leaveToLong(t)
 	w := &world{
 		WithT: NewWithT(t), t: t, server: s, c: newClient(t, s.admin),
 		runners: newFakeRunners(), ahead: &atomic.Int64{}, deadlines: kit.DefaultDeadlines(), counts: opmetrics.NewOperator(),

@@ -1,0 +1,80 @@
+package controllers_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+// longCases are the cases that short runs leave to make test-long: short runs have others of the same test that are like them.
+var longCases = []string{
+	"TestArchive/a_benchmark_removed_by_force",
+	"TestArchive/an_answer_that_was_lost",
+	"TestArchive/an_archive_that_comes_after_the_result",
+	"TestArchive/away,_and_deleted_in_the_foreground",
+	"TestArchive/away_while_the_operator_is_replaced",
+	"TestAwayOperator/after_an_orphan,_an_hour_earlier",
+	"TestAwayOperator/during_the_clean-up,_an_hour_earlier",
+	"TestAwayOperator/while_the_agents_are_started,_an_hour_earlier",
+	"TestAwayOperator/while_the_device_is_started,_an_hour_earlier",
+	"TestGates/relative_to_a_named_history",
+	"TestKueue/Kueue_and_the_operator_are_away",
+	"TestKueue/a_workload_that_is_deleted",
+	"TestKueue/aborted_and_deleted_while_it_waits",
+	"TestKueue/evicted_while_it_waits_for_a_bed",
+	"TestKueue/suspended_at_first",
+	"TestLosses/a_traffic_pod_is_evicted_at_the_start",
+	"TestLosses/the_runner's_pod_is_evicted",
+	"TestLosses/the_runner_does_not_answer_for_a_while",
+	"TestNotifications/ended_between_decision_and_sending",
+	"TestNotifications/rotated_secrets",
+	"TestPreemption/aborted_while_it_waits_again",
+	"TestPreemption/aborted_while_the_bed_is_cleaned_up",
+	"TestPreemption/before_a_row_any_bed_will_do",
+	"TestPreemption/deleted_while_the_bed_is_cleaned_up",
+	"TestPreemption/in_the_second_variant",
+	"TestPreemption/late_objects_of_the_first_run",
+	"TestPreemption/the_bed_changed_meanwhile",
+	"TestPreemption/the_bed_does_not_fit_any_more",
+	"TestPreemption/the_operator_ends_while_the_bed_is_cleaned_up",
+	"TestPreemption/twice",
+	"TestRecord/a_recorder_that_comes_after_the_result",
+	"TestRecord/away,_and_an_operator_without_recorder",
+	"TestRecord/away_when_the_time_to_live_is_over",
+	"TestRecord/many_that_wait_while_the_recorder_is_away",
+	"TestRestart/agents_are_started", // Histories have operators that end at every write, also of a preemption.
+	"TestRestart/device_is_started",
+	"TestRestart/runner_is_started",
+	"TestResults/many_large_rows", // TestLargeResult in the cluster has them.
+	"TestRetention/a_benchmark_that_never_had_a_bed",
+	"TestRetention/changed_after_the_end",
+	"TestRetention/what_the_benchmark_says",
+	"TestTRex/nodrop's_image_is_not_there",
+	"TestVariants/aborted_between_two_variants",
+	"TestVariants/every_variant_has_its_own_model",
+}
+
+// seenCases are the names of all cases that were begun.
+var seenCases sync.Map
+
+// leaveToLong skips such a case in short runs.
+func leaveToLong(t *testing.T) {
+	t.Helper()
+	seenCases.Store(t.Name(), true)
+	if testing.Short() && slices.Contains(longCases, t.Name()) {
+		t.Skip("another case is like it: make test-long")
+	}
+}
+
+// unknownCases returns a problem for each of these cases that no test has, after all tests of the package.
+func unknownCases() (problems []string) {
+	if incomplete() {
+		return nil
+	}
+	for _, name := range longCases {
+		if _, seen := seenCases.Load(name); !seen {
+			problems = append(problems, "no test has the case "+name+": correct longCases in controllers/long_test.go")
+		}
+	}
+	return problems
+}
