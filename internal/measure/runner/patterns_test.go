@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // chassis is the sample of 256 ports with another pattern, at one frame size and
@@ -42,6 +43,7 @@ func measured(t *testing.T, cfg Config) []v1alpha1.ResultRow {
 
 // A full mesh of 256 ports is 65,280 streams, and finds what pairs find.
 func TestFullMeshOfAChassis(t *testing.T) {
+	longtest.Skip(t, "TestPublishedTablesComeBack with the same mesh")
 	for _, row := range measured(t, chassis(t, v1alpha1.Pattern{FullMesh: &v1alpha1.FullMeshPattern{}})) {
 		if row.Frames.FramesPerSecond != 26_547_619_048 || row.Frames.Sent != row.Frames.Received || row.Multicast != nil {
 			t.Errorf("%s: %+v", row.Test, row)
