@@ -402,6 +402,7 @@ func TestRunSessionScale(t *testing.T) {
 	for _, kind := range standalone.Routers {
 		t.Run(kind, func(t *testing.T) {
 			needsRouter(t, kind)
+			rare(t, kind == router.BIRD)
 			each := int32(8)
 			if !testing.Short() {
 				each = 100

@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/lab/standalone"
 	"nodrop.dev/nodrop/internal/routing"
 )
@@ -85,6 +86,7 @@ func TestRunFIBTruth(t *testing.T) {
 	for _, kind := range standalone.Routers {
 		t.Run(kind, func(t *testing.T) {
 			needsRouter(t, kind)
+			rare(t, kind == router.BIRD)
 			routes := uint32(20_000)
 			wait := "2s"
 			if !testing.Short() {

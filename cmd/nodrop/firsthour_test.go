@@ -33,6 +33,7 @@ var shortened = strings.NewReplacer("trialDuration: 2s", "trialDuration: 300ms",
 // and verdicts of the machine are not compared; what nodrop validate prints is of no machine.
 func TestFirstHour(t *testing.T) {
 	needsRoot(t)
+	t.Parallel() // It compares no rates.
 	const document = "../../docs/first-hour.md"
 	text, err := os.ReadFile(document)
 	if err != nil {

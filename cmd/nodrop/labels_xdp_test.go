@@ -20,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
 	"nodrop.dev/nodrop/internal/testkit/devicesample"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // noLabel is the label of frames without one.
@@ -28,6 +29,7 @@ const noLabel = -1
 // TestRunLinuxLabels measures the kernel of Linux in an emulated machine, which swaps labels and pops them, and forwards IP and pushes
 // labels. The frames that the tester received have these labels, and one table compares swapped labels with IP.
 func TestRunLinuxLabels(t *testing.T) {
+	longtest.Skip(t, "TestRunLabels, and TestDriver of iproute2 with the same machine")
 	labelled := newLinuxDevice(t, devicesample.LinuxLabels)
 	labelled.measureLabels("labels.json", map[v1alpha1.VariantName][2]int{"pop": {noLabel, noLabel}, "missing": {0, 2000}})
 	// The bases of both samples are measured without variants, so that their results have the same rows.

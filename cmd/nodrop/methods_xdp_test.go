@@ -39,7 +39,11 @@ spec:
 // measures is not known, but its numbers must agree with each other.
 func TestRunMethodsOverRouter(t *testing.T) {
 	rows := map[v1alpha1.Method][]v1alpha1.ResultRow{}
-	document := runHere(t, xdpMethods, xdpManifests)
+	manifests, sizes := xdpManifests, 2
+	if testing.Short() { // TestJumbo of the engine has the larger size.
+		manifests, sizes = strings.Replace(xdpManifests, "frameSizes: [128, 9216]", "frameSizes: [128]", 1), 1
+	}
+	document := runHere(t, xdpMethods, manifests)
 	for _, row := range document.Rows {
 		rows[row.Method] = append(rows[row.Method], row)
 		if row.Frames.Sent == 0 || row.Frames.Received != row.Frames.Sent-row.Frames.Lost || row.Frames.OfferedFramesPerSecond == 0 {
@@ -99,11 +103,11 @@ func TestRunMethodsOverRouter(t *testing.T) {
 		}
 	}
 	for name, least := range map[v1alpha1.Method]int{
-		v1alpha1.MethodThroughput: 2, v1alpha1.MethodFrameLoss: 4, v1alpha1.MethodBackToBack: 2,
-		v1alpha1.MethodSoak: 2, v1alpha1.MethodForwardingRate: 2, v1alpha1.MethodOrdering: 4, v1alpha1.MethodRecovery: 2,
-		v1alpha1.MethodRFC2544Latency: 2,
+		v1alpha1.MethodThroughput: 1, v1alpha1.MethodFrameLoss: 2, v1alpha1.MethodBackToBack: 1,
+		v1alpha1.MethodSoak: 1, v1alpha1.MethodForwardingRate: 1, v1alpha1.MethodOrdering: 2, v1alpha1.MethodRecovery: 1,
+		v1alpha1.MethodRFC2544Latency: 1,
 	} {
-		if len(rows[name]) < least {
+		if least *= sizes; len(rows[name]) < least {
 			t.Errorf("%d rows of %s, want at least %d", len(rows[name]), name, least)
 		}
 	}

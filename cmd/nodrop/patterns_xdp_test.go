@@ -55,7 +55,7 @@ func TestRunPatternsOverBridge(t *testing.T) {
 		"full mesh of Ethernet": {"{fullMesh: {}}", "{ethernet: {hostsPerPort: 20}}", 1, 0, true},
 		"partial mesh":          {"{partialMesh: {senderCount: 3, bidirectional: true}}", "{ipv4: {}, dscp: 46}", 1, 0, true},
 		"fan-out":               {"{fanOut: {sender: p2, groups: 5}}", "{ipv4: {}}", 3, 5, true},
-		"fan-out over IPv6":     {"{fanOut: {groups: 2}}", "{ipv6: {}}", 3, 2, false},
+		"fan-out over IPv6":     {"{fanOut: {groups: 2}}", "{ipv6: {}}", 3, 2, true},
 		"mixed class":           {"{mixedClass: {groups: 6}}", "{ipv4: {}}", 3, 6, true},
 		"mixed class by 1 to 3": {"{mixedClass: {sender: p3, groups: 2, unicastFrames: 3}}", "{ipv6: {}}", 3, 2, false},
 		"VXLAN in two tags":     {"{pairs: {}}", "{ipv4: {}, vlan: {id: 100, service: {id: 7}}, tunnel: {vxlan: {vni: 5000}}}", 1, 0, false},

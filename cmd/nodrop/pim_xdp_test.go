@@ -99,6 +99,7 @@ func TestRunGroupDelaysOfARouter(t *testing.T) {
 // A trial in which FRR's pimd ends is void and run again over a router that was started anew.
 func TestRunSurvivesItsMulticastRouter(t *testing.T) {
 	needsRouter(t, router.FRR)
+	longtest.Skip(t, "TestRunRoutesMulticast, and TestLearntRoutes in the cluster with trials that are repeated")
 	few := strings.Replace(pimManifests, "groups: 200", "groups: 2", 1)
 	p := start(t, "run", "-f", manifests(t, pimBenchmark("{name: soak, soak: {load: 1%, duration: 3s}}"), few), "-o", "json")
 	pid := pimdOf(t, p)

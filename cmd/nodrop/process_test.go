@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 )
 
 // asProgram makes the test binary behave as nodrop, so that tests run the whole
@@ -23,6 +24,9 @@ var shared string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "1" {
+		if os.Getenv("NODROP_TEST_EMULATED") == "" {
+			trials.LearnTime = 2 * time.Second
+		}
 		main()
 		os.Exit(0)
 	}

@@ -44,6 +44,7 @@ spec:
 // its interfaces are in the namespace of the run.
 func TestRunConfigures(t *testing.T) {
 	needsRoot(t)
+	t.Parallel() // It compares no rates.
 	namespacetest.Enter(t)
 	if lo, err := netlink.LinkByName("lo"); err != nil || netlink.LinkSetUp(lo) != nil {
 		t.Fatalf("the loopback is not up: %v", err)

@@ -27,7 +27,7 @@ func TestStandaloneBinary(t *testing.T) {
 	}
 
 	binary := filepath.Join(t.TempDir(), "nodrop")
-	if text, err := exec.Command("go", "build", "-tags", "standalone", "-o", binary, ".").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-ldflags=-w", "-tags", "standalone", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, text)
 	}
 	run := func(args ...string) *process {

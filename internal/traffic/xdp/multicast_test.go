@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/membership"
 	"nodrop.dev/nodrop/internal/traffic/traffictest"
@@ -225,6 +226,9 @@ func join(port, group string, count uint32) traffic.Membership {
 func TestMulticast(t *testing.T) {
 	for name, versions := range map[string][2]byte{"IGMPv3 and MLDv2": {3, 2}, "IGMPv2 and MLDv1": {2, 1}} {
 		t.Run(name, func(t *testing.T) {
+			if versions[0] == 2 {
+				longtest.Skip(t, "the later versions")
+			}
 			bed, _, e := multicast(t, versions[0], versions[1])
 			streams := []traffic.Stream{
 				toGroup(1, e, "239.1.0.1", 1), toGroup(2, e, "ff35::1:1", 1),
@@ -276,6 +280,9 @@ func TestMulticast(t *testing.T) {
 func TestJoinInATrial(t *testing.T) {
 	for name, group := range map[string]string{"IPv4": "239.1.0.1", "IPv6": "ff35::1:1"} {
 		t.Run(name, func(t *testing.T) {
+			if name == "IPv4" {
+				longtest.Skip(t, "IPv6")
+			}
 			bed, _, e := multicast(t, 3, 2)
 			s := toGroup(1, e, group, 1)
 			bed.reach(e, []traffic.Stream{s}, [2]bool{false, false})

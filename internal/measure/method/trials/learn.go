@@ -11,10 +11,12 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Learning: how long the tester waits for the first frames to come back, how often
-// it sends them again, and how long it gives them each time before it looks.
+// LearnTime is how long the tester waits for the first frames to come back. Tests with devices that
+// lose all frames of a stream shorten it.
+var LearnTime = 5 * time.Second
+
+// Learning: how often the tester sends the first frames again, and how long it gives them each time before it looks.
 const (
-	learnTime   = 5 * time.Second
 	learnPeriod = time.Second
 	LearnLook   = 50 * time.Millisecond
 	learnRate   = 1000 // frames/s
@@ -97,7 +99,7 @@ func (l *Learning) introduce(ctx context.Context, p plan.Plan, size plan.Size, s
 		trial.Loads[s.ID] = traffic.Load{Rate: slow[rate], Frames: hostsOf(s)}
 	}
 	least := len(streams)
-	for end := clock.Now().Add(learnTime); clock.Now().Before(end); {
+	for end := clock.Now().Add(LearnTime); clock.Now().Before(end); {
 		sent := clock.Now()
 		m, _, err := l.generator.Run(ctx, trial, LearnLook)
 		if err != nil {
@@ -110,7 +112,7 @@ func (l *Learning) introduce(ctx context.Context, p plan.Plan, size plan.Size, s
 		}
 		l.Unheard = unheard(missing, streams)
 		if p.RoutesMulticast && len(missing) < least {
-			least, end = len(missing), clock.Now().Add(learnTime) // It installs one route after the other.
+			least, end = len(missing), clock.Now().Add(LearnTime) // It installs one route after the other.
 		}
 		if err := clock.Sleep(ctx, learnPeriod-clock.Now().Sub(sent)); err != nil {
 			return err

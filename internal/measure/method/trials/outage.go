@@ -58,7 +58,7 @@ func OutageOf(t *Trial, loads map[uint16]traffic.Load) Outage {
 // Silence explains a trial from which no frame came back.
 func (s Setup) Silence(t *Trial) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no test frame came back on %s in %s", list(t.Silent), max(t.Duration, learnTime))
+	fmt.Fprintf(&b, "no test frame came back on %s in %s", list(t.Silent), max(t.Duration, LearnTime))
 	unresolved := s.Hops.Unresolved
 	for i, u := range unresolved {
 		if i == 2 {
