@@ -14,12 +14,14 @@ import (
 	"nodrop.dev/nodrop/internal/measure/result"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // A router and a bridge are measured with real frames, and the command compares what
 // the two results say.
 func TestCompareRouterAndBridge(t *testing.T) {
 	needsRoot(t)
+	longtest.Skip(t, "TestRunLabels, which compares two results of real frames")
 	const tests = `  - name: latency
     latency: {loads: [1%, 2%], trialDuration: 200ms}
 `

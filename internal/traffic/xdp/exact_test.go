@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -14,8 +15,8 @@ func TestExactBackToBack(t *testing.T) {
 	for _, transmit := range []Transmit{LiveFrames, AFXDP, PacketSocket} {
 		t.Run(string(transmit), func(t *testing.T) {
 			frames := uint64(10_000_000)
-			if testing.Short() && transmit != LiveFrames {
-				frames /= 20 // the kernel copies each frame
+			if transmit != LiveFrames {
+				longtest.Skip(t, "LiveFrames, and TestAFXDPTrials")
 			}
 			exactBackToBack(t, transmit, frames)
 		})

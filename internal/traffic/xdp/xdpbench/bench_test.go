@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // One short round measures every case, and no figure is missing.
 func TestBench(t *testing.T) {
+	longtest.Skip(t, "the tests of the engine")
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: needs root, to make network namespaces and load BPF programs")
 	}
