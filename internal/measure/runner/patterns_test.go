@@ -67,6 +67,7 @@ func TestGroupsOfAChassis(t *testing.T) {
 
 // Every port of an N-to-N pattern begins 64 us after the one before.
 func TestNToNOfAChassis(t *testing.T) {
+	longtest.Skip(t, "TestGroupsOfAChassis, and the sample n-to-n")
 	for _, row := range measured(t, chassis(t, v1alpha1.Pattern{NToN: &v1alpha1.NToNPattern{}})) {
 		if row.Frames.FramesPerSecond != 26_547_619_048 || row.Frames.Received != 255*row.Frames.Sent {
 			t.Errorf("%s: %+v", row.Test, row)
