@@ -70,8 +70,7 @@ func upgrading(t *testing.T) (done func()) {
 	}
 }
 
-// long skips a test in make test: what it shows is rare or other tests cover it, and it takes
-// more than a minute.
+// long skips a test in make test: what it shows is rare, or other tests cover it.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
