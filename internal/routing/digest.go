@@ -50,6 +50,16 @@ func RouteDigest(family Family, prefix netip.Prefix, path uint64) uint64 {
 	return mix(mix(mix(hi^kind<<48^kind)+lo) + path)
 }
 
+// LabelDigest is the digest of a label that LDP distributes for a prefix. The label itself is
+// not in it, as each router chooses its own.
+func LabelDigest(prefix netip.Prefix) uint64 {
+	family := IPv4LabeledUnicast
+	if prefix.Addr().Is6() {
+		family = IPv6LabeledUnicast
+	}
+	return RouteDigest(family, prefix, 0)
+}
+
 // mix spreads each bit over all (the finalizer of splitmix64).
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 )
@@ -26,21 +27,39 @@ func (f Family) IPv6() bool { return f == IPv6Unicast || f == IPv6LabeledUnicast
 // Labeled reports whether the routes of the family have labels.
 func (f Family) Labeled() bool { return f == IPv4LabeledUnicast || f == IPv6LabeledUnicast }
 
-// Session is one BGP session of the tester with the device (RFC 4271).
+// Protocol of a session.
+type Protocol string
+
+// The protocols that speakers have.
+const (
+	// BGP is the Border Gateway Protocol (RFC 4271).
+	BGP Protocol = "BGP"
+	// LDP is the Label Distribution Protocol (RFC 5036): the routes of its sessions are labels
+	// of prefixes.
+	LDP Protocol = "LDP"
+)
+
+// String is the name of the protocol; BGP for the empty one.
+func (p Protocol) String() string { return cmp.Or(string(p), string(BGP)) }
+
+// Session is one session of the tester with the device.
 type Session struct {
 	// Name identifies the session in the bed.
 	Name string
+	// Protocol of the session; empty for BGP. A session of LDP has no AS numbers, no BFD and
+	// no further paths.
+	Protocol Protocol
 	// Port of the bed that the session runs over.
 	Port string
 	// Local and Remote are the addresses of tester and device, of one IP version.
 	Local, Remote netip.Addr
 	// LocalASN and RemoteASN are the AS numbers, 1 to 4294967295.
 	LocalASN, RemoteASN uint32
-	// RouterID is the BGP identifier of the tester, an IPv4 address.
+	// RouterID is the BGP identifier or the LSR ID of the tester, an IPv4 address.
 	RouterID netip.Addr
 	// Families that the session carries; at least one.
 	Families []Family
-	// HoldTime that the tester proposes: 0, or 3 s to 65535 s. KEEPALIVE messages are
+	// HoldTime that the tester proposes: 3 s to 65535 s, or 0 with BGP. KEEPALIVE messages are
 	// sent every third of what is agreed on.
 	HoldTime time.Duration
 	// AddPath sends and receives several paths of one prefix (RFC 7911).
@@ -49,6 +68,22 @@ type Session struct {
 	Password Secret
 	// BFD runs next to the session; nil for none.
 	BFD *BFD
+}
+
+// Readvertised returns the table that the device advertises to its other peers of sets that
+// the session has announced to it.
+func (s Session) Readvertised(sets []Routes) Table {
+	if s.Protocol != LDP {
+		return Readvertised(s.RemoteASN, s.LocalASN, sets)
+	}
+	var t Table
+	for _, set := range sets {
+		for i := range set.Count {
+			t.Digest += LabelDigest(set.Prefix(i))
+		}
+		t.Routes += uint64(set.Count)
+	}
+	return t
 }
 
 // BFD is bidirectional forwarding detection (RFC 5880), single hop (RFC 5881).

@@ -108,6 +108,8 @@ type Host interface {
 
 // DownError reports that a session is not established.
 type DownError struct {
+	// Protocol of the session; empty for BGP.
+	Protocol Protocol
 	// Session by its name, and the port that it runs over.
 	Session, Port string
 	// Cause is why: a NOTIFICATION, the hold timer, BFD, a refused connection.
@@ -119,11 +121,13 @@ type DownError struct {
 
 // Error names the session and the cause.
 func (e *DownError) Error() string {
-	return fmt.Sprintf("BGP session %s on port %s is down: %s", e.Session, e.Port, e.Cause)
+	return fmt.Sprintf("%v session %s on port %s is down: %s", e.Protocol, e.Session, e.Port, e.Cause)
 }
 
 // UnlearnedError reports that the device did not advertise the expected routes.
 type UnlearnedError struct {
+	// Protocol of the session; empty for BGP.
+	Protocol Protocol
 	// Session by its name.
 	Session string
 	// Want is the expected table, and Got the table that the session has learned.
@@ -134,9 +138,9 @@ type UnlearnedError struct {
 func (e *UnlearnedError) Error() string {
 	switch {
 	case e.Got.Routes < e.Want.Routes:
-		return fmt.Sprintf("BGP session %s has learnt %d of %d routes", e.Session, e.Got.Routes, e.Want.Routes)
+		return fmt.Sprintf("%v session %s has learnt %d of %d routes", e.Protocol, e.Session, e.Got.Routes, e.Want.Routes)
 	case e.Got.Routes > e.Want.Routes:
-		return fmt.Sprintf("BGP session %s has learnt %d routes, %d more than were announced", e.Session, e.Got.Routes, e.Got.Routes-e.Want.Routes)
+		return fmt.Sprintf("%v session %s has learnt %d routes, %d more than were announced", e.Protocol, e.Session, e.Got.Routes, e.Got.Routes-e.Want.Routes)
 	}
-	return fmt.Sprintf("BGP session %s has learnt all %d routes, but prefixes or attributes of them are not those that were announced", e.Session, e.Want.Routes)
+	return fmt.Sprintf("%v session %s has learnt all %d routes, but prefixes or attributes of them are not those that were announced", e.Protocol, e.Session, e.Want.Routes)
 }

@@ -27,6 +27,8 @@ type Config struct {
 	// PIM configures multicast routing between the interfaces; nil if the device does
 	// none.
 	PIM *PIM
+	// LDP configures label distribution; nil if the device does none.
+	LDP *LDP
 	// Sessions of the tester with it.
 	Sessions []routing.Session
 	// Accept are the networks whose prefixes the device accepts from the tester; it
@@ -44,6 +46,14 @@ type Config struct {
 type PIM struct {
 	// RendezvousPoint of all groups.
 	RendezvousPoint netip.Addr
+}
+
+// LDP is the Label Distribution Protocol of a device (RFC 5036), for IPv4, with ordered control:
+// it advertises a label for a network when it has the label of its next hop. The device needs
+// routes to the networks by another way than BGP, whose routes FRR gives no labels of LDP.
+type LDP struct {
+	// Transport is the address of the device in all sessions.
+	Transport netip.Addr
 }
 
 // Interface is an interface of the device.
@@ -85,6 +95,11 @@ func multicastKinds() []string {
 	return slices.DeleteFunc(Kinds(), func(kind string) bool { return kinds[kind].noPIM })
 }
 
+// ldpKinds are the kinds of devices whose configuration has LDP.
+func ldpKinds() []string {
+	return slices.DeleteFunc(Kinds(), func(kind string) bool { return !kinds[kind].ldp })
+}
+
 // Render writes the configuration for a kind of device.
 func Render(w io.Writer, kind string, c Config) error {
 	t := templates.Lookup(kind + ".tmpl")
@@ -95,6 +110,9 @@ func Render(w io.Writer, kind string, c Config) error {
 	if c.PIM != nil && kinds[kind].noPIM {
 		return fmt.Errorf("pim: %s does not route multicast; these do: %s", kinds[kind].name, strings.Join(multicastKinds(), ", "))
 	}
+	if c.LDP != nil && !kinds[kind].ldp {
+		return fmt.Errorf("ldp: there is no configuration of LDP for %s; these kinds have one: %s", kinds[kind].name, strings.Join(ldpKinds(), ", "))
+	}
 	for _, i := range c.Interfaces {
 		if err := possibleInterface(kind, i); err != nil {
 			return err
@@ -104,9 +122,13 @@ func Render(w io.Writer, kind string, c Config) error {
 		if err := possible(kind, s); err != nil {
 			return err
 		}
-		v.Neighbors = append(v.Neighbors, neighbor{s, c.Passwords})
+		if n := (neighbor{s, c.Passwords}); s.Protocol == routing.LDP {
+			v.LabelPeers = append(v.LabelPeers, n)
+		} else {
+			v.Neighbors = append(v.Neighbors, n)
+		}
 	}
-	if len(v.Neighbors) == 0 {
+	if len(v.Neighbors)+len(v.LabelPeers) == 0 {
 		v.Accept = nil // Nothing is announced.
 	}
 	slices.SortStableFunc(v.Neighbors, func(a, b neighbor) int {

@@ -16,7 +16,7 @@ import (
 
 // nextToBGP are the daemons of FRR that run next to bgpd, in the order of their start. Each
 // has a configuration file of its own, and runs as the user of zebra in the folder of that.
-var nextToBGP = []string{bfdd, pimd}
+var nextToBGP = []string{bfdd, pimd, ldpd}
 
 // frrDaemons are the processes of FRR for the parts of a configuration, with their files.
 // That of bgpd, if there is one, is the last.
@@ -56,8 +56,11 @@ func frrDaemon(folder, name, config string) (program, error) {
 		path, "-P", "0", "-z", filepath.Join(own, "zserv"), "-i", filepath.Join(own, name+".pid"),
 		"--vty_socket", own, "--log", "stdout", "--log-level", "warnings", "-f", file,
 	}
-	if name == bfdd {
+	switch name {
+	case bfdd:
 		command = append(command, "--bfdctl", filepath.Join(own, "bfdd.sock"))
+	case ldpd:
+		command = append(command, "--ctl_socket", own)
 	}
 	p := program{command: append(command, zebraUser()...), ready: filepath.Join(own, name+".vty")}
 	if name == pimd {

@@ -7,6 +7,7 @@ const (
 	bgpd = "bgpd"
 	bfdd = "bfdd"
 	pimd = "pimd"
+	ldpd = "ldpd"
 )
 
 // parts divides a configuration of FRR among its daemons, each of which refuses the commands
@@ -22,6 +23,8 @@ func parts(config string) map[string]string {
 			if len(lines) > 0 {
 				of[pimd] += join(head, lines, "exit")
 			}
+		case head == "mpls ldp" || strings.HasPrefix(head, "access-list "):
+			of[ldpd] += join(head, block[1:])
 		case strings.HasPrefix(head, "ip pim "):
 			of[pimd] += join(head, block[1:])
 		case head == "bfd":

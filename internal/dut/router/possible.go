@@ -32,6 +32,8 @@ type limits struct {
 	doubleTags bool
 	// noPIM reports whether the router has no PIM.
 	noPIM bool
+	// ldp reports whether the configuration has LDP.
+	ldp bool
 	// interfaceName is the maximum length of an interface name; 0 for any length.
 	interfaceName int
 }
@@ -42,7 +44,7 @@ const linuxName = 15
 var kinds = map[string]limits{
 	FRR: {
 		name: "FRR", interval: [2]time.Duration{10 * time.Millisecond, time.Minute}, multiplier: [2]uint8{2, 255},
-		labeled: []routing.Family{routing.IPv4LabeledUnicast, routing.IPv6LabeledUnicast}, doubleTags: true, interfaceName: linuxName,
+		labeled: []routing.Family{routing.IPv4LabeledUnicast, routing.IPv6LabeledUnicast}, doubleTags: true, ldp: true, interfaceName: linuxName,
 	},
 	BIRD: {name: "BIRD", noPIM: true, doubleTags: true, interfaceName: linuxName},
 	NXOS: {
@@ -72,6 +74,9 @@ func possible(kind string, s routing.Session) error {
 		if both := together(s.Families); both != "" {
 			return fail("families: FRR has either unicast or labeled unicast of an IP version on a session, and not both of %s; make two sessions of it", both)
 		}
+	}
+	if s.Protocol == routing.LDP {
+		return nil
 	}
 	for _, f := range s.Families {
 		switch {

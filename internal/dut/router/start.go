@@ -87,6 +87,11 @@ func (d *Daemons) run(ctx context.Context, ns netns.NsHandle, kind, config strin
 		if err := d.await(ctx, ns, p); err != nil {
 			return err
 		}
+		for _, child := range children(d.PID()) {
+			if err := d.limit.add(child); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -301,7 +306,7 @@ func (d *Daemons) Err() error {
 	return nil
 }
 
-// PID of the process that speaks BGP; that of pimd without one.
+// PID of the process that speaks BGP; without one that of ldpd or pimd.
 func (d *Daemons) PID() int { return d.commands[len(d.commands)-1].Process.Pid }
 
 // Stop ends the processes and removes their files. It may be called more than once.

@@ -76,13 +76,31 @@ func mainPrefixes(file string) (int64, error) {
 // does not include what the kernel uses for their routes.
 func (d *Daemons) Memory() (bytes int64, known bool) {
 	for _, c := range d.commands {
-		n, ok := resident(c.Process.Pid)
-		if !ok {
-			return 0, false
+		for _, pid := range append(children(c.Process.Pid), c.Process.Pid) {
+			n, ok := resident(pid)
+			if !ok {
+				return 0, false
+			}
+			bytes += n
 		}
-		bytes += n
 	}
 	return bytes, len(d.commands) > 0
+}
+
+// children are the processes that a process has started, such as the two of ldpd that have its
+// sessions and its labels.
+func children(pid int) []int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil // It has ended, or the kernel does not list them.
+	}
+	var all []int
+	for _, field := range strings.Fields(string(text)) {
+		if child, err := strconv.Atoi(field); err == nil {
+			all = append(all, child)
+		}
+	}
+	return all
 }
 
 // resident is the memory of a process for itself in RAM, in bytes; false for one that has ended.

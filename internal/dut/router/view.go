@@ -12,18 +12,28 @@ import (
 // view contains the data that templates see.
 type view struct {
 	Config
-	Neighbors []neighbor
+	// Neighbors have sessions of BGP, and LabelPeers sessions of LDP.
+	Neighbors, LabelPeers []neighbor
 }
 
 // Purpose describes what the configuration is for.
 func (v view) Purpose() string {
+	sessions := "BGP sessions of the tester"
+	if len(v.LabelPeers) > 0 {
+		sessions = "LDP sessions of the tester"
+	}
 	switch {
 	case v.PIM == nil:
-		return "BGP sessions of the tester"
-	case len(v.Neighbors) == 0:
+		return sessions
+	case len(v.Neighbors)+len(v.LabelPeers) == 0:
 		return "Multicast routing between the ports of the tester"
 	}
-	return "BGP sessions of the tester, and multicast routing between its ports"
+	return sessions + ", and multicast routing between its ports"
+}
+
+// Speaks reports whether an interface has a session of LDP.
+func (v view) Speaks(i Interface) bool {
+	return slices.ContainsFunc(v.LabelPeers, func(n neighbor) bool { return n.Port == i.Port })
 }
 
 // LocalPoint reports whether the device is the rendezvous point itself.

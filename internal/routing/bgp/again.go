@@ -67,7 +67,7 @@ func (s *Speaker) Refresh(ctx context.Context, name string) (routing.Refreshed, 
 // askAgain sends ROUTE-REFRESH for all families.
 func (s *session) askAgain(ctx context.Context, up *established) error {
 	for _, f := range s.families() {
-		if _, _, err := up.write(ctx, serialize(bgp.NewBGPRouteRefreshMessage(f.Afi(), 0, f.Safi()))); err != nil {
+		if _, _, err := up.Write(ctx, serialize(bgp.NewBGPRouteRefreshMessage(f.Afi(), 0, f.Safi()))); err != nil {
 			return s.sendError(ctx, up, err)
 		}
 	}

@@ -55,6 +55,14 @@ type cause struct {
 
 func (c *cause) Error() string { return c.text }
 
+// lastMessage is the NOTIFICATION that the device is sent; empty for none.
+func (c *cause) lastMessage() []byte {
+	if c.tell == nil {
+		return nil
+	}
+	return serialize(bgp.NewBGPNotificationMessage(c.tell.ErrorCode, c.tell.ErrorSubcode, c.tell.Data))
+}
+
 // because is a cause that the device needs not know.
 func because(format string, args ...any) *cause { return &cause{text: fmt.Sprintf(format, args...)} }
 

@@ -25,7 +25,7 @@ func (s *session) startBFD() (stop func(), _ *cause) {
 	}
 	b, err := bfd.Start(bfd.Config{
 		Local: s.conf.Local, Remote: s.conf.Remote, Interval: s.conf.BFD.Interval, Multiplier: s.conf.BFD.Multiplier,
-		In: s.port.in, Changed: s.detect,
+		In: s.port.In, Changed: s.detect,
 	})
 	if err != nil {
 		return nil, because("%v", err)

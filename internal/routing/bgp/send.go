@@ -50,7 +50,7 @@ func (up *established) send(ctx context.Context, sent *routing.Sent, set routing
 		if sent.First == 0 {
 			sent.First = now()
 		}
-		bytes, messages, err := up.write(ctx, c.bytes)
+		bytes, messages, err := up.Write(ctx, c.bytes)
 		sent.Last = now()
 		sent.Bytes += uint64(bytes)
 		sent.Messages += uint64(messages)

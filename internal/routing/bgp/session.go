@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/bfd"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // openTime is the time that the device may take from the connection to the last message of
@@ -46,7 +47,7 @@ type session struct {
 
 // established is a connection over which routes are exchanged.
 type established struct {
-	*link
+	*endpoint.Link
 	terms  *terms
 	packer packer
 	// end ends the life of the session for a cause.
@@ -89,13 +90,13 @@ func (s *session) run(ctx context.Context) {
 
 // once is one life of the session: it returns why that ended.
 func (s *session) once(ctx context.Context) *cause {
-	conn, c := s.port.connect(ctx, &s.conf, s.tcpPort)
+	conn, c := connect(ctx, s.port, &s.conf, s.tcpPort)
 	if c != nil {
 		s.fell(c)
 		return c
 	}
 	life, end := context.WithCancelCause(ctx)
-	l := &link{conn: conn, life: life}
+	l := &endpoint.Link{Conn: conn, Life: life, Split: split}
 	// Reads and writes end with the life.
 	interrupted := make(chan struct{})
 	context.AfterFunc(life, func() {
@@ -113,19 +114,19 @@ func (s *session) once(ctx context.Context) *cause {
 	}
 	s.fell(c)
 	<-interrupted // or its deadline could end the write of the NOTIFICATION
-	l.part(c.tell)
+	l.Part(c.lastMessage())
 	return c
 }
 
 // live opens the session and reads until it ends.
-func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *link) *cause {
-	r := bufio.NewReaderSize(l.conn, 64<<10)
+func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *endpoint.Link) *cause {
+	r := bufio.NewReaderSize(l.Conn, 64<<10)
 	buffer := make([]byte, maxLength)
 	t, c := s.open(ctx, l, r, buffer)
 	if c != nil {
 		return c
 	}
-	up := &established{link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}, end: end}
+	up := &established{Link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}, end: end}
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer end(nil)
@@ -140,7 +141,7 @@ func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *link
 	parts.Go(func() { keepAlive(ctx, up) })
 	for {
 		if t.hold > 0 {
-			_ = l.conn.SetReadDeadline(time.Now().Add(t.hold))
+			_ = l.Conn.SetReadDeadline(time.Now().Add(t.hold))
 		}
 		if ctx.Err() != nil { // looked at after the deadline was set, which may undo the one that ends reads
 			return because("it was closed")
@@ -170,8 +171,8 @@ func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *link
 }
 
 // open exchanges OPEN and KEEPALIVE.
-func (s *session) open(ctx context.Context, l *link, r *bufio.Reader, buffer []byte) (*terms, *cause) {
-	_ = l.conn.SetReadDeadline(time.Now().Add(openTime))
+func (s *session) open(ctx context.Context, l *endpoint.Link, r *bufio.Reader, buffer []byte) (*terms, *cause) {
+	_ = l.Conn.SetReadDeadline(time.Now().Add(openTime))
 	if ctx.Err() != nil {
 		return nil, because("it was closed")
 	}
@@ -179,7 +180,7 @@ func (s *session) open(ctx context.Context, l *link, r *bufio.Reader, buffer []b
 	if err != nil {
 		return nil, because("making the OPEN message: %v", err)
 	}
-	if _, _, err := l.write(ctx, serialize(open)); err != nil {
+	if _, _, err := l.Write(ctx, serialize(open)); err != nil {
 		return nil, because("sending OPEN: %v", err)
 	}
 	var t *terms
@@ -208,7 +209,7 @@ func (s *session) open(ctx context.Context, l *link, r *bufio.Reader, buffer []b
 			if t, c = agree(&s.conf, body); c != nil {
 				return nil, c
 			}
-			if _, _, err := l.write(ctx, serialize(bgp.NewBGPKeepAliveMessage())); err != nil {
+			if _, _, err := l.Write(ctx, serialize(bgp.NewBGPKeepAliveMessage())); err != nil {
 				return nil, because("sending KEEPALIVE: %v", err)
 			}
 			continue
@@ -219,7 +220,7 @@ func (s *session) open(ctx context.Context, l *link, r *bufio.Reader, buffer []b
 		}
 		return nil, refuse(bgp.BGP_ERROR_FSM_ERROR, state.subcode, "the device sent %s in place of %s", names[m.Header.Type], state.name)
 	}
-	_ = l.conn.SetReadDeadline(time.Time{})
+	_ = l.Conn.SetReadDeadline(time.Time{})
 	return t, nil
 }
 
@@ -305,7 +306,7 @@ func keepAlive(ctx context.Context, up *established) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if _, _, err := up.write(ctx, message); err != nil {
+			if _, _, err := up.Write(ctx, message); err != nil {
 				return // the reader finds out why
 			}
 		}

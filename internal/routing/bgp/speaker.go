@@ -75,7 +75,7 @@ func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	for _, conf := range sessions {
 		conf.Password = cmp.Or(conf.Password, s.options.Passwords[conf.Name])
 		port := s.options.Ports[conf.Port]
-		undo, err := port.address(conf.Local)
+		undo, err := port.Address(conf.Local)
 		if undo != nil {
 			s.undo = append(s.undo, undo)
 		}

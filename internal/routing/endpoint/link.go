@@ -1,0 +1,80 @@
+package endpoint
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// partingTime is the time that handing the last message to the connection may take.
+const partingTime = 500 * time.Millisecond
+
+// Link is a connection whose messages are never cut: what a write that was given up left
+// of a message goes out before the next one.
+type Link struct {
+	Conn net.Conn
+	// Life of the session; with it, writes end.
+	Life context.Context
+	// Split returns the length of the first whole messages in the first n bytes of b, their
+	// number, and the end of the message that n cuts; end is n when it cuts none.
+	Split func(b []byte, n int) (whole, messages, end int)
+
+	// writing makes one writer wait for another: an announcement, KEEPALIVE, NOTIFICATION.
+	writing sync.Mutex
+	rest    []byte
+}
+
+// Write writes whole messages and returns how many bytes and messages of them went out
+// whole when ctx ended before all did. The rest of one that was begun follows later.
+func (l *Link) Write(ctx context.Context, b []byte) (bytes, messages int, err error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.Life.Err(); err != nil {
+		return 0, 0, err
+	}
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = l.Conn.SetWriteDeadline(time.Unix(1, 0))
+		close(fired)
+	})
+	defer func() {
+		if !stop() {
+			<-fired
+			_ = l.Conn.SetWriteDeadline(time.Time{})
+			if l.Life.Err() != nil { // looked at last, as it set the deadline
+				_ = l.Conn.SetWriteDeadline(time.Unix(1, 0))
+			}
+		}
+	}()
+	if len(l.rest) > 0 {
+		n, err := l.Conn.Write(l.rest)
+		l.rest = l.rest[n:]
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	n, err := l.Conn.Write(b)
+	whole, messages, end := l.Split(b, n)
+	if n > whole {
+		l.rest = append([]byte(nil), b[n:end]...)
+	}
+	return whole, messages, err
+}
+
+// Part sends a last message, unless it is empty, and closes the connection. Life is over.
+func (l *Link) Part(last []byte) {
+	defer l.Conn.Close()
+	if len(last) == 0 {
+		return
+	}
+	l.writing.Lock() // no writer waits for the device any more, as life is over
+	defer l.writing.Unlock()
+	_ = l.Conn.SetWriteDeadline(time.Now().Add(partingTime))
+	if len(l.rest) > 0 {
+		if _, err := l.Conn.Write(l.rest); err != nil {
+			return
+		}
+	}
+	_, _ = l.Conn.Write(last)
+}

@@ -1,0 +1,271 @@
+package ldp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
+)
+
+// DefaultMaxRoutes is the number of labels that a session learns at most, unless Options set
+// another limit. There are 1,048,560 labels.
+const DefaultMaxRoutes = 1 << 20
+
+// tcpPort and udpPort of LDP (RFC 5036 section 3.10).
+const (
+	tcpPort = 646
+	udpPort = 646
+)
+
+// Options of a Speaker.
+type Options struct {
+	// Ports of the sessions by name.
+	Ports map[string]endpoint.Port
+	// Retry is the time from the end of a session to the next attempt; 0 means 1 s.
+	Retry time.Duration
+	// Passwords of TCP MD5 by the names of sessions, for those that are opened without one.
+	Passwords map[string]routing.Secret
+	// MaxRoutes is the number of labels that a session learns; one with more is ended. 0 means
+	// DefaultMaxRoutes.
+	MaxRoutes uint64
+}
+
+// Speaker implements routing.Speaker.
+type Speaker struct {
+	options Options
+
+	mu       sync.Mutex
+	sessions []*session
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	undo     []func() error
+}
+
+var _ routing.Speaker = (*Speaker)(nil)
+
+// New returns a speaker without sessions.
+func New(o Options) *Speaker {
+	o.Retry = cmp.Or(o.Retry, time.Second)
+	o.MaxRoutes = cmp.Or(o.MaxRoutes, DefaultMaxRoutes)
+	return &Speaker{options: o}
+}
+
+// Open implements routing.Speaker.
+func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
+	for i := range sessions {
+		if err := s.check(&sessions[i], sessions[:i]); err != nil {
+			return err
+		}
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	all, err := s.start(sessions)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	for _, one := range all {
+		if err := one.awaitUp(ctx); err != nil {
+			return err
+		}
+	}
+	for _, one := range all {
+		one.mu.Lock()
+		one.state.Flaps = 0 // What happened until now is part of opening.
+		one.mu.Unlock()
+	}
+	return nil
+}
+
+// start starts the sessions.
+func (s *Speaker) start(sessions []routing.Session) ([]*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	life, stop := context.WithCancel(context.Background())
+	s.sessions, s.stop = nil, stop
+	for _, conf := range sessions {
+		conf.Password = cmp.Or(conf.Password, s.options.Passwords[conf.Name])
+		one := newSession(conf)
+		one.port, one.tcpPort, one.udpPort = s.options.Ports[conf.Port], tcpPort, udpPort
+		one.retry, one.maxRoutes = s.options.Retry, s.options.MaxRoutes
+		undo, err := one.port.Address(conf.Local)
+		if undo != nil {
+			s.undo = append(s.undo, undo)
+		}
+		for _, begin := range []func(context.Context) error{one.listen, one.discover} {
+			if err == nil {
+				err = begin(life)
+			}
+		}
+		s.running.Go(func() {
+			if err == nil {
+				one.run(life)
+			}
+			one.parts.Wait()
+		})
+		if err != nil {
+			return nil, fmt.Errorf("session %s: %w", conf.Name, err)
+		}
+		s.sessions = append(s.sessions, one)
+	}
+	return s.sessions, nil
+}
+
+// check returns an error if a setting of a session is not possible.
+func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("session %s: %s", c.Name, fmt.Sprintf(format, args...))
+	}
+	_, known := s.options.Ports[c.Port]
+	switch {
+	case slices.ContainsFunc(before, func(o routing.Session) bool { return o.Name == c.Name }):
+		return fail("name: there are two sessions of this name")
+	case !known:
+		return fail("port: there is no port %q here", c.Port)
+	case c.Protocol != routing.LDP:
+		return fail("protocol: %v; this speaker has LDP only", c.Protocol)
+	case !c.Local.Is4() || !c.Remote.Is4():
+		return fail("addresses: %v and %v must be IPv4 addresses", c.Local, c.Remote)
+	case !c.RouterID.Is4():
+		return fail("routerID: %v, must be an IPv4 address", c.RouterID)
+	case c.HoldTime < 3*time.Second || c.HoldTime > 65535*time.Second:
+		return fail("holdTime: %v, must be 3s to 65535s", c.HoldTime)
+	case c.BFD != nil || c.AddPath:
+		return fail("bfd and addPath: LDP has neither; leave both out")
+	}
+	return nil
+}
+
+// awaitUp waits until the session is established.
+func (s *session) awaitUp(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		established, final, down, changed := s.state.Established, s.final, s.down(), s.changed
+		s.mu.Unlock()
+		if established {
+			return nil
+		}
+		if final {
+			return down
+		}
+		select {
+		case <-ctx.Done():
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.down()
+		case <-changed:
+		}
+	}
+}
+
+// Announce implements routing.Speaker.
+func (s *Speaker) Announce(ctx context.Context, name string, sets []routing.Routes) (routing.Sent, error) {
+	one, err := s.session(name)
+	if err != nil {
+		return routing.Sent{}, err
+	}
+	return one.send(ctx, sets, false)
+}
+
+// Withdraw implements routing.Speaker.
+func (s *Speaker) Withdraw(ctx context.Context, name string, sets []routing.Routes) (routing.Sent, error) {
+	one, err := s.session(name)
+	if err != nil {
+		return routing.Sent{}, err
+	}
+	return one.send(ctx, sets, true)
+}
+
+// Await implements routing.Speaker. A session that goes down and comes back meanwhile
+// begins with an empty table.
+func (s *Speaker) Await(ctx context.Context, name string, want routing.Table) (routing.Learnt, error) {
+	one, err := s.session(name)
+	if err != nil {
+		return routing.Learnt{}, err
+	}
+	w := &waiter{want: want, got: make(chan routing.Learnt, 1)}
+	one.mu.Lock()
+	if one.state.Established && one.table.Table == want {
+		defer one.mu.Unlock()
+		return one.table.Learnt, nil
+	}
+	one.waiters[w] = true
+	one.mu.Unlock()
+	select {
+	case got := <-w.got:
+		return got, nil
+	case <-ctx.Done():
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	delete(one.waiters, w)
+	if !one.state.Established {
+		return one.table.Learnt, one.down()
+	}
+	return one.table.Learnt, &routing.UnlearnedError{Protocol: routing.LDP, Session: name, Want: want, Got: one.table.Table}
+}
+
+// Learnt implements routing.Speaker.
+func (s *Speaker) Learnt(_ context.Context, name string) (routing.Learnt, error) {
+	one, err := s.session(name)
+	if err != nil {
+		return routing.Learnt{}, err
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if !one.state.Established {
+		return one.table.Learnt, one.down()
+	}
+	return one.table.Learnt, nil
+}
+
+// Refresh implements routing.Speaker. LDP has no such request.
+func (s *Speaker) Refresh(_ context.Context, name string) (routing.Refreshed, error) {
+	return routing.Refreshed{}, fmt.Errorf("session %s: LDP cannot ask for all labels once more, as ROUTE-REFRESH of BGP does", name)
+}
+
+// States implements routing.Speaker.
+func (s *Speaker) States(context.Context) ([]routing.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := make([]routing.State, 0, len(s.sessions))
+	for _, one := range s.sessions {
+		one.mu.Lock()
+		states = append(states, one.state)
+		one.mu.Unlock()
+	}
+	return states, nil
+}
+
+// Close implements routing.Speaker.
+func (s *Speaker) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		s.stop()
+		s.running.Wait()
+	}
+	var all error
+	for _, undo := range s.undo {
+		all = errors.Join(all, undo())
+	}
+	s.sessions, s.stop, s.undo = nil, nil, nil
+	return all
+}
+
+func (s *Speaker) session(name string) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.sessions {
+		if one.conf.Name == name {
+			return one, nil
+		}
+	}
+	return nil, fmt.Errorf("no session %q is open", name)
+}
