@@ -22,11 +22,3 @@ func connect(ctx context.Context, p Port, s *routing.Session, tcpPort uint16) (n
 	}
 	return conn, nil
 }
-
-// options sets time to live and password on a socket of a session.
-func options(fd int, s *routing.Session) error {
-	if err := endpoint.SetTTL(fd, s.Remote, 1); err != nil {
-		return err
-	}
-	return endpoint.SetPassword(fd, s.Remote, s.Password)
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // fakeDevice is one side of a connection of which a test decides each byte.
@@ -27,7 +28,7 @@ func newFakeDevice(t *testing.T, password routing.Secret) *fakeDevice {
 	s := tester(0)
 	s.Remote, s.Password = s.Local, password // of the tester, whose connections are signed
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		_ = c.Control(func(fd uintptr) { err = options(int(fd), &s) })
+		_ = c.Control(func(fd uintptr) { err = endpoint.SetPassword(int(fd), s.Remote, s.Password) })
 		return err
 	}}
 	l, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
@@ -276,7 +277,7 @@ func TestPasswords(t *testing.T) {
 		d := newFakeDevice(t, "secret")
 		s, a := newSpeaker(t, d.port()), tester(0)
 		a.Password = "other"
-		ctx, cancel := context.WithTimeout(t.Context(), connectTime+2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), endpoint.ConnectTime+2*time.Second)
 		defer cancel()
 		err := s.Open(ctx, []routing.Session{a})
 		want := "drops them, as it does when TCP MD5 passwords differ (this session has one)"

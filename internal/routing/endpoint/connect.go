@@ -13,8 +13,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
-// connectTime is the time that the device may take to accept a connection: three SYN.
-const connectTime = 7 * time.Second
+// ConnectTime is the time that the device may take to accept a connection: three SYN.
+const ConnectTime = 7 * time.Second
 
 // Peer is the other end of a connection of a session.
 type Peer struct {
@@ -35,7 +35,7 @@ type Peer struct {
 // Connect opens the connection of a session by TCP. Why is the reason why it cannot; empty for
 // none.
 func (p Port) Connect(ctx context.Context, peer Peer) (conn net.Conn, why string) {
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	ctx, cancel := context.WithTimeout(ctx, ConnectTime)
 	defer cancel()
 	to := netip.AddrPortFrom(peer.Remote, peer.TCPPort)
 	dialer := net.Dialer{
