@@ -117,5 +117,5 @@ func TestTopologyWithoutSessions(t *testing.T) {
 			return ""
 		}
 		return c.Message
-	}).Should(Equal("key topology.clab.yaml of ConfigMap router mentions device.frr.conf, which is made from the BGP sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology"))
+	}).Should(Equal("key topology.clab.yaml of ConfigMap router mentions device.frr.conf, which is made from the sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology"))
 }

@@ -4,11 +4,16 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BedRouting is the routing protocols between the tester's ports and the device.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.bgp) || has(self.pim)",message="routing is empty: give bgp, pim or both, or remove routing"
+// +kubebuilder:validation:XValidation:rule="has(self.bgp) || has(self.ldp) || has(self.pim)",message="routing is empty: give bgp or ldp, pim or both, or remove routing"
+// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || !has(self.ldp)",message="routing has bgp and ldp: give one of them, and describe the other in a second test bed with the same device"
 type BedRouting struct {
 	// bgp is the BGP sessions of the ports with the device (RFC 4271).
 	// +optional
 	BGP BGPRouting `json:"bgp,omitzero"`
+	// ldp is the LDP sessions of the ports with the device, which measure how many labels it
+	// holds.
+	// +optional
+	LDP *LDPRouting `json:"ldp,omitempty"`
 	// pim means that the device routes multicast between the ports by PIM sparse mode (RFC
 	// 7761), for IPv4. The ports join groups by IGMPv3; they are not PIM routers.
 	// +optional

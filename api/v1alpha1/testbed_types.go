@@ -73,7 +73,7 @@ type TestBedSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=1024
 	Ports []Port `json:"ports,omitempty"`
-	// routing is the control plane of the ports: their BGP sessions with the device.
+	// routing is the control plane of the ports: their BGP or LDP sessions with the device.
 	// +optional
 	Routing *BedRouting `json:"routing,omitempty"`
 	// access lists which namespaces may run benchmarks on this bed, and within which

@@ -362,6 +362,22 @@ func TestRunRouteCapacityOfALimitedRouter(t *testing.T) {
 	}
 }
 
+// FRR passes on as many labels as there are routes, in both tests of the sample.
+func TestRunLabelCapacity(t *testing.T) {
+	needsRouter(t, router.FRR)
+	t.Parallel() // It waits for the router, and compares no rates.
+	document := endPeers(t, start(t, "run", "-f", filepath.Join(samplesDir, "ldp-capacity", "benchmark.yaml"), "-o", "json"))
+	if len(document.Rows) != 2 {
+		t.Fatalf("%d rows", len(document.Rows))
+	}
+	for _, row := range document.Rows {
+		t.Logf("%+v %s", row.RouteCapacity, row.Message)
+		if c := row.RouteCapacity; c == nil || c.Full || c.Routes != 20000 || c.Received != 20000 || c.Witness != "peer-p2" || c.RoutesPerSecond == nil || c.Memory == nil || c.Memory.EndBytes == nil {
+			t.Errorf("%+v: %s %v", c, row.Message, row.ValidityReasons)
+		}
+	}
+}
+
 // A router sends its routes again without losing a frame, and is restarted under traffic:
 // frames are lost until it has its routes again.
 func TestRunRefreshesAndRestarts(t *testing.T) {

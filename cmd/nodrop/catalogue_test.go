@@ -24,7 +24,7 @@ var catalogueRows = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", 
 var elsewhere = map[string]string{
 	"reference": "TestPublishedTablesComeBack", "calibration": "TestCalibrateAndRun", "compare": "TestCompareGivesThePublishedDifferences",
 	"acl": "TestRunAccessLists", "nat": "TestRunNAT", "mirror": "TestRunMirror", "filters": "TestRunFilters", "classes": "TestRunClasses",
-	"mpls": "TestRunLabels", "mpls-push": "TestRunPush", "mpls-linux": "TestRunLinuxLabels", "mpls-linux-push": "TestRunLinuxLabels",
+	"mpls": "TestRunLabels", "mpls-push": "TestRunPush", "mpls-linux": "TestRunLinuxLabels", "mpls-linux-push": "TestRunLinuxLabels", "ldp-capacity": "TestRunLabelCapacity",
 }
 
 var (

@@ -48,7 +48,7 @@ func TestRenderRefuses(t *testing.T) {
 		"unknown bed":    {sample("bgp", "--kind", "frr", "bpg"), `no TestBed is called "bpg"`, `did you mean "bgp"? the beds given are bgp`},
 		"several beds":   {sample("compare", "--kind", "frr"), "there are 2 beds: ", "name the one that is meant after the flags"},
 		"no bed":         {sample("sim/2-profile.yaml", "--kind", "frr", "x"), `no TestBed is called "x"`, ""},
-		"no sessions":    {sample("sim", "--kind", "frr"), "has neither BGP sessions nor multicast routing, which the configuration is about: add bgp or pim", ""},
+		"no sessions":    {sample("sim", "--kind", "frr"), "has neither sessions nor multicast routing, which the configuration is about: add bgp, ldp or pim", ""},
 		"not of a kind":  {sample("bgp", "--kind", "eos", "--set", "bed.spec.routing.bgp.sessions[peer].bfd.multiplier=2"), "session peer-p1: bfd.multiplier: 2; EOS takes 3 to 50", ""},
 		"an invalid bed": {sample("bgp", "--kind", "eos", "--set", "bed.spec.routing.bgp.sessions[peer].asn=4294967294"), "the AS numbers of 4 sessions count up to 4294967297", ""},
 	} {

@@ -29,7 +29,7 @@ func sessionsForDevice(bed *v1alpha1.TestBed, topology *corev1.ConfigMap, key st
 	for _, kind := range []string{router.FRR, router.BIRD} {
 		name := router.FileOf(kind)
 		if _, own := topology.Data[name]; !own && strings.Contains(topology.Data[key], name) {
-			return fmt.Sprintf("key %s of ConfigMap %s mentions %s, which is made from the BGP sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology", key, topology.Name, name)
+			return fmt.Sprintf("key %s of ConfigMap %s mentions %s, which is made from the sessions and the multicast routing of the bed, and the bed has neither: add spec.routing, or name another file in the topology", key, topology.Name, name)
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
-// Passwords reads the passwords of the BGP sessions of a bed from their Secrets. A
+// Passwords reads the passwords of the sessions of a bed from their Secrets. A
 // problem is something that the owner of the bed has to correct; it names no password.
 func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ labobjects.Passwords, problem string, _ error) {
 	sessions, invalid := plan.Sessions(bed)
@@ -27,7 +28,7 @@ func (f LabFiles) Passwords(ctx context.Context, bed *v1alpha1.TestBed) (_ labob
 		if s.Password == nil {
 			continue
 		}
-		path := fmt.Sprintf("spec.routing.bgp.sessions[%d].passwordSecretRef", s.Index)
+		path := strings.TrimPrefix(s.Path.Child("passwordSecretRef").String(), "TestBed/"+bed.Name+".")
 		secret, read := secrets[s.Password.Name]
 		if !read {
 			secret = &corev1.Secret{}

@@ -70,6 +70,9 @@ type Session struct {
 	BFD *BFD
 }
 
+// Internal reports whether tester and device are in one AS (iBGP).
+func (s Session) Internal() bool { return s.Protocol != LDP && s.LocalASN == s.RemoteASN }
+
 // Readvertised returns the table that the device advertises to its other peers of sets that
 // the session has announced to it.
 func (s Session) Readvertised(sets []Routes) Table {

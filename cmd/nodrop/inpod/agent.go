@@ -18,8 +18,9 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/base/pki"
-	"nodrop.dev/nodrop/internal/routing/bgp"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 	"nodrop.dev/nodrop/internal/routing/remote"
+	"nodrop.dev/nodrop/internal/routing/speakers"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
@@ -71,7 +72,7 @@ func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	err = serveAgent(ctx, o, engine, speakers(config), func(l net.Listener, server *agent.Server) error {
+	err = serveAgent(ctx, o, engine, speakersOf(config), func(l net.Listener, server *agent.Server) error {
 		log.Info("holding all ports", "ports", len(config.Ports), "address", l.Addr().String(), "controller", o.controller)
 		return server.Serve(l, tlsConfig)
 	}, log)
@@ -96,16 +97,16 @@ func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, s
 	return serve(listener, server)
 }
 
-// speakers is the service of the ports' BGP sessions, where they have some.
-func speakers(config agent.Config) []agent.Service {
+// speakersOf is the service of the ports' sessions, where they have some.
+func speakersOf(config agent.Config) []agent.Service {
 	if config.Speaker == nil {
 		return nil
 	}
-	options := bgp.Options{Ports: map[string]bgp.Port{}, Passwords: config.Speaker.Passwords}
+	options := speakers.Options{Ports: map[string]endpoint.Port{}, Passwords: config.Speaker.Passwords}
 	for _, p := range config.Ports {
-		options.Ports[p.Name] = bgp.Port{Interface: p.Interface}
+		options.Ports[p.Name] = endpoint.Port{Interface: p.Interface}
 	}
-	return []agent.Service{remote.NewServer(bgp.New(options))}
+	return []agent.Service{remote.NewServer(speakers.New(options))}
 }
 
 // openPorts waits for the interfaces, or for the server that has them, and takes them.

@@ -29,7 +29,7 @@ func ForBed(bed *v1alpha1.TestBed, kind string, names map[string]string) (Config
 	}
 	root := field.NewPath("TestBed/"+bed.Name).Child("spec", "routing")
 	if bed.Spec.Routing == nil {
-		return Config{}, field.ErrorList{field.Required(root, fmt.Sprintf("test bed %s has neither BGP sessions nor multicast routing, which the configuration is about: add bgp or pim", bed.Name))}
+		return Config{}, field.ErrorList{field.Required(root, fmt.Sprintf("test bed %s has neither sessions nor multicast routing, which the configuration is about: add bgp, ldp or pim", bed.Name))}
 	}
 	c := Config{ASN: uint32(bed.Spec.Routing.BGP.DeviceASN), FIBFirst: true}
 	if plan.RoutesMulticast(bed) {
@@ -63,9 +63,12 @@ func ForBed(bed *v1alpha1.TestBed, kind string, names map[string]string) (Config
 	if !c.RouterID.IsValid() {
 		c.RouterID = DefaultRouterID
 	}
+	if bed.Spec.Routing.LDP != nil {
+		c.LDP = &LDP{Transport: c.RouterID}
+	}
 	for _, s := range sessions {
 		if s.Remote.IsLinkLocalUnicast() {
-			return Config{}, field.ErrorList{field.Invalid(root.Child("bgp", "sessions").Index(s.Index).Child("deviceAddress"), s.Remote.String(),
+			return Config{}, field.ErrorList{field.Invalid(s.Path.Child("deviceAddress"), s.Remote.String(),
 				"a device is configured for sessions with addresses that are not link-local: give deviceAddress")}
 		}
 		one := s.Session

@@ -37,6 +37,24 @@ func config() Config {
 	return Config{ASN: 65000, RouterID: netip.MustParseAddr("198.18.0.254"), Sessions: sessions()}
 }
 
+// labeled is a bed's device with LDP sessions, of which one has a password, and filters.
+func labeled(kind string) Config {
+	c := config()
+	c.RouterID = netip.MustParseAddr("198.18.1.1")
+	c.LDP, c.Accept = &LDP{Transport: c.RouterID}, []netip.Prefix{netip.MustParsePrefix("198.18.128.0/17"), netip.MustParsePrefix("2001:2::/48")}
+	c.Sessions = nil
+	for i, password := range []routing.Secret{"", "s3cret"} {
+		port, subnet := []string{"p1", "p2"}[i], byte(i+1)
+		local, remote := netip.AddrFrom4([4]byte{198, 18, subnet, 2}), netip.AddrFrom4([4]byte{198, 18, subnet, 1})
+		c.Interfaces = append(c.Interfaces, Interface{Name: InterfaceName(kind, i, 10e9), Port: port, Addresses: []netip.Prefix{netip.PrefixFrom(remote, 24)}})
+		c.Sessions = append(c.Sessions, routing.Session{
+			Name: port, Protocol: routing.LDP, Port: port, Local: local, Remote: remote, RouterID: local,
+			Families: []routing.Family{routing.IPv4LabeledUnicast}, HoldTime: 180 * time.Second, Password: password,
+		})
+	}
+	return c
+}
+
 // whole is a bed's device with all that a kind can do: filters, VLANs, further paths, and
 // labels where the kind has them.
 func whole(kind string) Config {
@@ -80,6 +98,9 @@ func TestConfigurationsAreTheGoldenOnes(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Kinds() {
 		configs := map[string]Config{kind: config(), kind + "-whole": whole(kind)}
+		if kinds[kind].ldp {
+			configs[kind+"-ldp"] = labeled(kind)
+		}
 		if !kinds[kind].noPIM {
 			configs[kind+"-pim"], configs[kind+"-pim-bgp"] = multicast(kind), routed(kind)
 		}
@@ -216,7 +237,7 @@ func TestConfigurationOfABed(t *testing.T) {
 		}
 	}
 	bed.Spec.Routing = nil
-	if _, errs := ForBed(bed, Junos, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), "test bed bed has neither BGP sessions nor multicast routing, which the configuration is about: add bgp or pim") {
+	if _, errs := ForBed(bed, Junos, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), "test bed bed has neither sessions nor multicast routing, which the configuration is about: add bgp, ldp or pim") {
 		t.Error(errs)
 	}
 }

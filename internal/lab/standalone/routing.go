@@ -19,13 +19,14 @@ import (
 	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/bgp"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
+	"nodrop.dev/nodrop/internal/routing/speakers"
 )
 
 // SecretsEnv names the directory with passwords.
 const SecretsEnv = "NODROP_SECRETS"
 
-// Routing are for beds with BGP sessions or multicast routing.
+// Routing are for beds with sessions or multicast routing.
 type Routing struct {
 	// Kind of router that is started, frr or bird, and memory that it may use; empty for
 	// all.
@@ -49,33 +50,32 @@ func (o *Routing) bytes() (int64, error) {
 	return q.Value(), nil
 }
 
-// sessions are the tester's BGP sessions, with the router that is the device.
+// sessions are the tester's sessions, with the router that is the device.
 type sessions struct {
 	all []plan.Session
-	// pim reports whether the router routes multicast.
-	pim     bool
-	options Routing
-	memory  int64
+	// pim reports whether the router routes multicast, and ldp whether it distributes labels.
+	pim, ldp bool
+	options  Routing
+	memory   int64
 	// version of the router that is started; empty when the device has its own.
 	version string
 }
 
-// newSessions reads what is to be known of the BGP sessions and the multicast routing of a
+// newSessions reads what is to be known of the sessions and the multicast routing of a
 // bed, and refuses what cannot be without a cluster; nil without either.
 func newSessions(bed *v1alpha1.TestBed, o Routing) (s *sessions, err error) {
 	if bed.Spec.Routing == nil {
 		return nil, nil
 	}
-	s = &sessions{options: o, pim: plan.RoutesMulticast(bed)}
+	s = &sessions{options: o, pim: plan.RoutesMulticast(bed), ldp: bed.Spec.Routing.LDP != nil}
 	var errs field.ErrorList
 	if s.all, errs = plan.Sessions(bed); len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	path := field.NewPath("TestBed/"+bed.Name).Child("spec", "routing", "bgp", "sessions")
 	for i, one := range s.all {
 		if one.Password != nil {
 			if s.all[i].Session.Password, err = o.password(*one.Password); err != nil {
-				return nil, fmt.Errorf("%s: %w", path.Index(one.Index).Child("passwordSecretRef"), err)
+				return nil, fmt.Errorf("%s: %w", one.Path.Child("passwordSecretRef"), err)
 			}
 		}
 	}
@@ -83,13 +83,16 @@ func newSessions(bed *v1alpha1.TestBed, o Routing) (s *sessions, err error) {
 		return s, nil
 	}
 	if device.Of(bed.Spec.Device).Absent {
-		return nil, field.Forbidden(field.NewPath("TestBed/"+bed.Name).Child("spec", "routing"), "without a device there is no router that would hold BGP sessions or route multicast: remove routing")
+		return nil, field.Forbidden(field.NewPath("TestBed/"+bed.Name).Child("spec", "routing"), "without a device there is no router that would hold sessions or route multicast: remove routing")
 	}
 	if !slices.Contains(Routers, o.Kind) {
 		return nil, fmt.Errorf("--router: %q is none of %s", o.Kind, strings.Join(Routers, ", "))
 	}
 	if s.pim && o.Kind != router.FRR {
 		return nil, fmt.Errorf("--router: %s does not route multicast, which routing.pim of TestBed %s asks for: leave --router out, so that %s is started", o.Kind, bed.Name, router.FRR)
+	}
+	if s.ldp && o.Kind != router.FRR {
+		return nil, fmt.Errorf("--router: %s has no LDP, which routing.ldp of TestBed %s asks for: leave --router out, so that %s is started", o.Kind, bed.Name, router.FRR)
 	}
 	if s.memory, err = o.bytes(); err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func newSessions(bed *v1alpha1.TestBed, o Routing) (s *sessions, err error) {
 	for _, one := range s.all {
 		port := ports[slices.IndexFunc(ports, func(p plan.Port) bool { return p.Name == one.Port })]
 		if own := port.Gateway(one.Local.Is6()); own != one.Remote {
-			return nil, field.Invalid(path.Index(one.Index).Child("deviceAddress"), one.Remote.String(), fmt.Sprintf(
+			return nil, field.Invalid(one.Path.Child("deviceAddress"), one.Remote.String(), fmt.Sprintf(
 				"without a cluster the device is a router whose addresses are the gateways of the ports: give port %s this gateway, or leave deviceAddress out", one.Port))
 		}
 	}
@@ -120,8 +123,11 @@ func newSessions(bed *v1alpha1.TestBed, o Routing) (s *sessions, err error) {
 
 // purpose of the router.
 func (s *sessions) purpose() string {
-	if len(s.all) == 0 {
+	switch {
+	case len(s.all) == 0:
 		return "multicast routing"
+	case s.ldp:
+		return "LDP sessions"
 	}
 	return "BGP sessions"
 }
@@ -185,7 +191,7 @@ func (o *Routing) password(ref v1alpha1.SecretKeyReference) (routing.Secret, err
 	return password, nil
 }
 
-// open has the tester speak BGP from its ports, if there are sessions, and starts the router
+// open has the tester speak BGP or LDP from its ports, if there are sessions, and starts the router
 // in the namespace of a device that was made for the run. Nothing is done without routing.
 func (s *sessions) open(b *Bench, ports []plan.Port) error {
 	if s == nil {
@@ -199,14 +205,14 @@ func (s *sessions) open(b *Bench, ports []plan.Port) error {
 	if len(s.all) == 0 {
 		return nil
 	}
-	options := bgp.Options{Ports: map[string]bgp.Port{}, Passwords: map[string]routing.Secret{}}
+	options := speakers.Options{Ports: map[string]endpoint.Port{}, Passwords: map[string]routing.Secret{}}
 	for _, p := range ports {
-		options.Ports[p.Name] = bgp.Port{Interface: p.Interface}
+		options.Ports[p.Name] = endpoint.Port{Interface: p.Interface}
 	}
 	for _, one := range s.all {
 		options.Passwords[one.Name] = one.Session.Password
 	}
-	b.speaker = bgp.New(options)
+	b.speaker = speakers.New(options)
 	return nil
 }
 
@@ -216,7 +222,7 @@ func (s *sessions) start(b *Bench, made *dut.Netns) error {
 	for _, one := range s.all {
 		config.Sessions = append(config.Sessions, one.Session)
 	}
-	if s.pim {
+	if s.pim || s.ldp {
 		names := map[string]string{}
 		for _, p := range b.config.Bed.Spec.Ports {
 			names[p.Name] = p.Name
@@ -225,7 +231,15 @@ func (s *sessions) start(b *Bench, made *dut.Netns) error {
 		if len(errs) > 0 {
 			return errs.ToAggregate()
 		}
-		config.Interfaces, config.PIM = routed.Interfaces, routed.PIM
+		config.Interfaces, config.PIM, config.LDP = routed.Interfaces, routed.PIM, routed.LDP
+		if s.ldp {
+			config.RouterID = routed.RouterID
+		}
+	}
+	if s.ldp {
+		if err := s.route(b, made); err != nil {
+			return err
+		}
 	}
 	var text strings.Builder
 	if err := router.Render(&text, s.options.Kind, config); err != nil {
@@ -244,6 +258,18 @@ func (s *sessions) start(b *Bench, made *dut.Netns) error {
 	b.Device += ", " + s.version
 	if s.memory > 0 {
 		b.Device += fmt.Sprintf(" with %d MiB of memory", s.memory>>20)
+	}
+	return nil
+}
+
+// route gives the kernel of the device the routes to the networks whose labels the tester
+// announces: LDP distributes labels only of networks to which there are routes.
+func (s *sessions) route(b *Bench, made *dut.Netns) error {
+	all, announced := plan.Announcements(&b.config.Profile, &b.config.Bed)
+	for _, a := range announced {
+		if err := router.AddKernelRoutes(made.Namespace(), a.Routes, all[a.Session].Local); err != nil {
+			return err
+		}
 	}
 	return nil
 }

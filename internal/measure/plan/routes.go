@@ -175,7 +175,7 @@ func attributes(set v1alpha1.RouteSet) routing.Attributes {
 
 // pathLength is the length of the AS_PATH that the device sees.
 func pathLength(a Announcement, sessions []Session) int {
-	if s := sessions[a.Session]; s.LocalASN == s.RemoteASN {
+	if s := sessions[a.Session]; s.Internal() {
 		return len(a.Attributes.ASPath)
 	}
 	return len(a.Attributes.ASPath) + 1
@@ -304,11 +304,10 @@ func (p Plan) Advertised(session int, made func(announcement int) bool) routing.
 		for _, i := range list {
 			a := p.Announcements[i]
 			from := p.Sessions[a.Session]
-			inner := from.LocalASN == from.RemoteASN
-			if a.Session == session || !to.Carries(a.Family()) || inner && to.LocalASN == to.RemoteASN {
+			if a.Session == session || !to.Carries(a.Family()) || from.Internal() && to.Internal() {
 				continue
 			}
-			t = t.Add(routing.Readvertised(from.RemoteASN, from.LocalASN, []routing.Routes{a.Routes}))
+			t = t.Add(from.Readvertised([]routing.Routes{a.Routes}))
 		}
 	}
 	return t

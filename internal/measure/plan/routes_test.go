@@ -184,11 +184,11 @@ func TestRoutesAreRefused(t *testing.T) {
 		"an engine without sessions": {func(o *objects) {
 			peers(eight())(o)
 			o.bed.Spec.Engine.Kind = v1alpha1.EngineTRex
-		}, []string{"TestBed/bed.spec.routing.bgp: Invalid value: \"trex\"", "cannot hold BGP sessions"}},
+		}, []string{"TestBed/bed.spec.routing.bgp.sessions[0]: Invalid value: \"trex\"", "cannot hold BGP sessions"}},
 		"a bed without sessions": {func(o *objects) {
 			modelled(4, eight())(o)
 			o.bed.Spec.Routing = nil
-		}, []string{"TrafficProfile/profile.spec.routing.routes: Invalid value: 1: test bed bed has no BGP sessions", "add routing to the bed"}},
+		}, []string{"TrafficProfile/profile.spec.routing.routes: Invalid value: 1: test bed bed has no sessions", "add routing.bgp or routing.ldp to the bed"}},
 		"an unknown session": {modelled(4, set(func(s *v1alpha1.RouteSet) { s.Sessions = []string{"peer-p9"} })),
 			[]string{`routing.routes[0].sessions[0]: Invalid value: "peer-p9"`, "its 4 sessions are peer-p1 to peer-p4"}},
 		"another family": {modelled(4, set(func(s *v1alpha1.RouteSet) { s.First = "2001:2::/64" })),

@@ -13,13 +13,15 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// Session is a BGP session of a bed, without its password.
+// Session is a BGP or LDP session of a bed, without its password.
 type Session struct {
 	routing.Session
 	// Entry is the name of the entry of the bed that the session is one of, and Index the
 	// place of that entry.
 	Entry string
 	Index int
+	// Path of that entry.
+	Path *field.Path
 	// Password refers to the secret with the password; nil for none.
 	Password *v1alpha1.SecretKeyReference
 }
@@ -36,20 +38,30 @@ const defaultHoldTime = 90 * time.Second
 // lastASN is the highest AS number.
 const lastASN = 1<<32 - 1
 
-// Sessions are the BGP sessions of a bed in their order, each with what the bed leaves to
+// Sessions are the BGP or LDP sessions of a bed in their order, each with what the bed leaves to
 // its defaults.
 func Sessions(bed *v1alpha1.TestBed) ([]Session, field.ErrorList) {
 	r := bed.Spec.Routing
-	if r == nil || len(r.BGP.Sessions) == 0 {
+	switch {
+	case r == nil:
+		return nil, nil
+	case r.LDP != nil:
+		return ldpSessions(bed)
+	}
+	return sessionsOf(bed, r.BGP.Sessions, r.BGP.DeviceASN, bedPath(bed).Child("routing", "bgp", "sessions"))
+}
+
+// sessionsOf are the sessions of entries whose list has a path.
+func sessionsOf(bed *v1alpha1.TestBed, entries []v1alpha1.BGPSession, deviceASN int64, root *field.Path) ([]Session, field.ErrorList) {
+	if len(entries) == 0 {
 		return nil, nil
 	}
 	ports, errs := Ports(bed)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	root := bedPath(bed).Child("routing", "bgp", "sessions")
 	var all []Session
-	for i, entry := range r.BGP.Sessions {
+	for i, entry := range entries {
 		on := ports
 		if entry.Port != "" {
 			if err := knownPort(entry.Port, bed, ports, root.Index(i).Child("port")); err != nil {
@@ -59,7 +71,7 @@ func Sessions(bed *v1alpha1.TestBed) ([]Session, field.ErrorList) {
 			at := slices.IndexFunc(ports, func(p Port) bool { return p.Name == entry.Port })
 			on = ports[at : at+1]
 		}
-		found, entryErrs := entrySessions(entry, i, r.BGP.DeviceASN, on, len(all), root.Index(i))
+		found, entryErrs := entrySessions(entry, i, deviceASN, on, len(all), root.Index(i))
 		all, errs = append(all, found...), append(errs, entryErrs...)
 	}
 	if len(errs) == 0 {
@@ -88,7 +100,7 @@ func entrySessions(entry v1alpha1.BGPSession, index int, device int64, on []Port
 		network, _ := port.Address(first.Local.Is6())
 		for i := range count {
 			s := first
-			s.Name, s.Entry, s.Index, s.Password = name, entry.Name, index, entry.PasswordSecretRef
+			s.Name, s.Entry, s.Index, s.Path, s.Password = name, entry.Name, index, path, entry.PasswordSecretRef
 			if i > 0 {
 				s.Name = fmt.Sprintf("%s-%d", name, i+1)
 			}

@@ -18,8 +18,12 @@ import (
 func validateRouting(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, ports []Port, engine traffic.Capabilities) field.ErrorList {
 	sessions, _ := Sessions(bed)
 	if len(sessions) > 0 && !engine.Routing {
-		return field.ErrorList{field.Invalid(bedPath(bed).Child("routing", "bgp"), bed.Spec.Engine.Kind, fmt.Sprintf(
-			"engine %s of test bed %s cannot hold BGP sessions: choose another engine, or remove routing.bgp", bed.Spec.Engine.Kind, bed.Name))}
+		return field.ErrorList{field.Invalid(sessions[0].Path, bed.Spec.Engine.Kind, fmt.Sprintf(
+			"engine %s of test bed %s cannot hold %v sessions: choose another engine, or remove the sessions", bed.Spec.Engine.Kind, bed.Name, sessions[0].Protocol))}
+	}
+	if overLDP(sessions) && bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return field.ErrorList{field.Invalid(sessions[0].Path, bed.Spec.Engine.Kind, fmt.Sprintf(
+			"the device that engine sim of test bed %s models has no LDP: choose the engine xdp, or sessions of BGP with the family ipv4LabeledUnicast", bed.Name))}
 	}
 	if profile.Spec.Routing == nil {
 		return nil
@@ -27,7 +31,7 @@ func validateRouting(profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed, po
 	root := profilePath(profile).Child("routing", "routes")
 	if len(sessions) == 0 {
 		return field.ErrorList{field.Invalid(root, len(profile.Spec.Routing.Routes), fmt.Sprintf(
-			"test bed %s has no BGP sessions to announce routes on: add routing to the bed, or choose another bed", bed.Name))}
+			"test bed %s has no sessions to announce routes on: add routing.bgp or routing.ldp to the bed, or choose another bed", bed.Name))}
 	}
 	var errs field.ErrorList
 	for i, set := range profile.Spec.Routing.Routes {
@@ -91,6 +95,9 @@ func validateSet(set v1alpha1.RouteSet, sessions []Session, bed *v1alpha1.TestBe
 		return field.ErrorList{field.Invalid(path.Child("first"), set.First, "give the first address of a network and the length of its prefix, such as 198.18.128.0/24")}
 	}
 	var errs field.ErrorList
+	if overLDP(sessions) {
+		errs = validateLDPSet(set, path)
+	}
 	for i, name := range set.Sessions {
 		at := slices.IndexFunc(sessions, func(s Session) bool { return s.Name == name || s.Entry == name })
 		switch {

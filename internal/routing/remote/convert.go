@@ -14,7 +14,7 @@ func sessionToWire(s routing.Session) *speakerpb.Session {
 	w := &speakerpb.Session{
 		Name: s.Name, Port: s.Port, Local: s.Local.AsSlice(), Remote: s.Remote.AsSlice(),
 		LocalAsn: s.LocalASN, RemoteAsn: s.RemoteASN, RouterId: s.RouterID.AsSlice(),
-		HoldTimeNanos: int64(s.HoldTime), AddPath: s.AddPath,
+		HoldTimeNanos: int64(s.HoldTime), AddPath: s.AddPath, Protocol: string(s.Protocol),
 	}
 	for _, f := range s.Families {
 		w.Families = append(w.Families, string(f))
@@ -28,7 +28,7 @@ func sessionToWire(s routing.Session) *speakerpb.Session {
 func sessionFromWire(w *speakerpb.Session) (routing.Session, error) {
 	s := routing.Session{
 		Name: w.GetName(), Port: w.GetPort(), LocalASN: w.GetLocalAsn(), RemoteASN: w.GetRemoteAsn(),
-		HoldTime: time.Duration(w.GetHoldTimeNanos()), AddPath: w.GetAddPath(),
+		HoldTime: time.Duration(w.GetHoldTimeNanos()), AddPath: w.GetAddPath(), Protocol: routing.Protocol(w.GetProtocol()),
 	}
 	for _, a := range []struct {
 		from []byte

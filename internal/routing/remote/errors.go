@@ -18,9 +18,9 @@ func failureToWire(err error) *speakerpb.Failure {
 	var unlearned *routing.UnlearnedError
 	switch {
 	case errors.As(err, &down):
-		f.Kind = &speakerpb.Failure_Down{Down: &speakerpb.Down{Session: down.Session, Port: down.Port, Cause: down.Cause, Final: down.Final}}
+		f.Kind = &speakerpb.Failure_Down{Down: &speakerpb.Down{Protocol: string(down.Protocol), Session: down.Session, Port: down.Port, Cause: down.Cause, Final: down.Final}}
 	case errors.As(err, &unlearned):
-		f.Kind = &speakerpb.Failure_Unlearned{Unlearned: &speakerpb.Unlearned{Session: unlearned.Session, Want: tableToWire(unlearned.Want), Got: tableToWire(unlearned.Got)}}
+		f.Kind = &speakerpb.Failure_Unlearned{Unlearned: &speakerpb.Unlearned{Protocol: string(unlearned.Protocol), Session: unlearned.Session, Want: tableToWire(unlearned.Want), Got: tableToWire(unlearned.Got)}}
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Kind = &speakerpb.Failure_Deadline{Deadline: true}
 	case errors.Is(err, context.Canceled):
@@ -39,9 +39,9 @@ func failureFromWire(ctx context.Context, f *speakerpb.Failure) error {
 	e := &remoteError{text: f.GetText()}
 	switch kind := f.GetKind().(type) {
 	case *speakerpb.Failure_Down:
-		e.kind = &routing.DownError{Session: kind.Down.GetSession(), Port: kind.Down.GetPort(), Cause: kind.Down.GetCause(), Final: kind.Down.GetFinal()}
+		e.kind = &routing.DownError{Protocol: routing.Protocol(kind.Down.GetProtocol()), Session: kind.Down.GetSession(), Port: kind.Down.GetPort(), Cause: kind.Down.GetCause(), Final: kind.Down.GetFinal()}
 	case *speakerpb.Failure_Unlearned:
-		e.kind = &routing.UnlearnedError{Session: kind.Unlearned.GetSession(), Want: tableFromWire(kind.Unlearned.GetWant()), Got: tableFromWire(kind.Unlearned.GetGot())}
+		e.kind = &routing.UnlearnedError{Protocol: routing.Protocol(kind.Unlearned.GetProtocol()), Session: kind.Unlearned.GetSession(), Want: tableFromWire(kind.Unlearned.GetWant()), Got: tableFromWire(kind.Unlearned.GetGot())}
 	case *speakerpb.Failure_Deadline:
 		e.kind = context.DeadlineExceeded
 	case *speakerpb.Failure_Cancelled:

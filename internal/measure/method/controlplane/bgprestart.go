@@ -64,6 +64,9 @@ func restartTime(t *v1alpha1.BGPRestartTest) time.Duration {
 }
 
 func fitsBGPRestart(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
+		return errs
+	}
 	if err := needsRoutes(in, path); err != nil {
 		return field.ErrorList{err}
 	}

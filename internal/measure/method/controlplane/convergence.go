@@ -132,6 +132,9 @@ func validateSampling(interval, whole time.Duration, path *field.Path, parts ...
 // fitsRoutes refuses profiles without the routes, routes to which no frames go, and
 // engines that cannot sample.
 func fitsRoutes(name string, in plan.Setting, path *field.Path) field.ErrorList {
+	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
+		return errs
+	}
 	set, err := setOf(in.Announcements, name, in.Profile, path)
 	if err != nil {
 		return field.ErrorList{err}

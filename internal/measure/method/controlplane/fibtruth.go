@@ -70,6 +70,9 @@ var (
 // fitsFIBTruth refuses profiles without the routes, routes to which no frames go, and engines
 // that do not know when the first frame to each destination arrives.
 func fitsFIBTruth(name string, in plan.Setting, path *field.Path) field.ErrorList {
+	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
+		return errs
+	}
 	set, err := setOf(in.Announcements, name, in.Profile, path)
 	if err != nil {
 		return field.ErrorList{err}

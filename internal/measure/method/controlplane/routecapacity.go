@@ -172,7 +172,7 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 	for i, b := range all {
 		sum.Announced += b.count
 		for _, p := range b.parts {
-			want = want.Add(routing.Readvertised(p.session.RemoteASN, p.session.LocalASN, []routing.Routes{p.routes}))
+			want = want.Add(p.session.Readvertised([]routing.Routes{p.routes}))
 		}
 		learnt, sent, err := announceBlock(ctx, tester, b, witness.Name, want, test.WaitTime.Duration)
 		sum.Received = int64(learnt.Routes)
@@ -188,7 +188,7 @@ func routeCapacity(ctx context.Context, tester *trials.Tester, step plan.Step) (
 		case err != nil:
 			return trials.Outcome{}, err
 		case learnt.Table != want && learnt.Routes >= want.Routes:
-			out.Invalid = (&routing.UnlearnedError{Session: witness.Name, Want: want, Got: learnt.Table}).Error()
+			out.Invalid = (&routing.UnlearnedError{Protocol: witness.Protocol, Session: witness.Name, Want: want, Got: learnt.Table}).Error()
 			return out, nil
 		case learnt.Table != want:
 			sum.Full, tester.Device.Full = true, true

@@ -104,6 +104,9 @@ func refreshing(name string, p plan.Plan) int {
 }
 
 func fitsRouteRefresh(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
+		return errs
+	}
 	if err := needsRoutes(in, path); err != nil {
 		return field.ErrorList{err}
 	}

@@ -63,6 +63,9 @@ func soakTime(t *v1alpha1.SessionScaleTest) time.Duration {
 }
 
 func fitsSessionScale(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
+		return errs
+	}
 	if len(in.Sessions) > 0 {
 		return nil
 	}

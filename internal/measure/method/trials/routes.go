@@ -26,7 +26,7 @@ const (
 	installRate = 10_000 // routes/s
 )
 
-// Routes are the BGP sessions of the tester with the device, and the announcements on them.
+// Routes are the BGP or LDP sessions of the tester with the device, and the announcements on them.
 type Routes struct {
 	generator *Generator
 	device    *Device
@@ -58,13 +58,13 @@ func (r *Routes) announceAll(ctx context.Context) error {
 // openAll opens the sessions of the bed, unless they are.
 func (r *Routes) openAll(ctx context.Context, who string) error {
 	if r.Speaker == nil {
-		return r.generator.lacks("hold BGP sessions", who)
+		return r.generator.lacks("hold routing sessions", who)
 	}
 	if r.open {
 		return nil
 	}
 	if err := r.OpenFirst(ctx, len(r.plan.Sessions), openTime); err != nil {
-		return fmt.Errorf("opening %d BGP sessions: %w", len(r.plan.Sessions), err)
+		return fmt.Errorf("opening %d sessions: %w", len(r.plan.Sessions), err)
 	}
 	return nil
 }
@@ -139,8 +139,12 @@ func (r *Routes) announcements(announced bool) (which []int) {
 	return which
 }
 
-// WithdrawAll takes back what is announced.
+// WithdrawAll takes back what is announced. Sessions of LDP are opened anew for it: FRR 8.4 passes
+// the withdrawal of a label on to none of its peers.
 func (r *Routes) WithdrawAll(ctx context.Context) error {
+	if len(r.announcements(true)) > 0 && r.plan.Sessions[0].Protocol == routing.LDP {
+		return r.OpenFirst(ctx, len(r.plan.Sessions), openTime)
+	}
 	if _, err := r.Withdraw(ctx, r.announcements(true)); err != nil {
 		return err
 	}
@@ -224,7 +228,7 @@ func (r *Routes) States(ctx context.Context) (map[string]routing.State, error) {
 	}
 	all, err := r.Speaker.States(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the states of the BGP sessions: %w", err)
+		return nil, fmt.Errorf("asking for the states of the sessions: %w", err)
 	}
 	by := make(map[string]routing.State, len(all))
 	for _, s := range all {
@@ -277,7 +281,7 @@ func (r *Routes) flapped(ctx context.Context, before map[string]routing.State) (
 		if now.Established && now.Flaps == before[s.Name].Flaps {
 			continue
 		}
-		text := (&routing.DownError{Session: s.Name, Port: s.Port, Cause: now.Cause}).Error() + " during the trial"
+		text := (&routing.DownError{Protocol: s.Protocol, Session: s.Name, Port: s.Port, Cause: now.Cause}).Error() + " during the trial"
 		notes = append(notes, traffic.Note{Kind: traffic.NoteSession, Text: text + r.device.RouterEnded(ctx)})
 	}
 	return notes, nil

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Regenerates the Go code of speaker.proto. The plugins are built beside it, at the
+# Regenerates the Go code of speaker.proto. The plugins are built next to it, at the
 # versions that match go.mod, and thrown away.
 set -eu
 cd "$(dirname "$0")"

@@ -91,6 +91,8 @@ type Session struct {
 	HoldTimeNanos int64                  `protobuf:"varint,9,opt,name=hold_time_nanos,json=holdTimeNanos,proto3" json:"hold_time_nanos,omitempty"`
 	AddPath       bool                   `protobuf:"varint,10,opt,name=add_path,json=addPath,proto3" json:"add_path,omitempty"`
 	Bfd           *BFD                   `protobuf:"bytes,11,opt,name=bfd,proto3" json:"bfd,omitempty"`
+	// protocol is empty for BGP.
+	Protocol      string `protobuf:"bytes,12,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,6 +202,13 @@ func (x *Session) GetBfd() *BFD {
 		return x.Bfd
 	}
 	return nil
+}
+
+func (x *Session) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
 }
 
 type BFD struct {
@@ -1297,6 +1306,7 @@ type Down struct {
 	Port          string                 `protobuf:"bytes,2,opt,name=port,proto3" json:"port,omitempty"`
 	Cause         string                 `protobuf:"bytes,3,opt,name=cause,proto3" json:"cause,omitempty"`
 	Final         bool                   `protobuf:"varint,4,opt,name=final,proto3" json:"final,omitempty"`
+	Protocol      string                 `protobuf:"bytes,5,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1359,11 +1369,19 @@ func (x *Down) GetFinal() bool {
 	return false
 }
 
+func (x *Down) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
 type Unlearned struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	Want          *Table                 `protobuf:"bytes,2,opt,name=want,proto3" json:"want,omitempty"`
 	Got           *Table                 `protobuf:"bytes,3,opt,name=got,proto3" json:"got,omitempty"`
+	Protocol      string                 `protobuf:"bytes,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1419,6 +1437,13 @@ func (x *Unlearned) GetGot() *Table {
 	return nil
 }
 
+func (x *Unlearned) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
 var File_speaker_proto protoreflect.FileDescriptor
 
 const file_speaker_proto_rawDesc = "" +
@@ -1426,7 +1451,7 @@ const file_speaker_proto_rawDesc = "" +
 	"\rspeaker.proto\x12\x11nodrop.speaker.v1\"Y\n" +
 	"\vOpenRequest\x126\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1a.nodrop.speaker.v1.SessionR\bsessions\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"\xc1\x02\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\xdd\x02\n" +
 	"\aSession\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x14\n" +
@@ -1440,7 +1465,8 @@ const file_speaker_proto_rawDesc = "" +
 	"\x0fhold_time_nanos\x18\t \x01(\x03R\rholdTimeNanos\x12\x19\n" +
 	"\badd_path\x18\n" +
 	" \x01(\bR\aaddPath\x12(\n" +
-	"\x03bfd\x18\v \x01(\v2\x16.nodrop.speaker.v1.BFDR\x03bfd\"L\n" +
+	"\x03bfd\x18\v \x01(\v2\x16.nodrop.speaker.v1.BFDR\x03bfd\x12\x1a\n" +
+	"\bprotocol\x18\f \x01(\tR\bprotocol\"L\n" +
 	"\x03BFD\x12%\n" +
 	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12\x1e\n" +
 	"\n" +
@@ -1516,16 +1542,18 @@ const file_speaker_proto_rawDesc = "" +
 	"\tunlearned\x18\x03 \x01(\v2\x1c.nodrop.speaker.v1.UnlearnedH\x00R\tunlearned\x12\x1e\n" +
 	"\tcancelled\x18\x04 \x01(\bH\x00R\tcancelled\x12\x1c\n" +
 	"\bdeadline\x18\x05 \x01(\bH\x00R\bdeadlineB\x06\n" +
-	"\x04kind\"`\n" +
+	"\x04kind\"|\n" +
 	"\x04Down\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05final\x18\x04 \x01(\bR\x05final\"\x7f\n" +
+	"\x05final\x18\x04 \x01(\bR\x05final\x12\x1a\n" +
+	"\bprotocol\x18\x05 \x01(\tR\bprotocol\"\x9b\x01\n" +
 	"\tUnlearned\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12,\n" +
 	"\x04want\x18\x02 \x01(\v2\x18.nodrop.speaker.v1.TableR\x04want\x12*\n" +
-	"\x03got\x18\x03 \x01(\v2\x18.nodrop.speaker.v1.TableR\x03got2\x81\x05\n" +
+	"\x03got\x18\x03 \x01(\v2\x18.nodrop.speaker.v1.TableR\x03got\x12\x1a\n" +
+	"\bprotocol\x18\x04 \x01(\tR\bprotocol2\x81\x05\n" +
 	"\aSpeaker\x12I\n" +
 	"\x04Open\x12\x1e.nodrop.speaker.v1.OpenRequest\x1a\x1f.nodrop.speaker.v1.OpenResponse(\x01\x12M\n" +
 	"\bAnnounce\x12\x1e.nodrop.speaker.v1.SetsRequest\x1a\x1f.nodrop.speaker.v1.SentResponse(\x01\x12M\n" +
