@@ -64,7 +64,7 @@ func (r *Routes) openAll(ctx context.Context, who string) error {
 		return nil
 	}
 	if err := r.OpenFirst(ctx, len(r.plan.Sessions), openTime); err != nil {
-		return fmt.Errorf("opening %d sessions: %w", len(r.plan.Sessions), err)
+		return fmt.Errorf("opening %d sessions: %w%s", len(r.plan.Sessions), err, r.device.RouterEnded(ctx))
 	}
 	return nil
 }
