@@ -45,9 +45,10 @@ func FuzzMessages(f *testing.F) {
 				if err != nil || binding.unknown {
 					continue
 				}
-				if m.kind == typeWithdraw {
+				switch m.kind {
+				case typeWithdraw:
 					table.withdrawn(binding)
-				} else if m.kind == typeMapping {
+				case typeMapping:
 					table.mapped(binding)
 				}
 				if table.Routes > table.Updates || table.Routes != uint64(len(table.labels)) || table.Routes == 0 && table.Digest != 0 {
