@@ -139,13 +139,22 @@ func aRun(t *testing.T) map[string]peer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bed.Spec.Hooks = &v1alpha1.LeaseHooks{BeforeLease: []v1alpha1.LeaseHook{{Name: "load", Image: "i"}}}
+	if sec, err = labobjects.HooksSecret(settings, run, bed, nil); err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := labobjects.ReadHooks(sec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := labobjects.HookPod(settings, run, hooks, labobjects.BeforeLease, 0)
 	bed.Spec.Device.Physical.Telemetry = &v1alpha1.DeviceTelemetry{SNMP: &v1alpha1.SNMPTelemetry{Address: "198.51.100.9:161"}, SecretName: "leaf"}
 	telemetry, err := labobjects.TelemetryOf(bed).Pod(settings, run)
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers := map[string]peer{}
-	for role, pod := range map[string]*corev1.Pod{"configure": configure, "telemetry": telemetry, "agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
+	for role, pod := range map[string]*corev1.Pod{"configure": configure, "hook": hook, "telemetry": telemetry, "agent": agent, "runner": labobjects.RunnerPod(settings, run, 1)} {
 		peers[role] = peerOf(pod.Namespace, &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec})
 	}
 	return peers
@@ -187,7 +196,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	}{
 		"chart":         {charted, anywhere},
 		"kustomization": {kustomization(t, "default"), anywhere},
-		"narrow":        {narrow, append(slices.Clone(usual), connection{"configure", "device", 22}, connection{"telemetry", "device", 22}, connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
+		"narrow":        {narrow, append(slices.Clone(usual), connection{"configure", "device", 22}, connection{"hook", "device", 22}, connection{"telemetry", "device", 22}, connection{"operator", "bucket", 9000}, connection{"Prometheus", "operator", 8443})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deployment appsv1.Deployment

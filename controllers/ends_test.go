@@ -120,10 +120,10 @@ func (w *world) quarantined() *metav1.Condition {
 	return c
 }
 
-func (w *world) releaseQuarantine() {
+func (w *world) releaseQuarantine(name string) {
 	w.t.Helper()
 	w.Eventually(func() error {
-		bed := w.bed("frr")
+		bed := w.bed(name)
 		metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationReleaseQuarantine, "yes")
 		return w.c.Update(w.t.Context(), bed)
 	}).Should(Succeed())
@@ -161,7 +161,7 @@ func quarantine(w *world) {
 	w.counted(0, "nodrop_bed_ready", "bed", "frr")
 	w.counted(1, "nodrop_bed_waiting_benchmarks", "bed", "frr")
 
-	w.releaseQuarantine()
+	w.releaseQuarantine("frr")
 	w.letGo("b", "device-down")
 	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(BeEmpty())
 	w.Eventually(func() map[string]string { return w.bed("frr").Annotations }).ShouldNot(HaveKey(v1alpha1.AnnotationReleaseQuarantine))

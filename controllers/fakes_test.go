@@ -241,6 +241,8 @@ type fakeKubelet struct {
 	behind time.Duration
 	// devices are the configurations of devices by their addresses.
 	devices map[string]string
+	// ran are the hooks that have run, in their order.
+	ran []hookRun
 }
 
 func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
@@ -291,6 +293,8 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 		if err := k.configure(ctx, pod); err != nil {
 			return reconcile.Result{}, err
 		}
+	case pod.Labels[labobjects.LabelRole] == labobjects.RoleHook:
+		k.hook(pod)
 	case strings.HasPrefix(role, "device-"):
 		succeeded(pod)
 	case strings.HasPrefix(role, "probe-"):

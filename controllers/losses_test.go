@@ -90,7 +90,7 @@ func labNamespaceDeleted(w *world) {
 		create(w.t, w.c, &bindings.Items[i])
 	}
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"))
-	w.releaseQuarantine()
+	w.releaseQuarantine("frr")
 	w.bedIsCleanEventually("frr")
 	create(w.t, w.c, benchmark("next", "frr"))
 	w.reaches("next", v1alpha1.PhaseRunning)

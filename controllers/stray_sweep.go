@@ -54,9 +54,12 @@ func (s *straySweep) sweepAll(ctx context.Context) (left bool, _ error) {
 	var errs []error
 	for run := range strays {
 		still, err := s.RunObjects().Remove(ctx, run)
-		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", run.UID, "attempt", run.Attempt, "left", still)
+		log.FromContext(ctx).Info("Removed what was left of a run without a bed", "benchmarkUID", run.UID, "attempt", run.Attempt, "left", still.What)
+		if still.Final { // The bed is gone that would be quarantined.
+			err = s.RunObjects().Forgive(ctx, run, nil)
+		}
 		errs = append(errs, err)
-		left = left || still != ""
+		left = left || still.What != ""
 	}
 	return left, errors.Join(errs...)
 }

@@ -75,8 +75,8 @@ type BenchmarkStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 	// conditions are Accepted, BedLeased, DeviceReady, TrafficReady, Measured and
-	// CleanedUp, GatesPassed where there are gates, and for tools that watch any kind of
-	// object Succeeded, Reconciling and Stalled.
+	// CleanedUp, BedPrepared where the bed has hooks, GatesPassed where there are gates, and for
+	// tools that watch any kind of object Succeeded, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -12,7 +12,7 @@ const (
 	// offer what traffic pods of the bed ask for; the message says what, and what to
 	// install. It is looked for again, so that nothing has to be done once it is there.
 	ReasonResourcesMissing = "ResourcesMissing"
-	// ConditionQuarantined is true if the clean-up after a benchmark failed. The bed is not
+	// ConditionQuarantined is true if the clean-up after a benchmark failed, or a hook of the bed. The bed is not
 	// leased again until a person has checked it and has set the annotation that
 	// AnnotationReleaseQuarantine names. The condition is unknown while the operator cleans up
 	// after a benchmark that no longer exists.
@@ -95,6 +95,7 @@ const (
 //	              False    NotAccepted
 //	BedLeased     False    BedReleased; Ended before it had a bed; LeaseLost;
 //	                       BedQuarantined
+//	BedPrepared   False    Removed; HookFailed
 //	DeviceReady   False    Removed; DeviceFailed
 //	              Unknown  CleanUpFailed: it may still run
 //	TrafficReady  False    Removed; TrafficFailed
@@ -102,7 +103,7 @@ const (
 //	Measured      True     AllMeasured; Inconclusive; NothingForwarded
 //	              False    why not; Ended when another condition says why
 //	CleanedUp     True     CleanedUp
-//	              False    CleanUpFailed: the bed is quarantined
+//	              False    CleanUpFailed, HookFailed: the bed is quarantined
 //	GatesPassed   True     GatesPassed
 //	              False    GateFailed
 //	              Unknown  GateInconclusive
@@ -154,6 +155,17 @@ const (
 	ReasonPreempted = "Preempted"
 	// ReasonBedReleased means that the bed was given back.
 	ReasonBedReleased = "BedReleased"
+
+	// ConditionBedPrepared reports whether the hooks before the lease have succeeded. It is set for beds
+	// with hooks only.
+	ConditionBedPrepared = "BedPrepared"
+	// ReasonBedPrepared means that they have succeeded.
+	ReasonBedPrepared = "BedPrepared"
+	// ReasonHookRunning means that a hook runs or is being started.
+	ReasonHookRunning = "HookRunning"
+	// ReasonHookFailed means that a hook of the bed failed or did not end in its time. Of a bed that is
+	// quarantined and of a clean-up it has the same meaning.
+	ReasonHookFailed = "HookFailed"
 
 	// ConditionDeviceReady reports whether the device under test is up.
 	ConditionDeviceReady = "DeviceReady"
@@ -222,7 +234,7 @@ const (
 	ReasonAborted = "Aborted"
 
 	// ConditionCleanedUp reports whether everything that was started was removed. Its reasons
-	// are ReasonCleanedUp and ReasonCleanUpFailed.
+	// are ReasonCleanedUp, ReasonCleanUpFailed and ReasonHookFailed.
 	ConditionCleanedUp = "CleanedUp"
 	// ReasonCleaningUp means that pods, secrets and the device are being removed.
 	ReasonCleaningUp = "CleaningUp"

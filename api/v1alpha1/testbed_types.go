@@ -51,6 +51,8 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.management)",message="portGroup and device.physical.management are both given: a configuration is for the whole device, which other beds use at the same time: leave one of them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.telemetry) || has(self.device.physical.telemetry.interfaces)",message="portGroup is given, and device.physical.telemetry.interfaces is not: other beds use other interfaces of the device, and their drops would count for this bed: name the interfaces of this bed"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.power)",message="portGroup is given, and device.physical.power is that of the whole device, with the frames of other groups: leave one of them out",fieldPath=".device"
+// +kubebuilder:validation:XValidation:rule="!has(self.hooks) || !has(self.device.simulated)",message="hooks is given, and device.simulated is a model in the runner that no hook can reach: remove hooks"
+// +kubebuilder:validation:XValidation:rule="!has(self.hooks) || !has(self.portGroup)",message="hooks and portGroup are both given: a hook acts on the whole device, which other beds use at the same time: leave one of them out"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required
@@ -101,6 +103,9 @@ type TestBedSpec struct {
 	// bed.
 	// +optional
 	Connection *BedConnection `json:"connection,omitempty"`
+	// hooks are programs of the lab that run before and after each lease of the bed.
+	// +optional
+	Hooks *LeaseHooks `json:"hooks,omitempty"`
 }
 
 // PortGroup is a part of the ports of a device.

@@ -143,6 +143,7 @@ func (r *runCommand) run(cmd *cobra.Command, args []string) error {
 	}
 	bench.Baselines = compareWith
 	sayMissing(cmd.ErrOrStderr(), bundle, compareWith)
+	bench.Notes = append(bench.Notes, skipHooks(cmd.ErrOrStderr(), &bundle.Bed)...)
 	bench.Notes = append(bench.Notes, r.manifests.notes()...)
 	bench.Notes = append(bench.Notes, calibrationNotes(&bundle.Bed, calibration)...)
 	if r.resume {

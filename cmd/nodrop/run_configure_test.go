@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +34,7 @@ spec:
     - {name: closed, physical: {configuration: {configMapRef: {name: leaf, key: closed.conf}}}}
     - {name: routed, physical: {configuration: {configMapRef: {name: leaf, key: routed.conf}}}}
     - {name: wrong, physical: {configuration: {configMapRef: {name: leaf, key: wrong.conf}}}}
+  hooks: {beforeLease: [{name: load, image: "lab-tools:1"}]}
   engine: {kind: xdp}
   ports:
   - {name: p1, node: here, attachment: {hostDevice: {interface: nd-e1}}, speed: 100M, addresses: [198.18.7.2/24], gateways: [198.18.7.1]}
@@ -89,7 +91,7 @@ func TestRunConfigures(t *testing.T) {
 	write("secrets/leaf/hostKeys", string(r.HostKey))
 
 	p := run(shortBenchmark, "open, closed")
-	p.wants(exit.Failed, "", "")
+	p.wants(exit.Failed, "", "nodrop: hooks of bed leaf are not run on one machine (1 before the run, 0 after it): prepare the device and clean it up yourself\n")
 	var d report.Document
 	if err := json.Unmarshal([]byte(p.stdout.String()), &d); err != nil {
 		t.Fatal(err)
@@ -97,6 +99,9 @@ func TestRunConfigures(t *testing.T) {
 	given := d.Environment.Configurations()
 	if len(d.Rows) != 2 || d.Rows[0].Frames.Received == 0 || d.Rows[1].Frames.Received != 0 {
 		t.Errorf("rows %+v", d.Rows)
+	}
+	if !slices.Contains(d.Notes, "the hooks of bed leaf did not run: the device was as people had left it") {
+		t.Errorf("notes %q", d.Notes)
 	}
 	if !strings.HasPrefix(given["open"].Software, "FRRouting ") {
 		t.Errorf("software %q", given["open"].Software)

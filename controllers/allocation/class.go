@@ -33,6 +33,9 @@ type class struct {
 	limits []queue.Limit
 	// pools are the pools of the beds, sorted.
 	pools []string
+	// afterLease is the longest time of the hooks after a lease of the beds. A time that became shorter counts until
+	// another bed is judged.
+	afterLease time.Duration
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
 	// work identifies the measurements of the benchmarks.

@@ -180,8 +180,12 @@ func (e *explainer) obstacle(b *v1alpha1.Benchmark, place queue.Place, now time.
 	o := place.Obstacle
 	x := kit.Explanation{Accepted: true, Reason: v1alpha1.ReasonReserved}
 	own := kit.ReservationOf(b)
+	var hooks time.Duration
+	if bed := e.view.inventory.bed(o.Bed); bed != nil {
+		hooks = bed.Spec.Hooks.TimeAfterLease()
+	}
 	takes := fmt.Sprintf("it may have the bed for %s (activeDeadlineSeconds %d, and %s to start and to clean up)",
-		human.Duration(e.deadlines.HoldOf(b)), b.Spec.ActiveDeadlineSeconds, human.Duration(e.deadlines.CleanUp+kit.LeaseMargin))
+		human.Duration(e.deadlines.HoldOf(b)+hooks), b.Spec.ActiveDeadlineSeconds, human.Duration(e.deadlines.CleanUp+kit.LeaseMargin+hooks))
 	switch {
 	case o.Slice == nil && e.view.calendar.knows(own):
 		x.Message = fmt.Sprintf("reservation %s does not have bed %s now or later: see its status, or leave reservationName out", own, o.Bed)

@@ -78,7 +78,7 @@ func (j *judge) judgeBed(name string, bed *v1alpha1.TestBed) {
 				c.fits[name] = limits
 			}
 		}
-		if did != does || !slices.Equal(before, c.fits[name]) {
+		if did != does || !slices.Equal(before, c.fits[name]) || does && bed.Spec.Hooks.TimeAfterLease() > c.afterLease {
 			j.judged(c)
 		}
 	}
@@ -89,11 +89,12 @@ func (j *judge) judged(c *class) {
 	c.problem = ""
 	accepted := len(c.beds) > 0
 	c.beds = slices.Sorted(maps.Keys(c.fits))
-	c.limits, c.pools, c.planned = nil, nil, 0
+	c.limits, c.pools, c.planned, c.afterLease = nil, nil, 0, 0
 	for i, bed := range c.beds {
 		if i == 0 {
 			c.planned = planned(c.sample, c.profile, j.inventory.beds[bed].bed)
 		}
+		c.afterLease = max(c.afterLease, j.inventory.beds[bed].bed.Spec.Hooks.TimeAfterLease())
 		c.pools = append(c.pools, j.teams.poolOf(j.inventory.beds[bed].bed))
 		for _, l := range c.fits[bed] {
 			c.limits = append(c.limits, queue.Limit{Bed: bed, Key: l.Key, Max: l.Max})

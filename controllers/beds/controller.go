@@ -38,14 +38,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	before := bed.DeepCopy()
 	now := r.Now()
-	after, err := r.orphan(ctx, bed, now)
+	after, unreturned := r.orphan(ctx, bed, now)
 	probing, unchecked := r.ready(ctx, bed, now)
-	failures := []error{err, unchecked}
+	failures := []error{unreturned, unchecked}
 	if err := r.patchStatus(ctx, before, bed); err != nil {
 		failures = append(failures, err)
 	} else {
 		r.countBed(before, bed)
-		failures = append(failures, r.patchMeta(ctx, bed))
+		if unreturned == nil || !kit.IsQuarantined(bed) { // The annotation stays until it has released the bed.
+			failures = append(failures, r.patchMeta(ctx, bed))
+		}
 	}
 	if after == 0 {
 		after = r.usualCheck(bed)

@@ -28,7 +28,7 @@ func (r *Reconciler) watchHolder(bed *v1alpha1.TestBed, holder *v1alpha1.Benchma
 		}
 		return 0
 	}
-	limit := r.Deadlines.Return(holder)
+	limit := r.Deadlines.Return(holder) + bed.Spec.Hooks.TimeAfterLease()
 	if !r.Timers.Overdue(bed, &bed.Status.Wait, reason, now, limit) {
 		return min(r.Recheck, limit/checksOfReturn)
 	}

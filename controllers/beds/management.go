@@ -64,19 +64,19 @@ func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (r
 		if err != nil {
 			return "", "", nil // configurationsAreSound reports it.
 		}
-		message, err := r.secretExists(ctx, m.SecretName, "the keys "+kind.Keys)
+		message, err := r.secretExists(ctx, m.SecretName, v1alpha1.DeviceAccessSecretType, "the keys "+kind.Keys)
 		if err != nil || message != "" {
 			return v1alpha1.ReasonBedInvalid, "spec.device.physical.management.secretName: " + message, err
 		}
 	}
 	if t := bed.Spec.Device.Telemetry(); t != nil {
-		message, err := r.secretExists(ctx, t.SecretName, "the keys "+readers.Keys(t))
+		message, err := r.secretExists(ctx, t.SecretName, v1alpha1.DeviceAccessSecretType, "the keys "+readers.Keys(t))
 		if err != nil || message != "" {
 			return v1alpha1.ReasonBedInvalid, "spec.device.physical.telemetry.secretName: " + message, err
 		}
 	}
 	if p := bed.Spec.Device.Power(); p != nil {
-		message, err := r.secretExists(ctx, p.SecretName, "the keys "+readers.MeterKeys)
+		message, err := r.secretExists(ctx, p.SecretName, v1alpha1.DeviceAccessSecretType, "the keys "+readers.MeterKeys)
 		if err != nil || message != "" {
 			return v1alpha1.ReasonBedInvalid, "spec.device.physical.power.secretName: " + message, err
 		}
@@ -84,18 +84,37 @@ func (r *Reconciler) accessExists(ctx context.Context, bed *v1alpha1.TestBed) (r
 	return "", "", nil
 }
 
-// secretExists describes a Secret of a device that is not there; empty if it is.
-func (r *Reconciler) secretExists(ctx context.Context, name, keys string) (string, error) {
+// hookSecretsExist checks for the Secrets that hooks get, as accessExists does.
+func (r *Reconciler) hookSecretsExist(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
+	if bed.Spec.Hooks == nil {
+		return "", "", nil
+	}
+	for _, stage := range []labobjects.Stage{labobjects.BeforeLease, labobjects.AfterLease} {
+		for i, h := range (&labobjects.Hooks{LeaseHooks: *bed.Spec.Hooks}).Of(stage) {
+			if h.SecretName == "" {
+				continue
+			}
+			message, err := r.secretExists(ctx, h.SecretName, v1alpha1.HookSecretType, "the files that the hook reads")
+			if err != nil || message != "" {
+				return v1alpha1.ReasonBedInvalid, fmt.Sprintf("spec.hooks.%s[%d].secretName: %s", stage, i, message), err
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// secretExists describes a Secret of a type that is not there; empty if it is.
+func (r *Reconciler) secretExists(ctx context.Context, name, kind, keys string) (string, error) {
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	err := r.Live.List(ctx, found, client.InNamespace(r.Lab.Namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(fields.Set{
-		"metadata.name": name, "type": v1alpha1.DeviceAccessSecretType,
+		"metadata.name": name, "type": kind,
 	})})
 	if err != nil {
 		return "", fmt.Errorf("looking for Secret %s: %w", name, err)
 	}
 	if len(found.Items) == 0 {
-		return fmt.Sprintf("namespace %s has no Secret %s of type %s: create it there with that type and %s", r.Lab.Namespace, name, v1alpha1.DeviceAccessSecretType, keys), nil
+		return fmt.Sprintf("namespace %s has no Secret %s of type %s: create it there with that type and %s", r.Lab.Namespace, name, kind, keys), nil
 	}
 	return "", nil
 }

@@ -22,6 +22,11 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 	if _, released := bed.Annotations[v1alpha1.AnnotationReleaseQuarantine]; kit.IsQuarantined(bed) && !released {
 		return 0, nil
 	} else if kit.IsQuarantined(bed) {
+		if bed.Status.Lease != nil {
+			if err := r.RunObjects().Forgive(ctx, runOf(bed.Status.Lease), bed); err != nil {
+				return r.Poll, err
+			}
+		}
 		setRecovering(bed, now, "released by "+v1alpha1.AnnotationReleaseQuarantine+"; cleaning up once more")
 	}
 	if bed.Status.Lease == nil {
@@ -50,22 +55,30 @@ func (r *Reconciler) orphan(ctx context.Context, bed *v1alpha1.TestBed, now time
 	if r.InProgress.Has(types.NamespacedName{Namespace: namespace, Name: name}) {
 		return r.Poll, nil
 	}
-	left, err := r.RunObjects().CleanUp(ctx, labobjects.Run{Namespace: namespace, Name: name, UID: bed.Status.Lease.UID, Attempt: bed.Status.Lease.Attempt})
+	left, err := r.RunObjects().CleanUp(ctx, runOf(bed.Status.Lease))
 	if err != nil {
 		return r.Poll, err
 	}
-	if left == "" {
+	if left.What == "" {
 		bed.Status.Lease = nil
 		r.Timers.Over(bed, &bed.Status.Wait)
 		meta.RemoveStatusCondition(&bed.Status.Conditions, v1alpha1.ConditionQuarantined)
 		return 0, nil
 	}
-	if r.Timers.Overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp) {
-		kit.SetQuarantine(bed, now, bed.Status.Lease.Holder, kit.NotCleanedUp(bed.Status.Wait, left))
+	if left.Final || r.Timers.Overdue(bed, &bed.Status.Wait, v1alpha1.ReasonCleanUpFailed, now, r.Deadlines.CleanUp+left.Allowed) {
+		reason, message := kit.NotCleanedUp(bed.Status.Wait, left)
+		kit.SetQuarantine(bed, now, bed.Status.Lease.Holder, reason, message)
 		r.Timers.Over(bed, &bed.Status.Wait)
 		return 0, nil
 	}
 	return r.Poll, nil
+}
+
+// runOf returns the run that has a lease, with the name of its benchmark for people.
+func runOf(lease *v1alpha1.BedLease) labobjects.Run {
+	run := kit.RunOf(lease)
+	run.Namespace, run.Name, _ = strings.Cut(lease.Holder, "/")
+	return run
 }
 
 // holder returns the benchmark that has a lease and will release it; nil when the API

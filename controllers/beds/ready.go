@@ -66,7 +66,7 @@ func (r *Reconciler) judge(ctx context.Context, bed *v1alpha1.TestBed, now time.
 // firstProblem returns the result of the first check that fails.
 func (r *Reconciler) firstProblem(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
 	for _, check := range []bedCheck{
-		notQuarantined, notDeleted, describedWell, r.referencesExist, r.configurationsAreSound, r.accessExists, r.passwordsExist, r.tablesAreSound,
+		notQuarantined, notDeleted, describedWell, r.referencesExist, r.configurationsAreSound, r.accessExists, r.hookSecretsExist, r.passwordsExist, r.tablesAreSound,
 		r.nodesExist, r.networksExist, r.nodesOffer, r.claimsExist, r.trexHasImage,
 	} {
 		reason, message, err := check(ctx, bed)

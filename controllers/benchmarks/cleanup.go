@@ -12,7 +12,7 @@ import (
 
 // cleanUp removes everything once the outcome is decided and stored, releases the
 // bed, judges the gates, and only then sets the final phase of the benchmark. A bed that
-// cannot be cleaned is quarantined; the outcome stays what was measured.
+// cannot be cleaned, or whose hook failed, is quarantined; the outcome stays what was measured.
 func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if !s.Ending() {
 		return kit.Proceed(), nil
@@ -21,7 +21,7 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if err != nil {
 		return kit.Step{}, err
 	}
-	if left == "" {
+	if left.What == "" {
 		if err := e.calibrate(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
@@ -37,8 +37,8 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		}
 		return finish(s), nil
 	}
-	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left)
-	if !s.Overdue(v1alpha1.ReasonCleanUpFailed, e.deadline) {
+	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left.What)
+	if !left.Final && !s.Overdue(v1alpha1.ReasonCleanUpFailed, e.deadline+left.Allowed) {
 		return kit.Again(e.poll), nil
 	}
 	if err := e.quarantine(ctx, s, left); err != nil {
@@ -53,22 +53,22 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 // quarantine keeps the bed from being leased again. The lease stays, to show which
 // benchmark left something behind. The outcome of the measurement stays as well:
 // its rows are complete.
-func (e *ending) quarantine(ctx context.Context, s *kit.Scope, left string) error {
-	message := kit.NotCleanedUp(s.Status.Wait, left)
+func (e *ending) quarantine(ctx context.Context, s *kit.Scope, left kit.Remains) error {
+	reason, message := kit.NotCleanedUp(s.Status.Wait, left)
 	held, err := kit.HeldBeds(ctx, e.client, s.Run.UID)
 	if err != nil {
 		return err
 	}
 	for i := range held {
 		bed := &held[i]
-		kit.SetQuarantine(bed, s.Now, s.Namespace+"/"+s.Name, message)
+		kit.SetQuarantine(bed, s.Now, s.Namespace+"/"+s.Name, reason, message)
 		if _, err := kit.PatchBed(ctx, e.client, bed, map[string]any{"conditions": bed.Status.Conditions}, bed.ResourceVersion); err != nil {
 			return err
 		}
 		e.counts.Quarantined(bed.Name)
 		message = fmt.Sprintf("bed %s is quarantined: %s", bed.Name, message)
 	}
-	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleanUpFailed, message)
+	cleaned(s, metav1.ConditionFalse, reason, message)
 	return nil
 }
 

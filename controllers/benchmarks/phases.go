@@ -19,6 +19,7 @@ type Reconciler struct {
 	leases      *leases
 	inputs      *inputKeeper
 	variants    *variants
+	hooks       *hooks
 	devices     *devices
 	traffic     *trafficPods
 	measurement *measurement
@@ -40,6 +41,7 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 	r.inputs = &inputKeeper{live: b.Live, files: files, policy: b.DefaultPolicy, snapshots: r.snapshots, leases: r.leases}
 	r.variants = &variants{objects: objects, deadline: b.Deadlines.CleanUp, poll: b.Poll}
 	r.devices = &devices{live: b.Live, settings: b.Lab, files: files, objects: objects, deadline: b.Deadlines.Device, poll: b.Poll}
+	r.hooks = &hooks{objects: objects, settings: b.Lab, deadline: b.Deadlines.Device, poll: b.Poll}
 	runners := &runnerPods{client: b.Client, live: b.Live, settings: b.Lab, objects: objects, metrics: b.Metrics, deadline: b.Deadlines.Runner, poll: b.Poll}
 	r.traffic = &trafficPods{
 		client: b.Client, live: b.Live, settings: b.Lab, files: files, objects: objects,
@@ -60,7 +62,7 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
 	closing := []phase{r.ending.closeResult}
-	onBed := []phase{r.inputs.keep, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
+	onBed := []phase{r.inputs.keep, r.hooks.before, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
 	if b.Bench != nil { // It has no result to close.
 		closing, onBed = nil, []phase{runOn(b.Bench)}
 	}

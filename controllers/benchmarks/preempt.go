@@ -113,7 +113,7 @@ func (p *preemption) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 	if err != nil {
 		return kit.Step{}, err
 	}
-	if left == "" {
+	if left.What == "" {
 		if err := kit.ReleaseBed(ctx, p.client, p.live, s.Status.TestBedName, s.Run); err != nil {
 			return kit.Step{}, err
 		}
@@ -127,9 +127,13 @@ func (p *preemption) returnBed(ctx context.Context, s *kit.Scope) (kit.Step, err
 		s.Timers.Forget(keyOf(s.Benchmark)) // The time until the next lease does not count.
 		return kit.Rest(), nil
 	}
-	s.Status.Message = kit.Bounded(fmt.Sprintf("everything that was started is being removed (%s): %s", left, s.PreemptedBy()))
-	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, p.deadline,
-		fmt.Sprintf("%s, and the bed was not cleaned up (%s; %s)", s.PreemptedBy(), left, rowsKept(s))); late {
+	s.Status.Message = kit.Bounded(fmt.Sprintf("everything that was started is being removed (%s): %s", left.What, s.PreemptedBy()))
+	if left.Final {
+		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionBedPrepared, v1alpha1.ReasonHookFailed,
+			fmt.Sprintf("%s, and the bed was not returned: %s; %s", s.PreemptedBy(), left.What, rowsKept(s))), nil
+	}
+	if next, late := s.Late(v1alpha1.ConditionDeviceReady, v1alpha1.ReasonCleanUpFailed, p.deadline+left.Allowed,
+		fmt.Sprintf("%s, and the bed was not cleaned up (%s; %s)", s.PreemptedBy(), left.What, rowsKept(s))); late {
 		return next, nil
 	}
 	return kit.Again(p.poll), nil
@@ -148,7 +152,7 @@ func keepProfileOnly(s *kit.Scope) {
 func waitAgain(s *kit.Scope) {
 	s.Status.Phase, s.Status.Preemption = v1alpha1.PhaseQueued, nil
 	s.Status.TestBedName, s.Status.Variant, s.Status.LeaseTime = "", "", nil
-	for _, kind := range []string{v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady, v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
+	for _, kind := range []string{v1alpha1.ConditionBedPrepared, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady, v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp} {
 		meta.RemoveStatusCondition(&s.Status.Conditions, kind)
 	}
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, v1alpha1.ReasonPreempted, s.PreemptedBy())

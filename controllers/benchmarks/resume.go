@@ -67,6 +67,7 @@ func (r *resumption) changedSince(ctx context.Context, s *kit.Scope, bed *v1alph
 	}{
 		{"spec.device", was.Device, is.Device}, {"spec.engine", was.Engine, is.Engine}, {"spec.ports", was.Ports, is.Ports},
 		{"spec.routing", was.Routing, is.Routing}, {"spec.calibration", was.Calibration, is.Calibration},
+		{"spec.hooks", was.Hooks, is.Hooks},
 	} {
 		if !equality.Semantic.DeepEqual(field.was, field.is) {
 			changed = append(changed, field.name+" of the bed")

@@ -60,7 +60,7 @@ func (v *variants) prepareAgain(ctx context.Context, s *kit.Scope, next v1alpha1
 	if s.Status.Variant != "" {
 		what = "variant " + string(s.Status.Variant)
 	}
-	left, err := v.objects.CleanUp(ctx, s.Run)
+	left, err := v.objects.CleanUpVariant(ctx, s.Run)
 	if err != nil {
 		return kit.Step{}, err
 	}

@@ -22,11 +22,16 @@ func (s *Scope) ConcludeConditions() {
 	}
 	removed, what := metav1.ConditionFalse, "was removed when the benchmark ended"
 	reason := v1alpha1.ReasonRemoved
-	if !s.IsTrue(v1alpha1.ConditionCleanedUp) {
+	switch {
+	case s.IsTrue(v1alpha1.ConditionCleanedUp):
+	case ReasonOf(s.Status.Conditions, v1alpha1.ConditionCleanedUp) == v1alpha1.ReasonHookFailed:
+		bed, message = v1alpha1.ReasonBedQuarantined, "bed "+s.Status.TestBedName+" is quarantined: see the condition CleanedUp"
+	default:
 		bed, message = v1alpha1.ReasonBedQuarantined, "bed "+s.Status.TestBedName+" was not cleaned up: see the condition CleanedUp"
 		removed, reason, what = metav1.ConditionUnknown, v1alpha1.ReasonCleanUpFailed, "may be left in the lab: see the condition CleanedUp"
 	}
 	s.conclude(v1alpha1.ConditionBedLeased, metav1.ConditionFalse, bed, message, v1alpha1.ReasonLeaseLost)
+	s.conclude(v1alpha1.ConditionBedPrepared, metav1.ConditionFalse, v1alpha1.ReasonRemoved, "the lease has ended, for which the hooks had prepared the bed", v1alpha1.ReasonHookFailed)
 	s.conclude(v1alpha1.ConditionDeviceReady, removed, reason, "the device "+what, v1alpha1.ReasonDeviceFailed, v1alpha1.ReasonCleanUpFailed)
 	s.conclude(v1alpha1.ConditionTrafficReady, removed, reason, "every traffic pod "+what, v1alpha1.ReasonTrafficFailed)
 	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionMeasured); c == nil || c.Status == metav1.ConditionUnknown {

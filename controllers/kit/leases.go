@@ -130,7 +130,7 @@ func (d Deadlines) Return(holder *v1alpha1.Benchmark) time.Duration {
 
 // HoldOf returns the longest time for which a benchmark has a bed that it gets now, as far as
 // operators run: what is left of its deadline, which all its runs together are held to, and the clean-up. How long a run is
-// expected to take is an estimate, and no bound.
+// expected to take is an estimate, and no bound. Hooks after the lease come in addition.
 func (d Deadlines) HoldOf(b *v1alpha1.Benchmark) time.Duration {
 	return Seconds(max(b.Spec.ActiveDeadlineSeconds-b.Status.ActiveSeconds, 0)) + d.CleanUp + LeaseMargin
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,7 +62,16 @@ func lastLines(output string) string {
 			output = output[i+1:]
 		}
 	}
-	return strings.Join(strings.Fields(output), " ")
+	return strings.Join(strings.Fields(strings.Map(visible, strings.ToValidUTF8(output, " "))), " ")
+}
+
+// visible replaces signs by a space that a terminal would act on: control characters, and changes of the
+// direction of writing.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		return ' '
+	}
+	return r
 }
 
 // WaitsFor returns the reason why a pod is not ready yet, or "" if nothing is known: its

@@ -25,15 +25,19 @@ func NoAnswer(err error) bool {
 		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }
 
-// NotCleanedUp describes how long a clean-up was tried, and what is left.
-func NotCleanedUp(w *v1alpha1.Wait, left string) string {
-	return fmt.Sprintf("not cleaned up by %d attempts in %s: %s", w.Attempts, Seconds(w.Seconds), left)
+// NotCleanedUp describes how long a clean-up was tried, and what is left, or the hook that failed. The reason is
+// that of the quarantine.
+func NotCleanedUp(w *v1alpha1.Wait, left Remains) (reason, message string) {
+	if left.Final {
+		return v1alpha1.ReasonHookFailed, left.What
+	}
+	return v1alpha1.ReasonCleanUpFailed, fmt.Sprintf("not cleaned up by %d attempts in %s: %s", w.Attempts, Seconds(w.Seconds), left.What)
 }
 
-// SetQuarantine marks a bed whose holder could not be cleaned up.
-func SetQuarantine(bed *v1alpha1.TestBed, now time.Time, holder, message string) {
+// SetQuarantine marks a bed whose holder could not be cleaned up, or whose hook failed.
+func SetQuarantine(bed *v1alpha1.TestBed, now time.Time, holder, reason, message string) {
 	SetCondition(&bed.Status.Conditions, now, bed.Generation, metav1.Condition{
-		Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCleanUpFailed,
+		Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionTrue, Reason: reason,
 		Message: fmt.Sprintf("after benchmark %s: %s", holder, message),
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,30 +21,80 @@ import (
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
+// Remains describes what a clean-up has not removed yet.
+type Remains struct {
+	// What is left; empty if nothing is.
+	What string
+	// Allowed is the time that the hooks of the bed may take, in addition to the usual deadline.
+	Allowed time.Duration
+	// Final reports whether the clean-up stopped, since a hook failed: the bed is to be quarantined.
+	Final bool
+}
+
 // CleanUp removes a run as Remove does, and returns what is left, with the failure if there is
-// one; "" if nothing is left. Its error is that the API server does not answer, which does not show
-// what is left.
-func (o RunObjects) CleanUp(ctx context.Context, run labobjects.Run) (left string, _ error) {
+// one. Its error is that the API server does not answer, which does not show what is left.
+func (o RunObjects) CleanUp(ctx context.Context, run labobjects.Run) (Remains, error) {
 	left, err := o.Remove(ctx, run)
-	switch {
-	case err == nil:
+	if err == nil {
 		return left, nil
-	case NoAnswer(err):
+	}
+	left.What, err = failing(left.What, err)
+	return left, err
+}
+
+// CleanUpVariant removes what was started for a variant, and leaves the hooks of the lease. It returns what
+// CleanUp returns.
+func (o RunObjects) CleanUpVariant(ctx context.Context, run labobjects.Run) (left string, _ error) {
+	if o.Bench != nil {
+		return o.Bench.Sweep(ctx, run)
+	}
+	left, err := o.removeStarted(ctx, run)
+	if err == nil {
+		return left, nil
+	}
+	return failing(left, err)
+}
+
+// failing adds a failure to what is left, unless it is that the API server does not answer.
+func failing(left string, err error) (string, error) {
+	if NoAnswer(err) {
 		return "", err
 	}
 	return cmp.Or(left, "failing") + ": " + err.Error(), nil
 }
 
 // Remove removes what a run left in the lab, as far as that can be done now, and returns what
-// is still there; "" if nothing is. It needs neither the benchmark nor its bed: everything is
-// found by its labels.
+// is still there. It needs neither the benchmark nor its bed: everything is found by its labels.
 //
-// Order matters. Agents release interfaces to the node before their device is stopped, and the
-// device's secret, which contains how to stop it, is removed only when it is stopped.
-func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (left string, _ error) {
+// Order matters. Hooks before the lease end first. Agents release interfaces to the node before their
+// device is stopped, and the device's secret, which contains how to stop it, is removed only when it is
+// stopped. Then hooks after the lease run.
+func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (Remains, error) {
 	if o.Bench != nil {
-		return o.Bench.Sweep(ctx, run)
+		left, err := o.Bench.Sweep(ctx, run)
+		return Remains{What: left}, err
 	}
+	hooks, err := o.hooksOf(ctx, run)
+	if err != nil {
+		return Remains{}, err
+	}
+	if hooks != nil {
+		if left, err := o.stopBefore(ctx, run, hooks); left != "" || err != nil {
+			return Remains{What: left}, err
+		}
+	}
+	if left, err := o.removeStarted(ctx, run); left != "" || err != nil {
+		return Remains{What: left}, err
+	}
+	if hooks != nil {
+		return o.endLease(ctx, run, hooks)
+	}
+	left, err := o.removeRest(ctx, run, true)
+	return Remains{What: left}, err
+}
+
+// removeStarted removes everything of a run but its hooks.
+func (o RunObjects) removeStarted(ctx context.Context, run labobjects.Run) (left string, _ error) {
 	device := &corev1.Secret{}
 	err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Lab.Namespace, Name: labobjects.DeviceSecretName(run)}, device)
 	if client.IgnoreNotFound(err) != nil {
@@ -53,6 +105,7 @@ func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (left string
 	if err != nil {
 		return "", err
 	}
+	maps.DeleteFunc(pods, func(_ string, pod *corev1.Pod) bool { return pod.Labels[labobjects.LabelRole] == labobjects.RoleHook })
 	down := pods[labobjects.DeviceDownName(run)]
 	if mayBeUp {
 		delete(pods, labobjects.DeviceDownName(run))
@@ -65,7 +118,7 @@ func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (left string
 			return left, err
 		}
 	}
-	return o.removeRest(ctx, run)
+	return o.removeRest(ctx, run, false)
 }
 
 // removePods deletes pods and names those that are still there.
@@ -119,14 +172,17 @@ func (o RunObjects) stopDevice(ctx context.Context, run labobjects.Run, device *
 	return is + Colon(WaitsFor(ctx, o.Live, down)), nil
 }
 
-// removeRest deletes networks, secrets and the pod that stopped the device, and returns what
-// is still there.
-func (o RunObjects) removeRest(ctx context.Context, run labobjects.Run) (left string, _ error) {
+// removeRest deletes networks, secrets and the pod that stopped the device, and the pods of hooks if asked, and
+// returns what is still there. The Secret of hooks stays.
+func (o RunObjects) removeRest(ctx context.Context, run labobjects.Run, hooks bool) (left string, _ error) {
 	objects, err := o.List(ctx, client.MatchingLabels(run.Selector()))
 	if err != nil {
 		return "", err
 	}
-	objects = slices.DeleteFunc(objects, func(m metav1.PartialObjectMetadata) bool { return !run.Has(m.Labels) })
+	objects = slices.DeleteFunc(objects, func(m metav1.PartialObjectMetadata) bool {
+		isHook := m.Labels[labobjects.LabelRole] == labobjects.RoleHook
+		return !run.Has(m.Labels) || isHook && (!hooks || m.Kind == "Secret")
+	})
 	if len(objects) == 0 {
 		return "", nil
 	}

@@ -169,7 +169,7 @@ func (r *Reconciler) holderOfBed(ctx context.Context, bed *v1alpha1.TestBed) *be
 	for _, request := range kit.RequestFor(l.Holder) {
 		b := &v1alpha1.Benchmark{}
 		if err := r.Get(ctx, request.NamespacedName, b); err == nil {
-			h.reservation, h.until = kit.ReservationOf(b).String(), l.AcquireTime.Add(r.Deadlines.HoldOf(b))
+			h.reservation, h.until = kit.ReservationOf(b).String(), l.AcquireTime.Add(r.Deadlines.HoldOf(b)+bed.Spec.Hooks.TimeAfterLease())
 		}
 	}
 	return h

@@ -183,7 +183,7 @@ func explanation(benchmark *v1alpha1.Benchmark) string {
 	case v1alpha1.PhaseQueued:
 		conditions = []string{v1alpha1.ConditionBedLeased}
 	case v1alpha1.PhasePreparing:
-		conditions = []string{v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady}
+		conditions = []string{v1alpha1.ConditionBedPrepared, v1alpha1.ConditionDeviceReady, v1alpha1.ConditionTrafficReady}
 	}
 	for _, name := range conditions {
 		c := meta.FindStatusCondition(status.Conditions, name)

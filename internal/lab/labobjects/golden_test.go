@@ -5,9 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -58,6 +60,20 @@ func managed() *v1alpha1.TestBed {
 	return bed
 }
 
+// hooked is a bed with hooks.
+func hooked() *v1alpha1.TestBed {
+	bed := managed()
+	bed.Spec.Hooks = &v1alpha1.LeaseHooks{
+		BeforeLease: []v1alpha1.LeaseHook{{
+			Name: "load", Image: "registry.example/lab-tools:1", Command: []string{"/bin/load"}, Args: []string{"--device", "$(NODROP_DEVICE_ADDRESS)"},
+			Env: []v1alpha1.HookVariable{{Name: "RELEASE", Value: "10.4"}}, SecretName: "leaf-hook",
+			Timeout: &metav1.Duration{Duration: 20 * time.Minute}, Memory: ptr(resource.MustParse("1Gi")),
+		}},
+		AfterLease: []v1alpha1.LeaseHook{{Name: "clean", Image: "registry.example/lab-tools:1", Args: []string{"clean"}}},
+	}
+	return bed
+}
+
 func aProfile(hosts int32) *v1alpha1.TrafficProfile {
 	return objects.TrafficProfile("team-routing", "ipv4-pairs", objects.HostsPerPort(hosts))
 }
@@ -77,6 +93,8 @@ func TestGolden(t *testing.T) {
 	agents := Agents(bed)
 	device := must(DeviceSecret(s, run, bed, aTopology(), nil))
 	configuration := must(ConfigurationSecret(s, run, managed(), managed().Spec.Device.Management(), "hostname dut\naccess-list a\n", "hostname dut\n"))
+	hooksSecret := must(HooksSecret(s, run, hooked(), []v1alpha1.VariantName{"plain", "acl"}))
+	hooks := must(ReadHooks(hooksSecret))
 	for name, obj := range map[string]any{
 		"agent-pod":              must(AgentPod(s, run, agents[0], bed)),
 		"agent-secret":           must(AgentSecret(s, run, agents[0], bed, aProfile(3), nil)),
@@ -89,6 +107,9 @@ func TestGolden(t *testing.T) {
 		"configuration-secret":   configuration,
 		"configuration-up-pod":   must(DeviceUpPod(s, run, configuration)),
 		"configuration-down-pod": must(DeviceDownPod(s, run, configuration)),
+		"hook-before-pod":        HookPod(s, run, hooks, BeforeLease, 0),
+		"hook-after-pod":         HookPod(s, run, hooks, AfterLease, 0),
+		"hooks-secret":           hooksSecret,
 		"probe-device":           DeviceProbePod(s, managed(), ProbedNodes(managed())[2], "3f2a 2026-01-01T12:00:00Z", 60, true),
 		"probe-0":                ProbePod(s, cabled(), ProbedNodes(cabled())[0], "3f2a 2026-01-01T12:00:00Z", 60),
 	} {

@@ -33,6 +33,8 @@ const (
 	RoleConfigure = "configure"
 	// RoleTelemetry is a pod that reads a device of the lab while it is measured.
 	RoleTelemetry = "telemetry"
+	// RoleHook is the role of the objects that run the hooks of a bed.
+	RoleHook = "hook"
 	// RoleProbe is a pod that reads the interfaces of a bed; it belongs to no benchmark.
 	RoleProbe = "probe"
 )

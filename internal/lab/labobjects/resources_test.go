@@ -39,7 +39,7 @@ func TestEveryContainerIsLimited(t *testing.T) {
 			}
 		}
 	}
-	for _, role := range []string{RoleAgent, RoleRunner, RoleDevice, RoleConfigure, RoleProbe} {
+	for _, role := range []string{RoleAgent, RoleRunner, RoleDevice, RoleConfigure, RoleHook, RoleProbe} {
 		if !roles[role] {
 			t.Errorf("no pod with the role %s was checked", role)
 		}

@@ -170,6 +170,20 @@ func leasedBed(s *server) {
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")))
 
 	bed = s.sampleBed()
+	bed.Spec.Hooks = &v1alpha1.LeaseHooks{AfterLease: []v1alpha1.LeaseHook{{Name: "clean", Image: "lab-tools:1"}}}
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")), "hooks stay as they are")
+
+	bed = s.sampleBed()
+	bed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionQuarantined, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHookFailed, LastTransitionTime: metav1.Now()}}
+	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed())
+	bed.Spec.Hooks = &v1alpha1.LeaseHooks{AfterLease: []v1alpha1.LeaseHook{{Name: "clean", Image: "lab-tools:1"}}}
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed(), "a hook that failed is corrected")
+	bed.Spec.Hooks = nil
+	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed())
+	bed.Status.Conditions = nil
+	s.Expect(s.c.Status().Update(s.t.Context(), bed)).To(Succeed())
+
+	bed = s.sampleBed()
 	slices.Reverse(bed.Spec.Ports)
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(MatchError(ContainSubstring("benchmark team-routing/b has the bed")), "the order of ports decides who sends to whom")
 

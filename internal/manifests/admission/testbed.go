@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -31,7 +32,7 @@ func (v *TestBeds) ValidateUpdate(_ context.Context, before, after *v1alpha1.Tes
 		return nil, nil
 	}
 	problems := preflight.TestBed(after)
-	if lease := before.Status.Lease; lease != nil && !sameHardware(before, after) {
+	if lease := before.Status.Lease; lease != nil && !sameHardware(before, withHooksOfQuarantined(before, after)) {
 		problems = append(problems, field.Forbidden(field.NewPath("spec"), fmt.Sprintf(
 			"benchmark %s has the bed, whose device, engine and ports stay as they are until it is done: wait, or abort it (spec.abort)", lease.Holder)))
 	}
@@ -53,6 +54,17 @@ func sameHardware(a, b *v1alpha1.TestBed) bool {
 	x.Connection, y.Connection = nil, nil
 	x.Unschedulable, y.Unschedulable = false, false
 	return equality.Semantic.DeepEqual(x, y)
+}
+
+// withHooksOfQuarantined returns a changed bed, of a quarantined bed with the hooks from before: nothing runs on it, and a hook
+// that cannot succeed is corrected before the bed is released.
+func withHooksOfQuarantined(before, after *v1alpha1.TestBed) *v1alpha1.TestBed {
+	if !meta.IsStatusConditionTrue(before.Status.Conditions, v1alpha1.ConditionQuarantined) {
+		return after
+	}
+	after = after.DeepCopy()
+	after.Spec.Hooks = before.Spec.Hooks
+	return after
 }
 
 func judge(bed *v1alpha1.TestBed, problems field.ErrorList) (admission.Warnings, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -289,6 +290,23 @@ func TestTestBed(t *testing.T) {
 			change: func(b *v1alpha1.TestBed) {
 				b.Spec.Routing = &v1alpha1.BedRouting{BGP: v1alpha1.BGPRouting{DeviceASN: 65000, Sessions: []v1alpha1.BGPSession{{Name: "peer", ASN: 65001}}}}
 			},
+		},
+		"hooks": {change: func(b *v1alpha1.TestBed) {
+			b.Spec.Hooks = &v1alpha1.LeaseHooks{BeforeLease: []v1alpha1.LeaseHook{{Name: "load", Image: "i:1", Memory: new(resource.MustParse("16Gi"))}}}
+		}},
+		"a hook with much memory": {
+			change: func(b *v1alpha1.TestBed) {
+				b.Spec.Hooks = &v1alpha1.LeaseHooks{AfterLease: []v1alpha1.LeaseHook{{Name: "load", Image: "i:1", Memory: new(resource.MustParse("17Gi"))}}}
+			},
+			want: `spec.hooks.afterLease[0].memory: Invalid value: "17Gi": give 16Mi to 16Gi`,
+		},
+		"hooks with long scripts": {
+			change: func(b *v1alpha1.TestBed) {
+				script := strings.Repeat("x", 4096)
+				h := v1alpha1.LeaseHook{Name: "load", Image: "i:1", Args: slices.Repeat([]string{script}, 17)}
+				b.Spec.Hooks = &v1alpha1.LeaseHooks{BeforeLease: []v1alpha1.LeaseHook{h}}
+			},
+			want: "spec.hooks: Too long: all hooks have 69 KiB together, and at most 64 KiB are allowed",
 		},
 		"a malformed selector": {
 			change: func(b *v1alpha1.TestBed) {

@@ -39,6 +39,7 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	for i, p := range bed.Spec.Ports {
 		problems = append(problems, portProblems(ports.Index(i), p)...)
 	}
+	problems = append(problems, hookProblems(spec.Child("hooks"), bed.Spec.Hooks)...)
 	problems = append(problems, parameters.ValidateBed(bed)...)
 	return append(problems, planProblems(bed)...)
 }
