@@ -90,6 +90,7 @@ test-tools: cluster-build
 	@hack/snmpd/build
 	@hack/gnxi/build
 	@hack/openvswitch/build
+	@hack/fakenos/build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/vm/install

@@ -33,7 +33,7 @@ type DeviceManagement struct {
 
 // SSHManagement reaches a device by SSH.
 type SSHManagement struct {
-	// platform is the kind of device: frr; netconf, which is any device with NETCONF and a candidate
+	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; netconf, which is any device with NETCONF and a candidate
 	// configuration; nftables, which is the packet filter of Linux; or openvswitch, which are the flows of
 	// its bridges.
 	// +required
@@ -59,11 +59,16 @@ type GNMIManagement struct {
 
 // DevicePlatform is a kind of device that is reached by SSH.
 //
-// +kubebuilder:validation:Enum=frr;iproute2;netconf;nftables;openvswitch
+// +kubebuilder:validation:Enum=eos;frr;iosxe;iproute2;netconf;nftables;nxos;openvswitch
 type DevicePlatform string
 
 // The platforms.
 const (
+	// PlatformEOS is Arista EOS, which gets each change in a configure session.
+	PlatformEOS DevicePlatform = "eos"
+	// PlatformIOSXE is Cisco IOS-XE, and PlatformNXOS is Cisco NX-OS.
+	PlatformIOSXE DevicePlatform = "iosxe"
+	PlatformNXOS  DevicePlatform = "nxos"
 	// PlatformFRR is FRRouting, with vtysh as the shell of the user.
 	PlatformFRR DevicePlatform = "frr"
 	// PlatformIPRoute2 are the routes and labels of a Linux device, whose user may run ip.

@@ -29,12 +29,20 @@ type Platform struct {
 
 // All are all platforms, by their names.
 var All = slices.SortedFunc(slices.Values(append([]*Platform{
-	overSSH("frr", sshcli.FRR.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }),
+	byCommandLine("eos", sshcli.EOS),
+	byCommandLine("frr", sshcli.FRR),
+	byCommandLine("iosxe", sshcli.IOSXE),
 	overSSH("iproute2", iproute2.Language{}, iproute2.New),
+	byCommandLine("nxos", sshcli.NXOS),
 	overSSH("netconf", netconf.Language{}, netconf.New),
 	overSSH("nftables", nftables.Language{}, nftables.New),
 	overSSH("openvswitch", openvswitch.Language{}, openvswitch.New),
 }, overGRPC...)), func(a, b *Platform) int { return strings.Compare(a.Name, b.Name) })
+
+// byCommandLine returns a platform whose devices have a command line.
+func byCommandLine(name string, shell *sshcli.Shell) *Platform {
+	return overSSH(name, shell.Dialect, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(shell, c) })
+}
 
 // overSSH returns a platform whose devices are reached by SSH.
 func overSSH(name string, language configure.Language, driver func(sshaccess.Config) (configure.Driver, error)) *Platform {

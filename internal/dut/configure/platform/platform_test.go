@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,12 @@ import (
 // TestPlatforms compares the platforms with those that a TestBed may name.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	if got, want := Names(), strings.Join([]string{string(v1alpha1.PlatformFRR), (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform(), string(v1alpha1.PlatformIPRoute2), string(v1alpha1.PlatformNETCONF), string(v1alpha1.PlatformNFTables), string(v1alpha1.PlatformOpenVSwitch)}, ", "); got != want {
+	want := []string{(&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform()}
+	for _, p := range []v1alpha1.DevicePlatform{v1alpha1.PlatformEOS, v1alpha1.PlatformFRR, v1alpha1.PlatformIOSXE, v1alpha1.PlatformIPRoute2, v1alpha1.PlatformNETCONF, v1alpha1.PlatformNFTables, v1alpha1.PlatformNXOS, v1alpha1.PlatformOpenVSwitch} {
+		want = append(want, string(p))
+	}
+	slices.Sort(want)
+	if got, want := Names(), strings.Join(want, ", "); got != want {
 		t.Errorf("the platforms are %s, want %s", got, want)
 	}
 	for _, p := range All {
@@ -18,7 +24,7 @@ func TestPlatforms(t *testing.T) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
-	if _, err := Named("ios"); err == nil || !strings.Contains(err.Error(), "nftables, openvswitch") {
+	if _, err := Named("ios"); err == nil || !strings.Contains(err.Error(), "nxos, openvswitch") {
 		t.Errorf("%v", err)
 	}
 }

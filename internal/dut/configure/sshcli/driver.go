@@ -55,7 +55,7 @@ type session struct {
 
 var _ configure.Session = (*session)(nil)
 
-// begin waits for the prompt, and prepares the terminal.
+// begin waits for the prompt, prepares the terminal, and takes back what an earlier session has left.
 func (s *session) begin() error {
 	if _, err := s.cli.GetPrompt(); err != nil {
 		if errors.Is(err, util.ErrTimeoutError) {
@@ -63,7 +63,15 @@ func (s *session) begin() error {
 		}
 		return lost(err)
 	}
-	for _, command := range s.shell.setup {
+	if err := s.enter(s.shell.setup...); err != nil {
+		return err
+	}
+	return s.takeBack()
+}
+
+// enter enters commands whose answers do not matter.
+func (s *session) enter(commands ...string) error {
+	for _, command := range commands {
 		if _, err := s.send(command); err != nil {
 			return err
 		}
@@ -89,13 +97,16 @@ func lost(err error) error {
 }
 
 // Running implements configure.Session.
-func (s *session) Running() (configure.Configuration, error) {
-	out, err := s.send(s.shell.show)
+func (s *session) Running() (configure.Configuration, error) { return s.read(s.shell.show) }
+
+// read reads a configuration that a command prints.
+func (s *session) read(command string) (configure.Configuration, error) {
+	out, err := s.send(command)
 	if err != nil {
 		return "", err
 	}
-	if s.shell.rejected.MatchString(firstLine(out)) {
-		return "", fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.show, out)
+	if s.shell.rejected.MatchString(firstLines(out)) {
+		return "", fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, command, out)
 	}
 	return s.shell.Dialect.Parse(out)
 }
@@ -103,39 +114,79 @@ func (s *session) Running() (configure.Configuration, error) {
 // Software implements configure.Session.
 func (s *session) Software() (string, error) {
 	out, err := s.send(s.shell.version)
-	return s.shell.software.FindString(out), err
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// Change implements configure.Session. Each line takes effect at once, and those before one that is rejected stay.
-func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, err error) {
-	if out, err := s.send(s.shell.enter); err != nil {
-		return nil, err
-	} else if s.shell.rejected.MatchString(out) {
-		return nil, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.enter, out)
+	found := s.shell.software.FindStringSubmatch(out)
+	switch version := cmp.Or(found...); {
+	case len(found) < 2:
+		return version, err
+	default:
+		return s.shell.name + " " + cmp.Or(found[1:]...), err
 	}
-	dialect := s.shell.Dialect
-	var rejected error
-	for _, command := range dialect.Commands(have, want) {
-		began := time.Now()
-		out, err := s.send(command)
-		if err != nil {
-			return answers, err
-		}
-		a := configure.Answer{Command: dialect.Mask(command), Text: dialect.Mask(out), Rejected: s.shell.rejected.MatchString(out), Took: time.Since(began)}
-		answers = append(answers, a)
-		// What a removal has taken along cannot be removed once more: what is read next decides.
-		if a.Rejected && !dialect.IsRemoval(command, have) {
-			rejected = &configure.RejectedError{Answer: a}
-			break
-		}
+}
+
+// firstLines returns the lines of an answer that may be a message: one under the place of an error, which is marked by "^".
+func firstLines(text string) string {
+	first, rest, _ := strings.Cut(text, "\n")
+	if strings.TrimSpace(first) != "^" {
+		return first
+	}
+	second, _, _ := strings.Cut(rest, "\n")
+	return second
+}
+
+// Change implements configure.Session. Without transactions each line takes effect at once, and those before one that is rejected
+// stay.
+func (s *session) Change(have, want configure.Configuration) (answers []configure.Answer, err error) {
+	if err := s.edit(); err != nil {
+		return nil, err
+	}
+	if s.shell.transaction != nil {
+		return s.transact(have, want)
+	}
+	answers, rejected := s.lines(have, want)
+	if errors.Is(rejected, configure.ErrUnreachable) {
+		return answers, rejected
 	}
 	_, err = s.send(s.shell.leave)
 	return answers, cmp.Or(err, rejected)
+}
+
+// edit begins a change.
+func (s *session) edit() error {
+	if t := s.shell.transaction; t != nil {
+		if err := s.enter(t.prepare...); err != nil {
+			return err
+		}
+	}
+	out, err := s.send(s.shell.enter)
+	if err != nil || !s.shell.rejected.MatchString(out) {
+		return err
+	}
+	return fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.enter, out)
+}
+
+// lines enters the commands that lead from one configuration to another, up to one that is rejected.
+func (s *session) lines(have, want configure.Configuration) (answers []configure.Answer, _ error) {
+	dialect := s.shell.Dialect
+	for _, command := range dialect.Commands(have, want) {
+		a, err := s.answer(command)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, a)
+		// What a removal has taken along cannot be removed once more: what is read next decides.
+		if a.Rejected && !dialect.IsRemoval(command, have) {
+			return answers, &configure.RejectedError{Answer: a}
+		}
+	}
+	return answers, nil
+}
+
+// answer enters a command and returns what the device said.
+func (s *session) answer(command string) (configure.Answer, error) {
+	began := time.Now()
+	out, err := s.send(command)
+	mask := s.shell.Dialect.Mask
+	return configure.Answer{Command: mask(command), Text: mask(out), Rejected: s.shell.rejected.MatchString(out), Took: time.Since(began)}, err
 }
 
 // Close implements configure.Session.

@@ -13,35 +13,16 @@ type Shell struct {
 	// prompt matches the end of what the device writes when it waits for a command.
 	prompt *regexp.Regexp
 	// setup are commands at the beginning of a session, show prints the configuration, and enter and leave
-	// begin and end changes to it.
+	// begin and end changes to it. A transaction has its own ends.
 	setup              []string
 	show, enter, leave string
-	// version prints what software the device has, and software matches its name and version there.
+	// version prints what software the device has. software matches its name and version there, or has groups for the version only.
 	version  string
 	software *regexp.Regexp
 	// rejected matches the answer to a command that was not carried out.
 	rejected *regexp.Regexp
+	// transaction describes how lines take effect together; nil if each does at once.
+	transaction *transaction
 	// Dialect of the configurations.
 	Dialect *text.Dialect
-}
-
-// FRR is FRRouting, whose shell vtysh answers as the login shell or a forced command. It has no transactions:
-// each line takes effect at once, and lines before one that is rejected stay.
-var FRR = &Shell{
-	name:     "FRR",
-	prompt:   regexp.MustCompile(`(?:^|\n)[\w.\-]+(?:\(config[\w\-]*\))?# ?$`),
-	setup:    []string{"terminal length 0"},
-	show:     "show running-config",
-	enter:    "configure terminal",
-	leave:    "end",
-	version:  "show version",
-	software: regexp.MustCompile(`(?m)^FRRouting [\w.+~\-]+`),
-	rejected: regexp.MustCompile(`(?m)^(?:%|\S+: command not found|There is no such|.*[Ii]nvalid )`),
-	Dialect: &text.Dialect{
-		Comments:  []string{"!", "#", "Building configuration", "Current configuration", "frr version ", "frr defaults "},
-		Closing:   []string{"exit", "end"},
-		Permanent: []string{"interface ", "vrf ", "line vty"},
-		Exit:      "exit",
-		Secrets:   regexp.MustCompile(`(?i)\b(password|secret|community|key-string|md5)((?: \d)?) \S+`),
-	},
 }

@@ -2,22 +2,18 @@ package text
 
 import (
 	"slices"
-	"strings"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
-// negation begins the command that removes a line.
-const negation = "no "
-
 // IsRemoval reports whether a command removes a line of a configuration.
 func (d *Dialect) IsRemoval(command string, have configure.Configuration) bool {
-	return d.read(string(have)).has(negated(command))
+	return d.read(string(have)).has(func(line string) bool { return d.negated(line) == command })
 }
 
-// has reports whether a line is in any context of a configuration.
-func (t tree) has(line string) bool {
-	return slices.ContainsFunc(t, func(n node) bool { return n.Line == line || n.Children.has(line) })
+// has reports whether a line with a property is in any context of a configuration.
+func (t tree) has(property func(line string) bool) bool {
+	return slices.ContainsFunc(t, func(n node) bool { return property(n.Line) || n.Children.has(property) })
 }
 
 // Commands returns the lines to enter, in the context of the whole configuration, so that a device that
@@ -33,7 +29,7 @@ func (d *Dialect) Commands(have, want configure.Configuration) []string {
 func (d *Dialect) removals(have, want tree) (commands []string) {
 	for _, n := range slices.Backward(have) {
 		if want.index(n.Line) < 0 && !begins(n.Line, d.Permanent) {
-			commands = append(commands, negated(n.Line))
+			commands = append(commands, d.negated(n.Line))
 			continue
 		}
 		commands = append(commands, d.within(n.Line, d.removals(n.Children, want.childrenOf(n.Line)))...)
@@ -61,14 +57,6 @@ func (d *Dialect) within(context string, commands []string) []string {
 		return nil
 	}
 	return slices.Concat([]string{context}, commands, []string{d.Exit})
-}
-
-// negated returns the command that removes a line.
-func negated(line string) string {
-	if rest, is := strings.CutPrefix(line, negation); is {
-		return rest
-	}
-	return negation + line
 }
 
 // Differences describes what a configuration lacks and has beyond another, a line for each: "+ " and "- " with

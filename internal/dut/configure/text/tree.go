@@ -29,6 +29,8 @@ type Dialect struct {
 	Permanent []string
 	// Exit leaves a context.
 	Exit string
+	// Negation returns the command that removes a line; nil is No.
+	Negation Negation
 	// Secrets matches secrets in lines and answers: groups 1 and 2 stay, and the rest is hidden. Nil if
 	// the device has none.
 	Secrets *regexp.Regexp

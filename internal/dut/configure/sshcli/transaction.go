@@ -1,0 +1,123 @@
+package sshcli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
+)
+
+// transaction describes how a device carries out many lines at once, and takes them back by itself unless that is confirmed.
+type transaction struct {
+	// left prints changes of sessions, and pending matches one of NoDrop there that has no end: a candidate, or a commit without its
+	// confirmation. undo takes it back.
+	left    string
+	pending *regexp.Regexp
+	undo    []string
+	// prepare are commands before each change that the device may reject.
+	prepare []string
+	// candidate prints the configuration that the commit would make, and compare how it differs in the words of the device.
+	candidate, compare string
+	// commit makes the candidate effective for some minutes, and confirm for good. Between both, running prints the
+	// configuration.
+	commit, running, confirm string
+	// abort ends a change before its commit, revert ends it before its confirmation, and done ends it afterwards.
+	abort, revert, done []string
+}
+
+// maxDepth is the number of times that a candidate is completed: removing the last line of a context may leave the context, which is
+// then removed, and so on.
+const maxDepth = 16
+
+// takeBack ends what an earlier session has left: a configuration that waits for its confirmation would not last.
+func (s *session) takeBack() error {
+	t := s.shell.transaction
+	if t == nil {
+		return nil
+	}
+	waits := func() (bool, error) {
+		out, err := s.send(t.left)
+		return t.pending.MatchString(out), err
+	}
+	if is, err := waits(); err != nil || !is {
+		return err
+	}
+	if err := s.enter(t.undo...); err != nil {
+		return err
+	}
+	is, err := waits()
+	if err == nil && is {
+		err = fmt.Errorf("%w: an earlier change waits for its confirmation, and the device does not take it back: see %q", configure.ErrUnreachable, t.left)
+	}
+	return err
+}
+
+// transact makes a change of all lines. It is confirmed when the device reports what is wanted, and taken back otherwise.
+func (s *session) transact(have, want configure.Configuration) (answers []configure.Answer, err error) {
+	t := s.shell.transaction
+	end := t.abort
+	defer func() {
+		if errors.Is(err, configure.ErrUnreachable) {
+			return // The next session takes it back.
+		}
+		if failed := s.enter(end...); failed != nil {
+			err = failed
+		}
+	}()
+	if answers, err = s.fill(have, want); err != nil {
+		return answers, err
+	}
+	for _, command := range []string{t.compare, t.commit} {
+		a, err := s.answer(command)
+		if err != nil {
+			return answers, err
+		}
+		answers = append(answers, a)
+		if a.Rejected {
+			return answers, &configure.RejectedError{Answer: a}
+		}
+	}
+	end = t.revert
+	now, err := s.read(t.running)
+	if err != nil {
+		return answers, err
+	}
+	if left := s.shell.Dialect.Differences(want, now); len(left) > 0 {
+		return answers, &configure.DifferentError{Differences: left}
+	}
+	a, err := s.answer(t.confirm)
+	if err != nil {
+		return answers, err
+	}
+	end, answers = t.done, append(answers, a)
+	if a.Rejected { // The device may have taken the change back meanwhile: what is read next decides.
+		return answers, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrUnreachable, a.Command, a.Text)
+	}
+	return answers, nil
+}
+
+// fill enters lines until the candidate has what is wanted. It fails with a DifferentError if they do not change it any more.
+func (s *session) fill(have, want configure.Configuration) (answers []configure.Answer, _ error) {
+	dialect := s.shell.Dialect
+	missing := dialect.Differences(want, have)
+	for range maxDepth {
+		some, err := s.lines(have, want)
+		answers = append(answers, some...)
+		if err != nil {
+			return answers, err
+		}
+		if have, err = s.read(s.shell.transaction.candidate); err != nil {
+			return answers, err
+		}
+		before := missing
+		if missing = dialect.Differences(want, have); len(missing) == 0 {
+			return answers, nil
+		}
+		if slices.Equal(missing, before) {
+			break
+		}
+	}
+	return answers, &configure.DifferentError{Differences: missing}
+}

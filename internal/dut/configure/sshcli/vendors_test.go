@@ -1,0 +1,114 @@
+package sshcli_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
+	"nodrop.dev/nodrop/internal/testkit/drivertest"
+	"nodrop.dev/nodrop/internal/testkit/fakenos"
+)
+
+// secret is a secret in the configurations.
+const secret = "hunter2"
+
+// vendor is a command line that fakenos emulates.
+type vendor struct {
+	// device is its name for the test kit.
+	device string
+	shell  *sshcli.Shell
+	// name and software are parts of messages and of what the device reports.
+	name, software string
+	// replace are lines of the base and what is there in another configuration, which also has added lines and a list with
+	// entries.
+	replace []string
+	list    string
+	entry   func(i int) string
+	// rejected is a line that the device rejects, and otherwise a line that it reports as another one.
+	rejected, otherwise string
+	reported            string
+	// from and to bound the places where connections are cut, in bytes.
+	from, to int
+}
+
+var vendors = []vendor{
+	{
+		device: "arista_eos", shell: sshcli.EOS, name: "Arista EOS", software: "Arista EOS 4.26.0F-21792469.4260F",
+		replace: []string{
+			"ntp server 1.1.1.1\n", "snmp-server community " + secret + " ro\nip route 198.18.3.0/24 198.18.1.9\n",
+			" mtu 9200\n", " mtu 9000\n ip access-group filter in\n",
+			" description Customer #56924 service\n", "",
+		},
+		list: "ip access-list filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0/24 any", 10*(i+1), i) },
+		rejected: "ip route 198.18.300.0/24 198.18.1.9", otherwise: "ip route 198.18.9.1/24 198.18.1.9", reported: "+ ip route 198.18.9.0/24 198.18.1.9",
+		from: 2500, to: 6500,
+	},
+	{
+		device: "cisco_iosxe", shell: sshcli.IOSXE, name: "Cisco IOS-XE", software: "Cisco IOS-XE 17.03.01a",
+		replace: []string{
+			"ntp server 8.8.8.8\n", "snmp-server community " + secret + " RO\nip route 198.18.3.0 255.255.255.0 198.18.1.9\n",
+			"interface Ethernet0/1\n no ip address\n", "interface Ethernet0/1\n ip address 198.18.1.1 255.255.255.0\n ip access-group filter in\n",
+			" neighbor 10.0.0.4 inherit peer-session RR\n", "",
+		},
+		list: "ip access-list extended filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0 0.0.0.255 any", 10*(i+1), i) },
+		rejected: "ip route 198.18.300.0 255.255.255.0 198.18.1.9", otherwise: "ip access-list extended filter\n 9990 deny ip 198.18.9.1 0.0.0.255 any",
+		reported: "+ ip access-list extended filter > 9990 deny ip 198.18.9.0 0.0.0.255 any",
+		from:     2500, to: 6500,
+	},
+	{
+		device: "cisco_nxos", shell: sshcli.NXOS, name: "Cisco NX-OS", software: "Cisco NX-OS 7.1(4)N1(1)",
+		replace: []string{
+			"ip route 198.18.100.0/24 198.18.1.9\n", "ip route 198.18.3.0/24 198.18.1.9\n",
+			" ip address 198.18.1.1/24\n", " ip address 198.18.1.1/24\n ip access-group filter in\n",
+			"  remote-as 65002\n", "  remote-as 65003\n  password 3 " + secret + "\n",
+		},
+		list: "ip access-list filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0/24 any", 10*(i+1), i) },
+		rejected: "ip route 198.18.300.0/24 198.18.1.9", otherwise: "ip route 198.18.9.1/24 198.18.1.9", reported: "+ ip route 198.18.9.0/24 198.18.1.9",
+		from: 2500, to: 6500,
+	},
+}
+
+// most bounds the entries of a list: fakenos takes up to 0.3 s for a line on a busy machine.
+const most = 12
+
+// other is the base with other lines and a list.
+func (v *vendor) other(base configure.Configuration, entries int) configure.Configuration {
+	var out strings.Builder
+	out.WriteString(strings.NewReplacer(v.replace...).Replace(string(base)))
+	out.WriteString(v.list + "\n")
+	for i := range min(entries, most) {
+		out.WriteString(" " + v.entry(i) + "\n")
+	}
+	return configure.Configuration(out.String())
+}
+
+// start starts the device.
+func (v *vendor) start(t *testing.T) *drivertest.Device {
+	f := fakenos.Start(t, v.device)
+	return drivertest.OverSSH(drivertest.Device{
+		Address: f.Address, Running: f.Running, Other: v.other, Secret: secret,
+		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
+			return v.other(base, 20) + configure.Configuration(v.rejected+"\n"+"ntp server 198.18.7.1\n"), v.rejected
+		},
+		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
+			return v.other(base, 3) + configure.Configuration(v.otherwise+"\n"), v.reported
+		},
+	}, f.HostKey, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(v.shell, c) }, "shows no prompt of "+v.name+" within 2s")
+}
+
+// TestVendors takes command lines of other vendors through everything that may happen to a change.
+func TestVendors(t *testing.T) {
+	for _, v := range vendors {
+		t.Run(v.device, func(t *testing.T) { v.start(t).Run(t) })
+	}
+}
+
+// TestVendorsLostConnection cuts the connection at more and more places of a change.
+func TestVendorsLostConnection(t *testing.T) {
+	for _, v := range vendors {
+		t.Run(v.device, func(t *testing.T) { v.start(t).RunLost(t, most, v.from, v.to) })
+	}
+}
