@@ -101,13 +101,19 @@ func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
 	return keys, nil
 }
 
-// algorithmsOf returns the host key algorithms by which a device may show one of the keys.
+// algorithmsOf returns the host key algorithms by which a device may show one of the keys, and behind them all others: a device with
+// another kind of key shows which one it has, and is refused.
 func algorithmsOf(keys []ssh.PublicKey) (algorithms []string) {
 	for _, k := range keys {
 		if k.Type() == ssh.KeyAlgoRSA {
 			algorithms = append(algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
 		}
 		algorithms = append(algorithms, k.Type())
+	}
+	for _, other := range ssh.SupportedAlgorithms().HostKeys {
+		if !slices.Contains(algorithms, other) {
+			algorithms = append(algorithms, other)
+		}
 	}
 	return algorithms
 }
