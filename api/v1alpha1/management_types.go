@@ -33,7 +33,8 @@ type DeviceManagement struct {
 
 // SSHManagement reaches a device by SSH.
 type SSHManagement struct {
-	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; netconf, which is any device with NETCONF and a candidate
+	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; iproute2,
+	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate
 	// configuration; nftables, which is the packet filter of Linux; or openvswitch, which are the flows of
 	// its bridges.
 	// +required
@@ -66,11 +67,10 @@ type DevicePlatform string
 const (
 	// PlatformEOS is Arista EOS, which gets each change in a configure session.
 	PlatformEOS DevicePlatform = "eos"
-	// PlatformIOSXE is Cisco IOS-XE, and PlatformNXOS is Cisco NX-OS.
-	PlatformIOSXE DevicePlatform = "iosxe"
-	PlatformNXOS  DevicePlatform = "nxos"
 	// PlatformFRR is FRRouting, with vtysh as the shell of the user.
 	PlatformFRR DevicePlatform = "frr"
+	// PlatformIOSXE is Cisco IOS-XE, each line of which takes effect at once.
+	PlatformIOSXE DevicePlatform = "iosxe"
 	// PlatformIPRoute2 are the routes and labels of a Linux device, whose user may run ip.
 	PlatformIPRoute2 DevicePlatform = "iproute2"
 	// PlatformNETCONF is a device with NETCONF over SSH and a candidate configuration, usually at
@@ -78,6 +78,8 @@ const (
 	PlatformNETCONF DevicePlatform = "netconf"
 	// PlatformNFTables is the packet filter of a Linux device, whose user may run nft.
 	PlatformNFTables DevicePlatform = "nftables"
+	// PlatformNXOS is Cisco NX-OS, each line of which takes effect at once.
+	PlatformNXOS DevicePlatform = "nxos"
 	// PlatformOpenVSwitch are the flows of the bridges of Open vSwitch, whose user may run ovs-vsctl and
 	// ovs-ofctl.
 	PlatformOpenVSwitch DevicePlatform = "openvswitch"

@@ -128,7 +128,7 @@ func TestConfigureByGNMI(t *testing.T) {
 		"certificates is --certificates, clientCertificate is --client-certificate": reach,
 		`--certificates: there is no file "/nowhere"`:                               append(slices.Clone(reach), "--certificates", "/nowhere"),
 		"key user: Required value":                                                  {"--platform", "frr", "--address", g.Address},
-		"Unsupported value: \"ios\": want eos, frr, gnmi":                                {"--platform", "ios", "--address", g.Address},
+		"Unsupported value: \"ios\": want eos, frr, gnmi":                           {"--platform", "ios", "--address", g.Address},
 	} {
 		if _, said := configuring(t, reach...)(exit.Use, "read"); !strings.Contains(said, want) {
 			t.Errorf("%q: %q, want %q", reach, said, want)

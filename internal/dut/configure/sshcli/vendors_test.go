@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/fakenos"
+	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
 // secret is a secret in the configurations.
@@ -30,8 +31,6 @@ type vendor struct {
 	// rejected is a line that the device rejects, and otherwise a line that it reports as another one.
 	rejected, otherwise string
 	reported            string
-	// from and to bound the places where connections are cut, in bytes.
-	from, to int
 }
 
 var vendors = []vendor{
@@ -44,7 +43,6 @@ var vendors = []vendor{
 		},
 		list: "ip access-list filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0/24 any", 10*(i+1), i) },
 		rejected: "ip route 198.18.300.0/24 198.18.1.9", otherwise: "ip route 198.18.9.1/24 198.18.1.9", reported: "+ ip route 198.18.9.0/24 198.18.1.9",
-		from: 2500, to: 6500,
 	},
 	{
 		device: "cisco_iosxe", shell: sshcli.IOSXE, name: "Cisco IOS-XE", software: "Cisco IOS-XE 17.03.01a",
@@ -56,7 +54,6 @@ var vendors = []vendor{
 		list: "ip access-list extended filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0 0.0.0.255 any", 10*(i+1), i) },
 		rejected: "ip route 198.18.300.0 255.255.255.0 198.18.1.9", otherwise: "ip access-list extended filter\n 9990 deny ip 198.18.9.1 0.0.0.255 any",
 		reported: "+ ip access-list extended filter > 9990 deny ip 198.18.9.0 0.0.0.255 any",
-		from:     2500, to: 6500,
 	},
 	{
 		device: "cisco_nxos", shell: sshcli.NXOS, name: "Cisco NX-OS", software: "Cisco NX-OS 7.1(4)N1(1)",
@@ -67,19 +64,15 @@ var vendors = []vendor{
 		},
 		list: "ip access-list filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0/24 any", 10*(i+1), i) },
 		rejected: "ip route 198.18.300.0/24 198.18.1.9", otherwise: "ip route 198.18.9.1/24 198.18.1.9", reported: "+ ip route 198.18.9.0/24 198.18.1.9",
-		from: 2500, to: 6500,
 	},
 }
-
-// most bounds the entries of a list: fakenos takes up to 0.3 s for a line on a busy machine.
-const most = 12
 
 // other is the base with other lines and a list.
 func (v *vendor) other(base configure.Configuration, entries int) configure.Configuration {
 	var out strings.Builder
 	out.WriteString(strings.NewReplacer(v.replace...).Replace(string(base)))
 	out.WriteString(v.list + "\n")
-	for i := range min(entries, most) {
+	for i := range entries {
 		out.WriteString(" " + v.entry(i) + "\n")
 	}
 	return configure.Configuration(out.String())
@@ -102,13 +95,56 @@ func (v *vendor) start(t *testing.T) *drivertest.Device {
 // TestVendors takes command lines of other vendors through everything that may happen to a change.
 func TestVendors(t *testing.T) {
 	for _, v := range vendors {
-		t.Run(v.device, func(t *testing.T) { v.start(t).Run(t) })
+		t.Run(v.device, func(t *testing.T) {
+			t.Parallel()
+			v.start(t).Run(t)
+		})
 	}
 }
 
 // TestVendorsLostConnection cuts the connection at more and more places of a change.
 func TestVendorsLostConnection(t *testing.T) {
 	for _, v := range vendors {
-		t.Run(v.device, func(t *testing.T) { v.start(t).RunLost(t, most, v.from, v.to) })
+		t.Run(v.device, func(t *testing.T) {
+			if v.shell != sshcli.EOS {
+				longtest.Skip(t, "FRR, whose lines take effect at once too")
+			}
+			t.Parallel()
+			v.start(t).RunLost(t, 60, 2500, 9500)
+		})
+	}
+}
+
+// TestVendorsLeft has a session of EOS end in the middle of a change: before the commit, and before its confirmation. The next session
+// takes the change back before it reads.
+func TestVendorsLeft(t *testing.T) {
+	begun := []string{"configure session nodrop", "no ntp server 1.1.1.1", "show session-config diffs"}
+	for name, lines := range map[string][]string{
+		"an open candidate":     begun,
+		"an unconfirmed commit": append(begun, "commit timer 00:02:00", "show configuration sessions detail"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fakenos.Start(t, "arista_eos")
+			base := f.Running()
+			if out := f.Enter(lines); !strings.Contains(out, "-ntp server 1.1.1.1") || len(lines) > 3 && (f.Running() == base || !strings.Contains(out, "timer: nodrop")) {
+				t.Fatalf("the device has no change: %s", out)
+			}
+			driver, err := sshcli.New(sshcli.EOS, f.Access())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := driver.Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if now, err := s.Running(); err != nil || f.Running() != base || len(driver.Language().Differences(configure.Configuration(base), now)) > 0 {
+				t.Errorf("%v: the device has\n%s\nwant\n%s", err, now, base)
+			}
+			if out := f.Enter([]string{"show configuration sessions detail"}); strings.Contains(out, "nodrop") {
+				t.Errorf("a change is left: %s", out)
+			}
+		})
 	}
 }

@@ -8,9 +8,10 @@ for all sessions, as a device does.
 import copy
 import difflib
 import os
-import sys
+import queue
+import re
+import socket
 import time
-import types
 
 import jinja2
 import yaml
@@ -22,13 +23,79 @@ PLATFORMS = os.path.join(os.path.dirname(fakenos.__file__), "plugins", "nos")
 RUNNING = os.environ["NODROP_RUNNING"]  # The file that always has the configuration.
 
 
-def sleep(seconds):
-    """Sleeps, but not after each character of a line: fakenos waits 10 ms then."""
-    if sys._getframe(1).f_code.co_name != "channel_to_shell_tap":
-        time.sleep(seconds)
+class Tap:
+    """Text between a channel and the shell. fakenos looks for it every 10 ms; this waits for it."""
+
+    def __init__(self, run_srv):
+        self.texts = queue.SimpleQueue()
+
+    def write(self, text):
+        self.texts.put(text)
+
+    def flush(self):
+        """Marks the end of what the shell prints before it reads."""
+        self.texts.put(None)
+
+    def readline(self):
+        """Returns a line, or the empty text at the end of the channel."""
+        return self.texts.get()
+
+    def available(self):
+        """Returns what was written, up to the mark, and whether that was reached; after a second without either, nothing."""
+        texts = []
+        try:
+            while (text := self.texts.get(timeout=1)) is not None:
+                texts.append(text)
+            return "".join(texts), True
+        except queue.Empty:
+            return "".join(texts), False
 
 
-server.time = types.SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+def replied(event, run_srv):
+    """Waits until the prompt was sent, or the session ends."""
+    while run_srv.is_set() and not event.wait(1):
+        pass
+
+
+def from_channel(channel_stdio, shell_stdin, shell_replied_event, run_srv):
+    """Echoes what the channel sends, and has the shell run its lines. fakenos echoes byte by byte with a pause of 10 ms after each, and goes
+    on after the first line of an answer. This echoes after the prompt, as a device does."""
+    channel = channel_stdio.channel
+    channel.transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    line = ""
+    try:
+        while data := channel.recv(4096):
+            for text in re.findall("[^\n]+|\n", data.decode().replace("\r", "\n")):
+                replied(shell_replied_event, run_srv)
+                if text != "\n":
+                    channel.sendall(text.encode())
+                    line += text
+                    continue
+                channel.sendall(b"\r\n")
+                shell_replied_event.clear()
+                shell_stdin.write(line + text)
+                line = ""
+        replied(shell_replied_event, run_srv)
+    except (OSError, EOFError):
+        pass  # The connection has ended.
+    shell_stdin.write("")
+
+
+def to_channel(channel_stdio, shell_stdout, shell_replied_event, run_srv):
+    """Sends what the shell prints."""
+    try:
+        while run_srv.is_set():
+            text, reads = shell_stdout.available()
+            channel_stdio.channel.sendall(text.replace("\r", "").replace("\n", "\r\n").encode())
+            if reads:
+                shell_replied_event.set()
+    except (OSError, EOFError):
+        pass  # The connection has ended.
+    finally:
+        shell_replied_event.set()
+
+
+server.TapIO, server.channel_to_shell_tap, server.shell_to_channel_tap = Tap, from_channel, to_channel
 
 
 def shipped(platform):
@@ -70,16 +137,22 @@ def write(tree, step, level=0):
     return lines
 
 
+def ordered(tree, first):
+    """Returns lines in the order of a first configuration, and others behind them: a device prints lines in an order of its own."""
+    places = {line: i for i, line in enumerate(first)}
+    return {line: ordered(tree[line], first.get(line, {})) for line in sorted(tree, key=lambda line: places.get(line, len(places)))}
+
+
 class Lines:
     """The configuration of a device whose lines are nested, its candidate, and what a commit has replaced."""
 
     def __init__(self, text, header, step, end=("end",)):
-        self.running, self.candidate, self.replaced = parse(text), None, None
+        self.first, self.running, self.candidate, self.replaced = parse(text), parse(text), None, None
         self.header, self.step, self.end, self.deadline = header, step, list(end), 0.0
         self.saved()
 
     def show(self, tree=None):
-        return "\n".join(self.header + write(self.running if tree is None else tree, self.step) + self.end)
+        return "\n".join(self.header + write(ordered(self.running if tree is None else tree, self.first), self.step) + self.end)
 
     def saved(self):
         with open(RUNNING + ".new", "w", encoding="utf-8") as f:
@@ -167,7 +240,7 @@ class Table:
 
     def finish(self):
         """Returns the table as fakenos reads it."""
-        commands = {**self.commands, "_default_": {"output": self.rejection}}
+        commands = {**self.commands, "_default_": {"output": self.rejection}, "EOF": {"output": True}}
         for line, functions in self.functions.items():
             commands[line] = {"output": answer(functions), "prompt": list(functions)}
         return commands
