@@ -32,6 +32,9 @@ type DeviceManagement struct {
 }
 
 // SSHManagement reaches a device by SSH.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'netconf'",message="resets are commands, which a session of NETCONF does not run: leave resets out, and reset the device by the switches of its power outlets or by hand",fieldPath=".resets"
+// +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'frr' || !self.resets.exists(r, has(r.answer))",message="vtysh of the platform frr asks no question: leave answer out",fieldPath=".resets"
 type SSHManagement struct {
 	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; iproute2,
 	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate
@@ -45,6 +48,44 @@ type SSHManagement struct {
 	// +kubebuilder:validation:MaxLength=260
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-zA-Z0-9._]+|[[][0-9a-fA-F:.]+[]]):[1-9][0-9]{0,4}$')",messageExpression="'\"' + self + '\" is not an address: give host:port, such as 192.0.2.1:22 or [2001:db8::1]:22'"
 	Address string `json:"address"`
+	// resets are the ways in which NoDrop may reset the device for the test reset with trigger Device. Benchmarks
+	// choose one of them, and give no command of their own.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Resets []DeviceReset `json:"resets,omitempty"`
+}
+
+// DeviceReset resets a device, or a part of it, by commands (RFC 6201 sections 4.1 and 4.2). They are entered with the
+// user that configures the device. Users who may read the bed may read them: give no secret.
+type DeviceReset struct {
+	// name of the reset, unique in the bed: reload, processRestart, portFlap. Benchmarks choose it, and results have it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$')",messageExpression="'\"' + self + '\" is not the name of a reset: use letters, digits and dashes, such as reload or portFlap'"
+	Name string `json:"name"`
+	// kind is Software for an operating system or a process, and Hardware for a physical part, such as a card or a port.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self != 'Power'",message="Power is reset by the switches of power outlets, in device.physical.power: set kind to Software or Hardware"
+	Kind ResetKind `json:"kind"`
+	// commands are entered one after the other, in the words of the device. Each has 60 s. A connection that ends after the
+	// last one was sent is no error.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[ -~]*$')",message="a command has one line of printable ASCII characters: give the next line as the next command"
+	Commands []string `json:"commands"`
+	// answer is the line that the last command reads, if it asks a question: "y". Empty is a line without text.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[ -~]*$')",message="an answer has one line of printable ASCII characters"
+	Answer *string `json:"answer,omitempty"`
 }
 
 // GNMIManagement reaches a device by gNMI with TLS. A change is one Set, which the device carries out
@@ -129,6 +170,17 @@ func (m *DeviceManagement) Platform() string {
 	}
 	return ""
 }
+
+// Resets are the ways in which NoDrop may reset the device by commands.
+func (m *DeviceManagement) Resets() []DeviceReset {
+	if m == nil || m.SSH == nil {
+		return nil
+	}
+	return m.SSH.Resets
+}
+
+// Resets are the ways in which NoDrop may reset a device by commands.
+func (d *Device) Resets() []DeviceReset { return d.Management().Resets() }
 
 // Management returns how NoDrop configures a device; nil if it does not.
 func (d *Device) Management() *DeviceManagement {

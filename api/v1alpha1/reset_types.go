@@ -47,12 +47,19 @@ const (
 // ResetTest measures for how long a device that is reset does not forward (RFC
 // 6201, which updates RFC 2544 section 26.6).
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || self.trigger == 'Device' && self.kind != 'Power'",message="name chooses a reset of the bed: set trigger to Device and kind to Software or Hardware, or leave name out"
 // +kubebuilder:validation:XValidation:rule="!has(self.powerOffTime) || self.kind == 'Power'",message="powerOffTime is for the kind Power: set kind to Power, or leave powerOffTime out"
 type ResetTest struct {
-	// kind of the reset, for the report.
+	// kind of the reset. With trigger Device a physical device is reset by the way of this kind that its bed describes.
 	// +optional
 	// +kubebuilder:default=Software
 	Kind ResetKind `json:"kind,omitempty"`
+	// name of the reset in the bed (device.physical.management.ssh.resets), with trigger Device. It may be left out if the bed
+	// describes one reset of the kind.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
 	// method is FrameLoss: the frames that were lost over the rate at which they were
 	// offered, for a tester that sends while the device is away. Or Timestamp: the
 	// longest time between two frames that a port received, for a reset that takes the
@@ -61,8 +68,8 @@ type ResetTest struct {
 	// +kubebuilder:default=FrameLoss
 	Method ResetTimeMethod `json:"method,omitempty"`
 	// trigger defines who resets the device: External, where the progress shows when to reset
-	// it, or Device for a device that the lab can reset: a simulated one, or, with the kind Power, a physical
-	// one whose power outlets have a switch.
+	// it, or Device for a device that the lab can reset: a simulated one, or a physical one by a way that its bed
+	// describes: with the kind Power by power outlets that have a switch, and with the other kinds by the resets of its management.
 	// +optional
 	// +kubebuilder:default=External
 	Trigger ResetTrigger `json:"trigger,omitempty"`
@@ -113,6 +120,10 @@ type ResetSummary struct {
 	// trigger is the party that reset the device.
 	// +required
 	Trigger ResetTrigger `json:"trigger"`
+	// name of the reset in the bed; absent for a device that was reset without its commands.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
 	// method by which avgNs, minNs and maxNs were found.
 	// +optional
 	Method ResetTimeMethod `json:"method,omitempty"`

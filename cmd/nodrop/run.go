@@ -254,6 +254,9 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 		if b.PowerSwitch != nil {
 			opts = append(opts, runner.WithPowerSwitch(b.PowerSwitch))
 		}
+		if b.Resets != nil {
+			opts = append(opts, runner.WithResets(b.Resets))
+		}
 		if captures != nil {
 			opts = append(opts, runner.WithCapture(captures.Keep))
 		}

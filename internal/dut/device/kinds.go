@@ -123,7 +123,7 @@ func kindOf(d v1alpha1.Device) (kind, bool) {
 // Of returns the kind and the capabilities of the device of a bed.
 func Of(d v1alpha1.Device) Capabilities {
 	k, _ := kindOf(d)
-	k.Resets = k.Resets || d.Power().Switches()
+	k.Resets = k.Resets || d.Power().Switches() || len(d.Resets()) > 0
 	return k.Capabilities
 }
 
@@ -169,6 +169,10 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 // InPods reports whether pods of the lab bring the device of a bed into the state for a benchmark, and
 // restore it afterwards: they start it, or configure it.
 func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
+
+// RestoredAfterResets reports whether NoDrop gives the device of a bed its configuration again after it has reset it: it does for all
+// devices that it configures.
+func RestoredAfterResets(d v1alpha1.Device) bool { return d.Management() != nil && Of(d).Resets }
 
 // Configuration is the source of a configuration of a device.
 type Configuration struct {

@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
@@ -43,6 +44,8 @@ type Bench struct {
 	Power *telemetry.PowerWatch
 	// PowerSwitch takes the power of the device away; nil where that is not possible.
 	PowerSwitch telemetry.PowerSwitch
+	// Resets of the device by commands; nil where its bed describes none.
+	Resets *configure.Resets
 	// Baselines of relative gates by their names.
 	Baselines map[string]gate.Baseline
 	// Notes contains the information that a reader of the result needs first.

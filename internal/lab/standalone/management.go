@@ -16,12 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
-const (
-	// configureWithin and restoreWithin bound the time in which a device gets the configuration of a variant, and
-	// its base.
-	configureWithin = 150 * time.Second
-	restoreWithin   = 5 * time.Minute
-)
+// configureWithin bounds the time in which a device gets the configuration of a variant.
+const configureWithin = 150 * time.Second
 
 // ErrNotRestored is wrapped by the error of Close if the device may not have its base configuration.
 var ErrNotRestored = errors.New("the device may not have its base configuration")
@@ -53,6 +49,9 @@ func (b *Bench) manages(bundle *manifest.Bundle, o Routing) (*managed, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if resets := bed.Spec.Device.Resets(); len(resets) > 0 {
+		b.Resets = configure.NewResets(m.driver, resets)
 	}
 	for variant, text := range bundle.Configurations {
 		if text, err = parameters.Fill(text, &bed.Spec.Device, variant, bundle.Benchmark.Spec.DeviceParameters); err != nil {
@@ -109,13 +108,14 @@ func (m *managed) configures(b *Bench) {
 			}
 			return record.Summary(m.platform.Language, m.wanted[""]), nil
 		}
+		one.Restore = func(ctx context.Context) (bool, error) { return configure.Restore(ctx, m.driver, m.wanted[variant]) }
 		b.Variants = append(b.Variants, one)
 	}
 	b.closers = append(b.closers, func() error {
 		if !begun {
 			return nil
 		}
-		if _, err := m.apply(context.Background(), "", restoreWithin); err != nil {
+		if _, err := m.apply(context.Background(), "", configure.RestoreWithin); err != nil {
 			return hint.With(fmt.Errorf("%w: %w", ErrNotRestored, err), "nodrop configure apply, with the base, restores it at any time")
 		}
 		return nil

@@ -11,7 +11,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
-	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/traffic"
@@ -49,6 +48,9 @@ func describeReset() trials.Definition {
 			who := "from outside"
 			if t.Trigger == v1alpha1.ResetByDevice {
 				who = "by the lab"
+			}
+			if t.Name != "" {
+				who += " (" + t.Name + ")"
 			}
 			kinds := map[v1alpha1.ResetKind]string{v1alpha1.ResetHardware: "hardware reset", v1alpha1.ResetPower: "power interruption"}
 			text := fmt.Sprintf("%s %s %s after the beginning, trials of %s, %s",
@@ -96,14 +98,10 @@ func validateReset(test v1alpha1.Test, path *field.Path) field.ErrorList {
 
 func fitsReset(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	byDevice := test.Reset.Trigger == v1alpha1.ResetByDevice
-	switch {
-	case byDevice && !device.Of(in.Bed.Spec.Device).Resets:
-		errs = append(errs, field.Invalid(path.Child("trigger"), test.Reset.Trigger, fmt.Sprintf(
-			"NoDrop cannot reset the device of test bed %s, only a simulated one, or a physical one whose power outlets have a switch: set trigger to External, and reset it when the progress says so", in.Bed.Name)))
-	case byDevice && in.Bed.Spec.Device.Power().Switches() && test.Reset.Kind != v1alpha1.ResetPower:
-		errs = append(errs, field.Invalid(path.Child("kind"), test.Reset.Kind, fmt.Sprintf(
-			"NoDrop resets the device of test bed %s by its power: set kind to Power, or set trigger to External, and reset it when the progress says so", in.Bed.Name)))
+	if test.Reset.Trigger == v1alpha1.ResetByDevice {
+		if err := resetOffered(test.Reset, in.Bed, path); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if test.Reset.Method == v1alpha1.ResetByTimestamp && !in.Engine.ArrivalTimes {
 		errs = append(errs, field.Invalid(path.Child("method"), test.Reset.Method, fmt.Sprintf(
@@ -121,20 +119,31 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 	}
 	test := step.Test.Reset
 	trigger, kind, off := test.Trigger, test.Kind, powerOff(test)
-	if trigger == v1alpha1.ResetByDevice && !tester.Device.Resets() {
+	if trigger == v1alpha1.ResetByDevice && !tester.Device.CanReset() {
 		return trials.Outcome{}, errors.New("the lab has no device that it can reset: set trigger to External")
+	}
+	name := ""
+	if trigger == v1alpha1.ResetByDevice && kind != v1alpha1.ResetPower && tester.Device.Resets != nil {
+		if name, message = nameOfReset(test, tester.Device.Described); name == "" {
+			return trials.Outcome{}, errors.New(message)
+		}
 	}
 	byTime := test.Method == v1alpha1.ResetByTimestamp
 	out := trials.Outcome{LoadPPM: ppm, DeviceReset: true, ByTime: byTime}
 	var times, byLoss, byStamps, lost trials.Spread
-	stamped := false
+	stamped, restored := false, false
 	for range step.Trials {
 		// Never twice: what is short in a trial with a reset is what is measured.
 		event := trials.Event{Step: step, LoadPPM: ppm, Duration: step.TrialDuration}
-		t, err := tester.Once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, trials.LateTolerance(step.TrialDuration), resetting(tester, event, trigger))
+		t, err := tester.Once(ctx, event, traffic.Trial{Loads: loads, Duration: step.TrialDuration}, trials.LateTolerance(step.TrialDuration), resetting(tester, event, name))
 		if err != nil {
 			return trials.Outcome{}, err
 		}
+		again, err := restoreAfterReset(ctx, tester, trigger)
+		if err != nil {
+			return trials.Outcome{}, err
+		}
+		restored = restored || again
 		o := trials.OutageOf(t, loads)
 		stamped = stamped || o.Stamped
 		t.Figure("frameLossNs", int64(o.ByLoss))
@@ -174,14 +183,18 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 		byStamps.Add(int64(max(o.ByStamps-off, 0)))
 		lost.Add(int64(t.Lost))
 	}
-	if out.Invalid != "" || out.Message != "" {
-		return out, nil
-	}
-	if times.Max == 0 && lost.Max == 0 {
+	measured := out.Invalid == "" && out.Message == ""
+	if measured && times.Max == 0 && lost.Max == 0 {
 		out.Message = "no loss: the device forwarded every frame while it was reset"
 	}
+	if restored {
+		out.Message = human.Join("; ", out.Message, "after the reset the device did not have the configuration of the run, and got it again when the trial was over")
+	}
+	if !measured {
+		return out, nil
+	}
 	sum := v1alpha1.ResetSummary{
-		Kind: kind, Trigger: trigger, Method: test.Method, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
+		Kind: kind, Trigger: trigger, Name: name, Method: test.Method, Repetitions: int32(step.Trials), PowerOffNs: int64(off),
 		AvgNs: times.Average(), MinNs: times.Min, MaxNs: times.Max, AvgLost: lost.Average(), FrameLossAvgNs: new(byLoss.Average()),
 	}
 	if stamped {
@@ -191,16 +204,28 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 	return out, nil
 }
 
-// resetting resets the device while frames are sent, or asks for it.
-func resetting(tester *trials.Tester, event trials.Event, trigger v1alpha1.ResetTrigger) trials.Action {
-	lead, _ := resetTimes(event.Step.Test.Reset)
+// restoreAfterReset gives a device that the lab has reset its configuration again, and reports whether it had another one.
+func restoreAfterReset(ctx context.Context, tester *trials.Tester, trigger v1alpha1.ResetTrigger) (restored bool, err error) {
+	if trigger != v1alpha1.ResetByDevice || tester.Device.Restore == nil {
+		return false, nil
+	}
+	if restored, err = tester.Device.Restore(ctx); err != nil {
+		return false, fmt.Errorf("reading the configuration of the device after its reset: %w", err)
+	}
+	return restored, nil
+}
+
+// resetting resets the device while frames are sent, or asks for it. Name is the name of the reset in the bed.
+func resetting(tester *trials.Tester, event trials.Event, name string) trials.Action {
+	test := event.Step.Test.Reset
+	lead, _ := resetTimes(test)
 	return trials.Timed(trials.EventReset, lead, func(ctx context.Context) (traffic.Moments, error) {
-		if trigger == v1alpha1.ResetExternal {
+		if test.Trigger == v1alpha1.ResetExternal {
 			event.Ask = "reset the device now"
 			tester.Observe(event)
 			return nil, nil
 		}
-		if err := tester.Device.Reset(ctx, powerOff(event.Step.Test.Reset)); err != nil {
+		if err := tester.Device.Reset(ctx, test.Kind, name, powerOff(test)); err != nil {
 			return nil, fmt.Errorf("resetting the device: %w", err)
 		}
 		return nil, nil

@@ -216,7 +216,7 @@ func TestResetIsValidated(t *testing.T) {
 		t.Error(errs)
 	}
 	test = resetTest(v1alpha1.ResetByDevice)
-	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `trigger: Invalid value: "Device": NoDrop cannot reset the device of test bed frr, only a simulated one, or a physical one whose power outlets have a switch: set trigger to External`) {
+	if errs := d.Fits(test, in, nil); len(errs) != 1 || !strings.Contains(errs[0].Error(), `trigger: Invalid value: "Device": NoDrop cannot reset the device of test bed frr, only a simulated one, or a physical one whose power outlets have a switch, or whose management.ssh has resets: set trigger to External`) {
 		t.Error(errs)
 	}
 	in.Bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Power: &v1alpha1.PowerMeter{SNMP: &v1alpha1.SNMPPowerMeter{
@@ -229,4 +229,84 @@ func TestResetIsValidated(t *testing.T) {
 	if errs := d.Fits(test, in, nil); len(errs) != 0 {
 		t.Error(errs)
 	}
+}
+
+// TestResetByCommands chooses among the resets that a bed describes.
+func TestResetByCommands(t *testing.T) {
+	reload := v1alpha1.DeviceReset{Name: "reload", Kind: v1alpha1.ResetSoftware}
+	process := v1alpha1.DeviceReset{Name: "processRestart", Kind: v1alpha1.ResetSoftware}
+	flap := v1alpha1.DeviceReset{Name: "portFlap", Kind: v1alpha1.ResetHardware}
+	all := []v1alpha1.DeviceReset{reload, process, flap}
+	const listed, remedy = "reload (Software), processRestart (Software), portFlap (Hardware)", ": choose one of these by kind and name, or set trigger to External"
+	for name, tc := range map[string]struct {
+		described []v1alpha1.DeviceReset
+		switches  bool
+		kind      v1alpha1.ResetKind
+		name      string
+		performs  string
+		want      string
+	}{
+		"the only one of a kind":   {described: all, kind: v1alpha1.ResetHardware, performs: "portFlap"},
+		"one of two by its name":   {described: all, kind: v1alpha1.ResetSoftware, name: "processRestart", performs: "processRestart"},
+		"one of two":               {described: all, kind: v1alpha1.ResetSoftware, want: `kind: Invalid value: "Software": name is missing, and the bed describes 2 resets of the kind Software: ` + listed + remedy},
+		"one of another kind":      {described: all, kind: v1alpha1.ResetHardware, name: "reload", want: `name: Invalid value: "reload": the bed describes no such reset of the kind Hardware, but ` + listed + remedy},
+		"an unknown one":           {described: all, kind: v1alpha1.ResetSoftware, name: "format", want: `name: Invalid value: "format": the bed describes the resets ` + listed + remedy},
+		"a kind that is not there": {described: all[:1], kind: v1alpha1.ResetHardware, want: `kind: Invalid value: "Hardware": the bed describes the resets reload (Software)` + remedy},
+		"power without a switch":   {described: all, kind: v1alpha1.ResetPower, want: `kind: Invalid value: "Power": the power outlets of test bed frr have no switch, and it describes the resets ` + listed + remedy},
+		"power":                    {described: all, switches: true, kind: v1alpha1.ResetPower},
+		"not power":                {described: all, switches: true, kind: v1alpha1.ResetHardware, performs: "portFlap"},
+	} {
+		bed := objects.TestBed("")
+		bed.Name = "frr"
+		bed.Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Management: objects.Managed("frr", "192.0.2.1:22", "base")}}
+		bed.Spec.Device.Physical.Management.SSH.Resets = tc.described
+		if tc.switches {
+			bed.Spec.Device.Physical.Power = &v1alpha1.PowerMeter{SNMP: &v1alpha1.SNMPPowerMeter{Outlets: []v1alpha1.PowerOutlet{{Switch: &v1alpha1.OutletSwitch{}}}}}
+		}
+		test := resetTest(v1alpha1.ResetByDevice)
+		test.Reset.Kind, test.Reset.Name = tc.kind, tc.name
+		d, _ := DescribeTest(test)
+		errs := d.Fits(test, plan.Setting{Bed: bed}, nil)
+		if tc.want == "" && len(errs) > 0 || tc.want != "" && (len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", name, errs, tc.want)
+		}
+		if tc.performs != "" {
+			tester, e, step := labFor(t, resetTest(v1alpha1.ResetByDevice), 7*time.Second, nil)
+			step.Test.Reset = test.Reset
+			commands := &commands{engine: e}
+			trials.WithResets(commands, bed.Spec.Device.Resets())(tester)
+			trials.WithRestore(commands.restore)(tester)
+			out := mustRun(t, tester, step)
+			r := rowOf(tester.Plan, out).Reset
+			if r == nil || r.Name != tc.performs || r.MaxNs < 6_999_999_000 || commands.entered != strings.Repeat(tc.performs+" restore ", 3) ||
+				!strings.HasPrefix(out.Message, "after the reset the device did not have the configuration of the run") {
+				t.Errorf("%s: %+v: entered %s: %s", name, r, commands.entered, out.Message)
+			}
+		}
+	}
+	simulated := objects.TestBed("")
+	simulated.Name = "sim"
+	simulated.Spec.Device = v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{}}
+	test := resetTest(v1alpha1.ResetByDevice)
+	test.Reset.Name = "reload"
+	d, _ := DescribeTest(test)
+	if errs := d.Fits(test, plan.Setting{Bed: simulated}, nil); len(errs) != 1 || errs[0].Error() != `name: Invalid value: "reload": test bed sim describes no resets: leave name out` {
+		t.Error(errs)
+	}
+}
+
+// commands are the resets of a simulated device by commands, which loses its configuration by each.
+type commands struct {
+	engine  *sim.Engine
+	entered string
+}
+
+func (c *commands) Reset(ctx context.Context, name string) error {
+	c.entered += name + " "
+	return c.engine.Device().Reset(ctx)
+}
+
+func (c *commands) restore(context.Context) (bool, error) {
+	c.entered += "restore "
+	return true, nil
 }

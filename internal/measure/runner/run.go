@@ -105,6 +105,12 @@ type PowerMeter interface {
 // WithPowerSwitch lets tests take the power of the device away.
 func WithPowerSwitch(s trials.PowerSwitch) Option { return func(r *run) { r.powerSwitch = s } }
 
+// WithResets lets tests reset the device by the commands that the bed describes.
+func WithResets(resets trials.NamedResets) Option { return func(r *run) { r.resets = resets } }
+
+// WithRestore restores the configuration of the device after it was reset; nil where NoDrop does not configure it.
+func WithRestore(restore trials.Restore) Option { return func(r *run) { r.restore = restore } }
+
 // WithPower adds to rows the power of the device.
 func WithPower(m PowerMeter) Option { return func(r *run) { r.power = &power{meter: m} } }
 
@@ -119,10 +125,13 @@ type run struct {
 	power     *power    // nil where no meter is read
 	// powerSwitch takes the power of the device away; nil where that is not possible.
 	powerSwitch trials.PowerSwitch
-	dir         string
-	given       []v1alpha1.ResultRow
-	logs        []func(v1alpha1.ResultRow)
-	observers   []func(State)
+	// resets are the resets of the device that the bed describes, and restore gives it its configuration after one; nil without.
+	resets    trials.NamedResets
+	restore   trials.Restore
+	dir       string
+	given     []v1alpha1.ResultRow
+	logs      []func(v1alpha1.ResultRow)
+	observers []func(State)
 	// interval is called at regular intervals while trials run; nil if it is not wanted.
 	interval func(trials.Interval)
 	every    time.Duration
@@ -381,6 +390,10 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	if r.powerSwitch != nil {
 		opts = append(opts, trials.WithPowerSwitch(r.powerSwitch))
 	}
+	if r.resets != nil {
+		opts = append(opts, trials.WithResets(r.resets, r.cfg.Bed.Spec.Device.Resets()))
+	}
+	opts = append(opts, trials.WithRestore(r.restore))
 	if r.device != nil && r.device.Capabilities().Resets {
 		opts = append(opts, trials.WithDevice(r.device))
 	}

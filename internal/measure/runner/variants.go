@@ -20,6 +20,8 @@ type Prepared struct {
 	// Configure gives the device the configuration of the variant, and returns how; nil where people configured
 	// it, or Device did.
 	Configure func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error)
+	// Restore gives the device the configuration of the variant again, after a reset; nil without Configure.
+	Restore trials.Restore
 	// Device is the driver; nil when nothing can be done with the device.
 	Device device.Driver
 	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
@@ -43,7 +45,7 @@ func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State
 				return notConfigured(ctx, state, v.Config.Bed.Spec.Device, err)
 			}
 		}
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router))...)
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router), WithRestore(v.Restore))...)
 		if state.Environment != nil {
 			state.Environment.KeepConfigurations(before)
 		}

@@ -22,7 +22,7 @@ type Case struct {
 	// Tests replace the tests of the benchmark by shorter ones, and FrameSize is their only size.
 	Tests     string
 	FrameSize int32
-	// Fault is a further variant, made of the configuration of a variant by Break.
+	// Fault is a further variant, made of the configuration of a variant by Break; there is none without Break.
 	Fault, Of v1alpha1.VariantName
 	Break     func(t testing.TB, configuration string) string
 	// Uncounted reports whether the device counts none of the frames that do not arrive.
@@ -43,6 +43,15 @@ var AccessLists = Case{
 	Sample: "acl", Start: sshrouter.StartLinuxAt, FrameSize: 128, Check: checkAccessLists,
 	Tests: "- {name: throughput, throughput: {resolution: 1%, minLoad: 1%, maxLoad: 2%, trialDuration: 200ms, searchTrialDuration: 200ms}}\n" + atTwoPercent,
 	Fault: "gap", Of: "last", Break: without("ip saddr 198.18.2.0/24 counter accept"),
+}
+
+// Resets resets a router with a packet filter: its forwarding, so that it forgets the filter, and a port.
+var Resets = Case{
+	Sample: "device-reset", Start: sshrouter.StartLinuxAt, FrameSize: 128,
+	Tests: `
+- {name: restart, reset: {kind: Software, trigger: Device, load: 2%, leadTime: 500ms, trialDuration: 3s, repetitions: 2}}
+- {name: flap, reset: {kind: Hardware, trigger: Device, method: Timestamp, load: 2%, leadTime: 500ms, trialDuration: 6s}}
+`,
 }
 
 // NAT compares routing with translation of addresses, of which one is missing.
@@ -162,7 +171,9 @@ func (c *Case) PreparedOn(t testing.TB, l *sshrouter.Linux, prefix string) *Samp
 		c.Prepare(l)
 	}
 	s.Ask(t, c.Tests, c.FrameSize)
-	s.addVariant(c.Fault, c.Break(t, s.Configurations.Data[string(c.Of)]))
+	if c.Break != nil {
+		s.addVariant(c.Fault, c.Break(t, s.Configurations.Data[string(c.Of)]))
+	}
 	return s
 }
 

@@ -53,7 +53,10 @@ type session struct {
 	within time.Duration
 }
 
-var _ configure.Session = (*session)(nil)
+var (
+	_ configure.Session   = (*session)(nil)
+	_ configure.Commander = (*session)(nil)
+)
 
 // begin waits for the prompt, prepares the terminal, and takes back what an earlier session has left.
 func (s *session) begin() error {
@@ -187,6 +190,25 @@ func (s *session) answer(command string) (configure.Answer, error) {
 	out, err := s.send(command)
 	mask := s.shell.Dialect.Mask
 	return configure.Answer{Command: mask(command), Text: mask(out), Rejected: s.shell.rejected.MatchString(out), Took: time.Since(began)}, err
+}
+
+// Enter implements configure.Commander. The shell asks no questions, so that there is no answer to give. A command is sent when the
+// device has written its echo, which comes before the answer: a connection that ends before that may have lost the command, too.
+func (s *session) Enter(commands []string, _ *string) error {
+	for i, command := range commands {
+		out, err := s.send(command)
+		switch {
+		case errors.Is(err, util.ErrTimeoutError):
+			return fmt.Errorf("%q did not end within %s", command, s.within)
+		case err != nil && i == len(commands)-1:
+			return nil
+		case err != nil:
+			return err
+		case s.shell.rejected.MatchString(out):
+			return &configure.RejectedError{Answer: configure.Answer{Command: command, Text: out, Rejected: true}}
+		}
+	}
+	return nil
 }
 
 // Close implements configure.Session.

@@ -2,8 +2,10 @@ package trials
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -18,6 +20,15 @@ type PowerSwitch interface {
 	// Cycle turns the power off, and returns when that is done. It is turned on again after a while.
 	Cycle(ctx context.Context, off time.Duration) error
 }
+
+// NamedResets are the resets of a device under test that its bed describes.
+type NamedResets interface {
+	// Reset performs a reset by its name, and returns when the device has begun it.
+	Reset(ctx context.Context, name string) error
+}
+
+// Restore gives a device that was reset the configuration of its variant again, and reports whether it had another one.
+type Restore func(ctx context.Context) (restored bool, err error)
 
 // Router is the routing software of a device under test that can be started anew.
 type Router interface {
@@ -54,6 +65,11 @@ type Device struct {
 	Resetter Resetter
 	// Power of the device, which is cut to reset it; nil if that is not possible.
 	Power PowerSwitch
+	// Resets of the device by commands of its bed, which describes them as Described; nil if there are none.
+	Resets    NamedResets
+	Described []v1alpha1.DeviceReset
+	// Restore restores the configuration after a reset; nil where NoDrop does not configure the device.
+	Restore Restore
 	// Router of the device; nil when it cannot be started anew. Full reports whether
 	// its table is full: it is started anew before the next test.
 	Router Router
@@ -64,15 +80,21 @@ type Device struct {
 	countAgain time.Time
 }
 
-// Resets reports whether the device can be reset.
-func (d *Device) Resets() bool { return d.Resetter != nil || d.Power != nil }
+// CanReset reports whether the device can be reset.
+func (d *Device) CanReset() bool { return d.Resetter != nil || d.Power != nil || d.Resets != nil }
 
-// Reset begins a reset. Off is how long the power is off, if it is cut.
-func (d *Device) Reset(ctx context.Context, off time.Duration) error {
-	if d.Power != nil {
+// Reset begins a reset of a kind: by a switch of the power, which is off for a time, by the commands that have a name, or by the
+// device itself.
+func (d *Device) Reset(ctx context.Context, kind v1alpha1.ResetKind, name string, off time.Duration) error {
+	switch {
+	case kind == v1alpha1.ResetPower && d.Power != nil:
 		return d.Power.Cycle(ctx, off)
+	case kind != v1alpha1.ResetPower && d.Resets != nil:
+		return d.Resets.Reset(ctx, name)
+	case d.Resetter != nil:
+		return d.Resetter.Reset(ctx)
 	}
-	return d.Resetter.Reset(ctx)
+	return fmt.Errorf("the lab cannot reset the device by %s", kind)
 }
 
 // renewRouter starts a router anew that has ended, or whose table is full.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/record"
 	"nodrop.dev/nodrop/internal/measure/search"
@@ -191,6 +192,14 @@ type Option func(*Tester)
 
 // WithPowerSwitch gives the tester a switch of the power of the device.
 func WithPowerSwitch(s PowerSwitch) Option { return func(t *Tester) { t.Device.Power = s } }
+
+// WithResets gives the tester the resets of the device that its bed describes.
+func WithResets(resets NamedResets, described []v1alpha1.DeviceReset) Option {
+	return func(t *Tester) { t.Device.Resets, t.Device.Described = resets, described }
+}
+
+// WithRestore restores the configuration of the device after it was reset.
+func WithRestore(restore Restore) Option { return func(t *Tester) { t.Device.Restore = restore } }
 
 // WithDevice gives the tester a device that it can reset.
 func WithDevice(d Resetter) Option { return func(t *Tester) { t.Device.Resetter = d } }
