@@ -3,6 +3,7 @@
 package inpod
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -16,6 +17,9 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
 	"nodrop.dev/nodrop/internal/dut/telemetry/remote"
@@ -24,12 +28,12 @@ import (
 )
 
 func newDeviceTelemetryCommand() *cobra.Command {
-	var device, access, power, powerAccess, tls, listen, peer string
+	var device, access, power, powerAccess, management, managementAccess, configuration, tls, listen, peer string
 	cmd := &cobra.Command{
 		Use:   "telemetry",
-		Short: "Read the counters of a device, and its power, for a runner",
+		Short: "Read the counters of a device, and its power, and reset it, for a runner",
 		Long: `Read counters and sensors of a device, and the meter of its power, whenever the runner asks, over HTTPS with
-mutual TLS. It ends on SIGTERM.
+mutual TLS. Reset the device, and give it its configuration again. It ends on SIGTERM.
 
 Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 		Args: cobra.NoArgs,
@@ -69,6 +73,13 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 					return fmt.Errorf("turning the power of the device on: %w", err)
 				}
 			}
+			if management != "" {
+				resetter, err := openResetter(management, managementAccess, configuration)
+				if err != nil {
+					return err
+				}
+				read.Resetter = resetter
+			}
 			bundle, err := pki.LoadDir(tls)
 			if err != nil {
 				return err
@@ -90,14 +101,51 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 	cmd.Flags().StringVar(&access, "access", "", "folder with the files of the device's Secret")
 	cmd.Flags().StringVar(&power, "power", "", "meter of its power as in the TestBed, as JSON")
 	cmd.Flags().StringVar(&powerAccess, "power-access", "", "folder with the files of the meter's Secret")
+	cmd.Flags().StringVar(&management, "management", "", "management of the device as in the TestBed, as JSON")
+	cmd.Flags().StringVar(&managementAccess, "management-access", "", "folder with the files of the management's Secret")
+	cmd.Flags().StringVar(&configuration, "configuration", "", "file with the whole configuration that the device has after a reset")
 	cmd.Flags().StringVar(&tls, "tls", pki.DirDefault, "directory with ca.crt, tls.crt and tls.key")
 	cmd.Flags().StringVar(&listen, "listen", ":"+strconv.Itoa(agent.Port), "address to listen at")
 	cmd.Flags().StringVar(&peer, "runner", "", "name in the certificate of the one runner that may ask (required)")
 	_ = cmd.MarkFlagRequired("runner")
 	cmd.MarkFlagsRequiredTogether("device", "access")
 	cmd.MarkFlagsRequiredTogether("power", "power-access")
-	cmd.MarkFlagsOneRequired("device", "power")
+	cmd.MarkFlagsRequiredTogether("management", "management-access", "configuration")
+	cmd.MarkFlagsOneRequired("device", "power", "management")
 	return cmd
+}
+
+// resetter resets a device by the commands of its bed, and gives it the configuration of the run.
+type resetter struct {
+	*configure.Resets
+	driver configure.Driver
+	wanted configure.Configuration
+}
+
+// Restore implements remote.Resetter.
+func (r *resetter) Restore(ctx context.Context) (bool, error) {
+	return configure.Restore(ctx, r.driver, r.wanted)
+}
+
+// openResetter reads how a device is managed, and what it has in the run.
+func openResetter(management, access, configuration string) (*resetter, error) {
+	var m v1alpha1.DeviceManagement
+	if err := json.Unmarshal([]byte(management), &m); err != nil {
+		return nil, fmt.Errorf("--management: %w", err)
+	}
+	kind, err := platform.Named(m.Platform())
+	if err != nil {
+		return nil, fmt.Errorf("--management: %w", err)
+	}
+	driver, err := kind.Driver(configure.Reach{Address: m.Address(), Key: keysIn(access)})
+	if err != nil {
+		return nil, fmt.Errorf("the Secret of the device: %w", err)
+	}
+	wanted, err := configure.WholeFile(driver.Language(), configuration)
+	if err != nil {
+		return nil, err
+	}
+	return &resetter{configure.NewResets(driver, m.Resets()), driver, wanted}, nil
 }
 
 // keysIn returns a function that reads the keys of a Secret in a folder.
@@ -105,7 +153,7 @@ func keysIn(folder string) func(key string) ([]byte, error) {
 	return func(key string) ([]byte, error) { return os.ReadFile(filepath.Join(folder, key)) }
 }
 
-// openTelemetry returns the options by which a run reads its device and the meter of its power, if there is a pod for it. Follow, which may be
+// openTelemetry returns the options by which a run reads and resets its device, and reads the meter of its power, if there is a pod for it. Follow, which may be
 // nil, gets each reading.
 func openTelemetry(config runner.Config, bundle pki.Bundle, follow telemetry.Follow) (options []runner.Option, closing func(), _ error) {
 	if config.Telemetry == nil {
@@ -119,6 +167,12 @@ func openTelemetry(config runner.Config, bundle pki.Bundle, follow telemetry.Fol
 		watch := telemetry.NewWatch(client, described)
 		watch.Follow(follow)
 		options = append(options, runner.WithTelemetry(watch))
+	}
+	if described := config.Bed.Spec.Device.Resets(); len(described) > 0 {
+		options = append(options, runner.WithResets(client))
+	}
+	if device.RestoredAfterResets(config.Bed.Spec.Device) {
+		options = append(options, runner.WithRestore(client.Restore))
 	}
 	if described := config.Bed.Spec.Device.Power(); described != nil {
 		watch := telemetry.NewPowerWatch(client, described)

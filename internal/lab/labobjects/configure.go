@@ -31,6 +31,8 @@ const (
 	accessDir        = "/etc/nodrop/access"
 	configurationDir = "/etc/nodrop/configuration"
 	powerAccessDir   = "/etc/nodrop/power"
+	// managementAccessDir is in the pod that reads a device, possibly with another Secret.
+	managementAccessDir = "/etc/nodrop/management"
 )
 
 const (

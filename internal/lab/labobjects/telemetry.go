@@ -7,27 +7,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
-// Telemetry is the pod that reads the device of a bed, and the meter of its power, while it is measured.
+// Telemetry is the pod that reads the device of a bed, and the meter of its power, while it is measured, and that resets the device.
 type Telemetry struct {
-	// device and power describe how both are read; one of them may be nil.
-	device *v1alpha1.DeviceTelemetry
-	power  *v1alpha1.PowerMeter
+	// device and power describe how both are read, and management how the device is reset, and configured again afterwards. Two of
+	// them may be nil.
+	device     *v1alpha1.DeviceTelemetry
+	power      *v1alpha1.PowerMeter
+	management *v1alpha1.DeviceManagement
 	// index of its certificate, which is one of those for agents.
 	index int
 	// certificates is the name of the secret with the certificate.
 	certificates string
 }
 
-// TelemetryOf returns the pod that reads the device of a bed; nil where the device is not read.
+// TelemetryOf returns the pod that reads and resets the device of a bed; nil where it is neither read nor reset.
 func TelemetryOf(bed *v1alpha1.TestBed) *Telemetry {
-	t, p := bed.Spec.Device.Telemetry(), bed.Spec.Device.Power()
-	if t == nil && p == nil {
+	t := &Telemetry{device: bed.Spec.Device.Telemetry(), power: bed.Spec.Device.Power(), index: len(Agents(bed))}
+	if device.RestoredAfterResets(bed.Spec.Device) {
+		t.management = bed.Spec.Device.Management()
+	}
+	if t.device == nil && t.power == nil && t.management == nil {
 		return nil
 	}
-	return &Telemetry{device: t, power: p, index: len(Agents(bed))}
+	return t
 }
 
 // Certificates returns the number of certificates that a run needs for agents and for the pod that reads the device.
@@ -76,6 +82,14 @@ func (t Telemetry) Pod(s Settings, run Run) (*corev1.Pod, error) {
 		if err := reads("power", t.power, "power-access", t.power.SecretName, powerAccessDir); err != nil {
 			return nil, err
 		}
+	}
+	if t.management != nil {
+		if err := reads("management", t.management, "management-access", t.management.SecretName, managementAccessDir); err != nil {
+			return nil, err
+		}
+		volumes = append(volumes, secretVolume("configuration", run.deviceName()))
+		mounts = append(mounts, corev1.VolumeMount{Name: "configuration", MountPath: configurationDir, ReadOnly: true})
+		args = append(args, "--configuration", configurationDir+"/"+wantedFile)
 	}
 	pod := pod(s, run, run.telemetryName(), RoleTelemetry)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -59,6 +60,19 @@ func (c *Client) Power(ctx context.Context) (milliwatts int64, err error) {
 func (c *Client) Cycle(ctx context.Context, off time.Duration) error {
 	var done bool
 	return c.ask(ctx, http.MethodPost, cyclePath+"?off="+off.String(), &done)
+}
+
+// Reset performs a reset that the bed describes, and returns when the device has begun it.
+func (c *Client) Reset(ctx context.Context, name string) error {
+	var done bool
+	return c.ask(ctx, http.MethodPost, resetPath+"?"+url.Values{"name": {name}}.Encode(), &done)
+}
+
+// Restore gives the device the configuration of the run again, and reports whether it had another one.
+func (c *Client) Restore(ctx context.Context) (bool, error) {
+	var restored bool
+	err := c.ask(ctx, http.MethodPost, restorePath, &restored)
+	return restored, err
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {

@@ -1,9 +1,11 @@
-// Package remote carries readings of a device from the pod that reaches it to the runner, over HTTPS with mutual TLS:
+// Package remote carries readings of a device from the pod that reaches it to the runner, and resets to that pod, over HTTPS with mutual TLS:
 //
 //	GET /v1/reading   reads the device now
 //	GET /v1/facts     asks the device what it is
 //	GET /v1/power     reads the meter of its power now, in mW
 //	POST /v1/power-cycle?off=15s   turns the power of the device off, and on again after a while
+//	POST /v1/reset?name=reload     performs a reset that the bed describes
+//	POST /v1/restore   gives the device the configuration of the run again, after a reset
 //
 // Only that pod has the credentials of the device, and only it reaches the management network.
 package remote

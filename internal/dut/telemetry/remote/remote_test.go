@@ -19,6 +19,7 @@ type fakeDevice struct {
 	reading *telemetry.Reading
 	err     error
 	off     time.Duration
+	reset   string
 	busy    sync.Mutex
 	t       *testing.T
 }
@@ -44,6 +45,13 @@ func (f *fakeDevice) Cycle(_ context.Context, off time.Duration) error {
 
 func (f *fakeDevice) On(context.Context) error { return f.err }
 
+func (f *fakeDevice) Reset(_ context.Context, name string) error {
+	f.reset = name
+	return f.err
+}
+
+func (f *fakeDevice) Restore(context.Context) (bool, error) { return true, f.err }
+
 func (f *fakeDevice) Close() {}
 
 // TestReadings carries readings and errors to the runner of the run, and nothing to any other client.
@@ -65,7 +73,7 @@ func TestReadings(t *testing.T) {
 	device.reading.Add("input discards of e1", telemetry.Counter{Value: 1<<63 + 1, Bits: 64})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, listener, Devices{device, device, device}, serving) }()
+	go func() { ended <- Serve(ctx, listener, Devices{device, device, device, device}, serving) }()
 
 	client := func(b pki.Bundle, name string) *Client {
 		c, err := NewClient(listener.Addr().String(), name, b)
@@ -106,7 +114,19 @@ func TestReadings(t *testing.T) {
 	if err := runner.Cycle(t.Context(), 2*time.Hour); err == nil || !strings.Contains(err.Error(), `off is "2h0m0s": give 0s to 1h0m0s`) {
 		t.Errorf("%v", err)
 	}
+	if err := runner.Reset(t.Context(), "a b&c"); err != nil || device.reset != "a b&c" {
+		t.Errorf("%q, %v", device.reset, err)
+	}
+	if restored, err := runner.Restore(t.Context()); err != nil || !restored {
+		t.Errorf("%t, %v", restored, err)
+	}
 	device.err = errors.New("the device is away")
+	if err := runner.Reset(t.Context(), "reload"); err == nil || !strings.Contains(err.Error(), "the device is away") {
+		t.Errorf("%v", err)
+	}
+	if restored, err := runner.Restore(t.Context()); err == nil || restored {
+		t.Errorf("%t, %v", restored, err)
+	}
 	if err := runner.Cycle(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "the device is away") {
 		t.Errorf("%v", err)
 	}
