@@ -20,7 +20,7 @@ type DeviceManagement struct {
 	// secretName names a Secret in the lab's namespace, of type nodrop.dev/device. For ssh it has the keys
 	// user, password or privateKey, and hostKeys: lines as in known_hosts. For gnmi it has certificates in
 	// PEM, of the device or of the authority that signed them, and user and password, or
-	// clientCertificate and privateKey. Only pods that configure the device have it.
+	// clientCertificate and privateKey. Only pods that configure or reset the device have it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
