@@ -225,9 +225,6 @@ func resetting(tester *trials.Tester, event trials.Event, name string) trials.Ac
 			tester.Observe(event)
 			return nil, nil
 		}
-		if err := tester.Device.Reset(ctx, test.Kind, name, powerOff(test)); err != nil {
-			return nil, fmt.Errorf("resetting the device: %w", err)
-		}
-		return nil, nil
+		return nil, tester.Device.Reset(ctx, test.Kind, name, powerOff(test))
 	})
 }

@@ -172,15 +172,22 @@ func TestResetFromOutside(t *testing.T) {
 }
 
 // tired is a device that cannot be reset.
-type tired struct{ err error }
+type tired struct {
+	err   error
+	asked *int
+}
 
-func (d tired) Reset(context.Context) error { return d.err }
+func (d tired) Reset(context.Context) error {
+	*d.asked++
+	return d.err
+}
 
 func TestADeviceThatCannotBeReset(t *testing.T) {
 	tester, _, step := labFor(t, resetTest(v1alpha1.ResetByDevice), time.Second, nil)
 	refused := errors.New("no such command")
-	trials.WithDevice(tired{refused})(tester)
-	if _, err := Run(t.Context(), tester, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "resetting the device: no such command") {
+	asked := 0
+	trials.WithDevice(tired{refused, &asked})(tester)
+	if _, err := Run(t.Context(), tester, step); !errors.Is(err, refused) || !strings.Contains(err.Error(), "the device was not reset: no such command") || asked != 1 {
 		t.Error(err)
 	}
 	tester.Device.Resetter = nil

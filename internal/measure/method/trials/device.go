@@ -2,6 +2,7 @@ package trials
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,6 +54,10 @@ type RouteCounter interface {
 	Routes() (n int64, known bool)
 }
 
+// ErrNotReset is wrapped by the error of a device that the lab could not reset. A trial is not begun again after it: the reset may
+// have begun, and each attempt is a login.
+var ErrNotReset = errors.New("the device was not reset")
+
 // countShare is the part of the time, one in so many, that counting routes may take: the
 // kernel goes through all of them.
 const countShare = 100
@@ -84,17 +89,23 @@ type Device struct {
 func (d *Device) CanReset() bool { return d.Resetter != nil || d.Power != nil || d.Resets != nil }
 
 // Reset begins a reset of a kind: by a switch of the power, which is off for a time, by the commands that have a name, or by the
-// device itself.
+// device itself. It fails with ErrNotReset.
 func (d *Device) Reset(ctx context.Context, kind v1alpha1.ResetKind, name string, off time.Duration) error {
+	var err error
 	switch {
 	case kind == v1alpha1.ResetPower && d.Power != nil:
-		return d.Power.Cycle(ctx, off)
+		err = d.Power.Cycle(ctx, off)
 	case kind != v1alpha1.ResetPower && d.Resets != nil:
-		return d.Resets.Reset(ctx, name)
+		err = d.Resets.Reset(ctx, name)
 	case d.Resetter != nil:
-		return d.Resetter.Reset(ctx)
+		err = d.Resetter.Reset(ctx)
+	default:
+		err = fmt.Errorf("the lab has no reset of the kind %s", kind)
 	}
-	return fmt.Errorf("the lab cannot reset the device by %s", kind)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReset, err)
+	}
+	return nil
 }
 
 // renewRouter starts a router anew that has ended, or whose table is full.

@@ -165,7 +165,7 @@ func (t *Tester) Persist(ctx context.Context, event Event, f func() error) error
 
 // final reports whether trying again does not help.
 func final(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, traffic.ErrUnsupported) || errors.Is(err, traffic.ErrLost)
+	return ctx.Err() != nil || errors.Is(err, ErrNotReset) || errors.Is(err, traffic.ErrUnsupported) || errors.Is(err, traffic.ErrLost)
 }
 
 // answerAgain lets the receivers answer once more when the device would forget them
