@@ -34,7 +34,7 @@ type DeviceManagement struct {
 // SSHManagement reaches a device by SSH.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'netconf'",message="resets are commands, which a session of NETCONF does not run: leave resets out, and reset the device by the switches of its power outlets or by hand",fieldPath=".resets"
-// +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'frr' || !self.resets.exists(r, has(r.answer))",message="vtysh of the platform frr asks no question: leave answer out",fieldPath=".resets"
+// +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'nxos']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe and nxos is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
 type SSHManagement struct {
 	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; iproute2,
 	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate

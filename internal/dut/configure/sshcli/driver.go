@@ -192,7 +192,7 @@ func (s *session) answer(command string) (configure.Answer, error) {
 	return configure.Answer{Command: mask(command), Text: mask(out), Rejected: s.shell.rejected.MatchString(out), Took: time.Since(began)}, err
 }
 
-// Enter implements configure.Commander. The shell asks no questions, so that there is no answer to give. A command is sent when the
+// Enter implements configure.Commander. Questions on the terminal are not answered: the API refuses resets with an answer. A command is sent when the
 // device has written its echo, which comes before the answer: a connection that ends before that may have lost the command, too.
 func (s *session) Enter(commands []string, _ *string) error {
 	for i, command := range commands {
