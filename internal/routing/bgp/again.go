@@ -7,6 +7,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // again are the routes that came since the device was asked for all of them once more. A
@@ -45,7 +46,7 @@ func (s *Speaker) Refresh(ctx context.Context, name string) (routing.Refreshed, 
 		return routing.Refreshed{}, fmt.Errorf("session %s: the device does not offer ROUTE-REFRESH (RFC 2918)", name)
 	}
 	a := &again{seen: map[uint64]bool{}}
-	a.Asked = now()
+	a.Asked = endpoint.Now()
 	w := &waiter{again: a, got: make(chan routing.Learnt, 1)}
 	one.table.again = a
 	one.waiters[w] = true

@@ -4,6 +4,8 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"nodrop.dev/nodrop/internal/routing/bfd"
+
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // bfdDown is the subcode BFD Down of Cease (RFC 9384).
@@ -37,7 +39,7 @@ func (s *session) startBFD() (stop func(), _ *cause) {
 func (s *session) establish() {
 	switch {
 	case s.detected.Up:
-		s.state.Established, s.state.Since = true, now()
+		s.state.Established, s.state.Since = true, endpoint.Now()
 	case s.state.Flaps == 0:
 		s.state.Cause = s.detected.Cause
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // send announces or withdraws sets.
@@ -48,10 +49,10 @@ func (up *established) send(ctx context.Context, sent *routing.Sent, set routing
 	return up.packer.pack(set, withdraw, skip, func(c chunk) error {
 		sent.Own += time.Since(began)
 		if sent.First == 0 {
-			sent.First = now()
+			sent.First = endpoint.Now()
 		}
 		bytes, messages, err := up.Write(ctx, c.bytes)
-		sent.Last = now()
+		sent.Last = endpoint.Now()
 		sent.Bytes += uint64(bytes)
 		sent.Messages += uint64(messages)
 		if err != nil {

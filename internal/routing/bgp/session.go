@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
-	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/bfd"
@@ -229,7 +228,7 @@ func (s *session) learn(m *bgp.BGPUpdate) *cause {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.table.update(m)
-	s.table.Last = now()
+	s.table.Last = endpoint.Now()
 	if s.table.again != nil && s.table.again.Routes > 0 {
 		s.table.again.Last = s.table.Last
 	}
@@ -311,13 +310,4 @@ func keepAlive(ctx context.Context, up *established) {
 			}
 		}
 	}
-}
-
-// now is the clock of the port's host, that of traffic.Moments.
-func now() uint64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic(err) // the clock is always there
-	}
-	return uint64(t.Nano())
 }

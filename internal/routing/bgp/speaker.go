@@ -12,6 +12,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // DefaultMaxRoutes is the number of routes that a session learns at most, unless Options set
@@ -90,28 +91,11 @@ func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	}
 	all := s.sessions
 	s.mu.Unlock()
-	return awaitAll(ctx, all)
+	return endpoint.AwaitAll(ctx, all)
 }
 
-// awaitAll waits until all sessions are established at one time: one may go down again
-// while another comes up, as a router that begins BFD anew once BGP is up makes it. What
-// happened until then are no flaps.
-func awaitAll(ctx context.Context, all []*session) error {
-	for up := 0; up < len(all); {
-		up = 0
-		for _, one := range all {
-			if one.opened() {
-				up++
-			} else if err := one.awaitUp(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// opened reports whether the session is established, and counts its flaps from now.
-func (s *session) opened() bool {
+// Opened implements endpoint.Opening.
+func (s *session) Opened() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state.Established {
@@ -152,8 +136,8 @@ func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 	return nil
 }
 
-// awaitUp waits until the session is established.
-func (s *session) awaitUp(ctx context.Context) error {
+// AwaitUp implements endpoint.Opening.
+func (s *session) AwaitUp(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		established, final, down, changed := s.state.Established, s.final, s.down(), s.changed

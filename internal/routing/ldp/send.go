@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // send announces or withdraws the labels of sets.
@@ -63,10 +64,10 @@ func (up *established) send(ctx context.Context, sent *routing.Sent, kind uint16
 	return up.writer.pack(kind, all, func(c chunk) error {
 		sent.Own += time.Since(began)
 		if sent.First == 0 {
-			sent.First = now()
+			sent.First = endpoint.Now()
 		}
 		bytes, pdus, err := up.Write(ctx, c.bytes)
-		sent.Last = now()
+		sent.Last = endpoint.Now()
 		sent.Bytes += uint64(bytes)
 		sent.Messages += uint64(pdus)
 		if err != nil {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
@@ -253,7 +251,7 @@ func (s *session) learn(b binding, withdraw bool) *cause {
 	} else {
 		s.table.mapped(b)
 	}
-	s.table.Last = now()
+	s.table.Last = endpoint.Now()
 	s.serve()
 	if uint64(len(s.table.labels)) > s.maxRoutes {
 		return refuse(statusShutdown, "the device advertises more than %d labels, the most that the tester takes", s.maxRoutes)
@@ -289,7 +287,7 @@ func (s *session) raise(ctx context.Context, up *established) {
 	if ctx.Err() != nil {
 		return
 	}
-	s.up, s.state.Established, s.state.Since = up, true, now()
+	s.up, s.state.Established, s.state.Since = up, true, endpoint.Now()
 	s.serve()
 	s.notify()
 }
@@ -336,13 +334,4 @@ func keepAlive(ctx context.Context, up *established) {
 			}
 		}
 	}
-}
-
-// now is the clock of the port's host, that of traffic.Moments.
-func now() uint64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic(err) // the clock is always there
-	}
-	return uint64(t.Nano())
 }

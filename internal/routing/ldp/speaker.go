@@ -70,17 +70,7 @@ func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	for _, one := range all {
-		if err := one.awaitUp(ctx); err != nil {
-			return err
-		}
-	}
-	for _, one := range all {
-		one.mu.Lock()
-		one.state.Flaps = 0 // What happened until now is part of opening.
-		one.mu.Unlock()
-	}
-	return nil
+	return endpoint.AwaitAll(ctx, all)
 }
 
 // start starts the sessions.
@@ -142,8 +132,18 @@ func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 	return nil
 }
 
-// awaitUp waits until the session is established.
-func (s *session) awaitUp(ctx context.Context) error {
+// Opened implements endpoint.Opening.
+func (s *session) Opened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.Established {
+		s.state.Flaps = 0
+	}
+	return s.state.Established
+}
+
+// AwaitUp implements endpoint.Opening.
+func (s *session) AwaitUp(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		established, final, down, changed := s.state.Established, s.final, s.down(), s.changed
