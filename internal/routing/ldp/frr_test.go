@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,24 +70,25 @@ func newBed(t *testing.T, networks routing.Routes, change func(*router.Config)) 
 	config.Sessions = b.sessions
 	var text strings.Builder
 	must(t, router.Render(&text, router.FRR, config))
-	before := routerFolders(t)
 	d, err := router.Start(t.Context(), b.device, router.FRR, text.String())
 	must(t, err)
 	b.daemons = d
 	t.Cleanup(func() { must(t, d.Stop()) })
-	for _, folder := range routerFolders(t) {
-		if !strings.Contains(strings.Join(before, " "), folder) {
-			b.folder = filepath.Join(folder, "zebra")
-		}
-	}
+	b.folder = consoleFolder(t, d.PID())
 	return b
 }
 
-func routerFolders(t *testing.T) []string {
+// consoleFolder is the folder of the sockets for vtysh of a process of FRR.
+func consoleFolder(t *testing.T, pid int) string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(router.Dir, "router-frr-*"))
+	command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	must(t, err)
-	return all
+	arguments := strings.Split(string(command), "\x00")
+	i := slices.Index(arguments, "--vty_socket")
+	if i < 0 {
+		t.Fatalf("process %d of FRR is %q", pid, arguments)
+	}
+	return arguments[i+1]
 }
 
 func newNamespace(t *testing.T) netns.NsHandle {
