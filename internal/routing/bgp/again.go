@@ -8,6 +8,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/endpoint"
+	"nodrop.dev/nodrop/internal/routing/sessions"
 )
 
 // again are the routes that came since the device was asked for all of them once more. A
@@ -29,35 +30,35 @@ func (a *again) add(digest uint64) {
 
 // Refresh implements routing.Speaker. One session is refreshed by one caller at a time.
 func (s *Speaker) Refresh(ctx context.Context, name string) (routing.Refreshed, error) {
-	one, err := s.session(name)
+	one, err := s.Named(name)
 	if err != nil {
 		return routing.Refreshed{}, err
 	}
 	one.refreshing.Lock()
 	defer one.refreshing.Unlock()
-	one.mu.Lock()
-	up, down, changed := one.up, one.down(), one.changed
+	one.Lock()
+	up, down, changed := one.up, one.Down(), one.Changed()
 	if up == nil {
-		one.mu.Unlock()
+		one.Unlock()
 		return routing.Refreshed{}, down
 	}
 	if !up.terms.refresh {
-		one.mu.Unlock()
+		one.Unlock()
 		return routing.Refreshed{}, fmt.Errorf("session %s: the device does not offer ROUTE-REFRESH (RFC 2918)", name)
 	}
 	a := &again{seen: map[uint64]bool{}}
 	a.Asked = endpoint.Now()
-	w := &waiter{again: a, got: make(chan routing.Learnt, 1)}
+	w := &sessions.Waiter{Satisfied: func() bool { return one.table.again == a && a.Table == one.table.Table }, Got: make(chan routing.Learnt, 1)}
 	one.table.again = a
-	one.waiters[w] = true
-	one.mu.Unlock()
+	one.Wait(w)
+	one.Unlock()
 	err = one.askAgain(ctx, up)
 	if err == nil {
 		err = one.awaitAgain(ctx, w, changed, up)
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	delete(one.waiters, w)
+	one.Lock()
+	defer one.Unlock()
+	one.Forget(w)
 	one.table.again = nil
 	if err == nil && a.Table != one.table.Table {
 		err = &routing.UnlearnedError{Session: name, Want: one.table.Table, Got: a.Table}
@@ -76,22 +77,22 @@ func (s *session) askAgain(ctx context.Context, up *established) error {
 }
 
 // awaitAgain waits until all routes came, ctx ends, or the session does.
-func (s *session) awaitAgain(ctx context.Context, w *waiter, changed chan struct{}, up *established) error {
-	s.mu.Lock()
-	satisfied := w.satisfied(s.table) // also by a table without routes
-	s.mu.Unlock()
+func (s *session) awaitAgain(ctx context.Context, w *sessions.Waiter, changed <-chan struct{}, up *established) error {
+	s.Lock()
+	satisfied := w.Satisfied() // also by a table without routes
+	s.Unlock()
 	for !satisfied {
 		select {
-		case <-w.got:
+		case <-w.Got:
 			return nil
 		case <-ctx.Done():
 			return nil // what came is compared by the caller
 		case <-changed:
 		}
-		s.mu.Lock()
-		down, over := s.down(), s.up != up
-		changed = s.changed
-		s.mu.Unlock()
+		s.Lock()
+		down, over := s.Down(), s.up != up
+		changed = s.Changed()
+		s.Unlock()
 		if over {
 			return down
 		}

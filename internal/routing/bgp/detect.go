@@ -4,8 +4,6 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 
 	"nodrop.dev/nodrop/internal/routing/bfd"
-
-	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
 // bfdDown is the subcode BFD Down of Cease (RFC 9384).
@@ -13,7 +11,7 @@ const bfdDown = 10
 
 // undetected returns the state of BFD before it comes up.
 func (s *session) undetected() bfd.State {
-	if s.conf.BFD == nil {
+	if s.Conf.BFD == nil {
 		return bfd.State{Up: true}
 	}
 	return bfd.State{Cause: "BFD does not come up: no control packet has come from the device"}
@@ -22,11 +20,11 @@ func (s *session) undetected() bfd.State {
 // startBFD starts BFD next to a session that has it, once BGP is up: routers begin then,
 // and FRR begins anew. Stop ends it.
 func (s *session) startBFD() (stop func(), _ *cause) {
-	if s.conf.BFD == nil {
+	if s.Conf.BFD == nil {
 		return func() {}, nil
 	}
 	b, err := bfd.Start(bfd.Config{
-		Local: s.conf.Local, Remote: s.conf.Remote, Interval: s.conf.BFD.Interval, Multiplier: s.conf.BFD.Multiplier,
+		Local: s.Conf.Local, Remote: s.Conf.Remote, Interval: s.Conf.BFD.Interval, Multiplier: s.Conf.BFD.Multiplier,
 		In: s.port.In, Changed: s.detect,
 	})
 	if err != nil {
@@ -39,17 +37,17 @@ func (s *session) startBFD() (stop func(), _ *cause) {
 func (s *session) establish() {
 	switch {
 	case s.detected.Up:
-		s.state.Established, s.state.Since = true, endpoint.Now()
-	case s.state.Flaps == 0:
-		s.state.Cause = s.detected.Cause
+		s.Establish()
+	case s.State.Flaps == 0:
+		s.State.Cause = s.detected.Cause
 	}
-	s.notify()
+	s.Notify()
 }
 
 // detect takes in how BFD is. When it goes down so does BGP (RFC 5882, section 4.1).
 func (s *session) detect(state bfd.State) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.detected = state
 	switch {
 	case s.up == nil:

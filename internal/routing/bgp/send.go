@@ -2,23 +2,18 @@ package bgp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
-	"os"
-	"time"
 
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
-// send announces or withdraws sets.
-func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool) (routing.Sent, error) {
+// Send implements sessions.Session.
+func (s *session) Send(ctx context.Context, sets []routing.Routes, withdraw bool) (routing.Sent, error) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	s.mu.Lock()
-	up, down := s.up, s.down()
-	s.mu.Unlock()
+	s.Lock()
+	up, down := s.up, s.Down()
+	s.Unlock()
 	if up == nil {
 		return routing.Sent{}, down
 	}
@@ -45,42 +40,11 @@ func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool
 
 // send writes the messages of a set and adds them up in sent.
 func (up *established) send(ctx context.Context, sent *routing.Sent, set routing.Routes, withdraw bool, skip func(netip.Prefix) bool) error {
-	began := time.Now()
-	return up.packer.pack(set, withdraw, skip, func(c chunk) error {
-		sent.Own += time.Since(began)
-		if sent.First == 0 {
-			sent.First = endpoint.Now()
-		}
-		bytes, messages, err := up.Write(ctx, c.bytes)
-		sent.Last = endpoint.Now()
-		sent.Bytes += uint64(bytes)
-		sent.Messages += uint64(messages)
-		if err != nil {
-			return err
-		}
-		sent.Routes += uint64(c.routes)
-		began = time.Now()
-		return nil
-	})
+	write := up.Count(ctx, sent)
+	return up.packer.pack(set, withdraw, skip, func(c chunk) error { return write(c.bytes, c.routes) })
 }
 
-// sendError returns the cause of a failed write: ctx ended, or the session did, for a reason
-// that is known only when the reader has found it.
+// sendError returns the cause of a failed write.
 func (s *session) sendError(ctx context.Context, up *established, err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil {
-		return fmt.Errorf("session %s: the device did not take all messages: %w", s.conf.Name, context.Cause(ctx))
-	}
-	for {
-		s.mu.Lock()
-		down, changed, over := s.down(), s.changed, s.up != up
-		s.mu.Unlock()
-		if over {
-			return down
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("session %s: %w", s.conf.Name, err)
-		case <-changed:
-		}
-	}
+	return s.SendError(ctx, func() bool { return s.up != up }, err)
 }

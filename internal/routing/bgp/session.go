@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/bfd"
 	"nodrop.dev/nodrop/internal/routing/endpoint"
+	"nodrop.dev/nodrop/internal/routing/sessions"
 )
 
 // openTime is the time that the device may take from the connection to the last message of
@@ -21,7 +22,7 @@ const openTime = 30 * time.Second
 
 // session keeps one session open.
 type session struct {
-	conf      routing.Session
+	*sessions.Held
 	port      Port
 	tcpPort   uint16
 	retry     time.Duration
@@ -33,15 +34,11 @@ type session struct {
 	// refreshing makes one request for all routes wait for another.
 	refreshing sync.Mutex
 
-	mu    sync.Mutex // guards what follows
-	state routing.State
-	final bool
-	up    *established // nil while down
+	// The mutex of Held guards what follows.
+	up *established // nil while down
 	// detected is the state of BFD since BGP is up; always up for a session without BFD.
 	detected bfd.State
 	table    *table
-	waiters  map[*waiter]bool
-	changed  chan struct{} // closed at each change of state
 }
 
 // established is a connection over which routes are exchanged.
@@ -53,43 +50,20 @@ type established struct {
 	end context.CancelCauseFunc
 }
 
-// waiter waits for a table, or until all routes of it came again.
-type waiter struct {
-	want  routing.Table
-	again *again
-	got   chan routing.Learnt
-}
-
-// satisfied reports whether what is waited for is there.
-func (w *waiter) satisfied(t *table) bool {
-	if w.again != nil {
-		return w.again == t.again && w.again.Table == t.Table
-	}
-	return w.want == t.Table
-}
-
 func newSession(conf routing.Session) *session {
-	return &session{conf: conf, state: routing.State{Session: conf.Name}, table: newTable(conf.LocalASN), waiters: map[*waiter]bool{}, changed: make(chan struct{})}
+	s := &session{table: newTable(conf.LocalASN)}
+	s.Held = sessions.NewHeld(conf, func() routing.Learnt { return s.table.Learnt })
+	return s
 }
 
 // run keeps the session open until ctx ends, or a failure is final.
 func (s *session) run(ctx context.Context) {
-	for {
-		c := s.once(ctx)
-		if c.final || ctx.Err() != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(s.retry):
-		}
-	}
+	sessions.Keep(ctx, s.retry, func(ctx context.Context) bool { return s.once(ctx).final })
 }
 
 // once is one life of the session: it returns why that ended.
 func (s *session) once(ctx context.Context) *cause {
-	conn, c := connect(ctx, s.port, &s.conf, s.tcpPort)
+	conn, c := connect(ctx, s.port, &s.Conf, s.tcpPort)
 	if c != nil {
 		s.fell(c)
 		return c
@@ -125,7 +99,7 @@ func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *endp
 	if c != nil {
 		return c
 	}
-	up := &established{Link: l, terms: t, packer: packer{session: &s.conf, addPath: t.options.AddPath}, end: end}
+	up := &established{Link: l, terms: t, packer: packer{session: &s.Conf, addPath: t.options.AddPath}, end: end}
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer end(nil)
@@ -175,7 +149,7 @@ func (s *session) open(ctx context.Context, l *endpoint.Link, r *bufio.Reader, b
 	if ctx.Err() != nil {
 		return nil, because("it was closed")
 	}
-	open, err := openMessage(&s.conf)
+	open, err := openMessage(&s.Conf)
 	if err != nil {
 		return nil, because("making the OPEN message: %v", err)
 	}
@@ -205,7 +179,7 @@ func (s *session) open(ctx context.Context, l *endpoint.Link, r *bufio.Reader, b
 				break
 			}
 			var c *cause
-			if t, c = agree(&s.conf, body); c != nil {
+			if t, c = agree(&s.Conf, body); c != nil {
 				return nil, c
 			}
 			if _, _, err := l.Write(ctx, serialize(bgp.NewBGPKeepAliveMessage())); err != nil {
@@ -225,19 +199,14 @@ func (s *session) open(ctx context.Context, l *endpoint.Link, r *bufio.Reader, b
 
 // learn takes an UPDATE in and serves who waits for the table.
 func (s *session) learn(m *bgp.BGPUpdate) *cause {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.table.update(m)
 	s.table.Last = endpoint.Now()
 	if s.table.again != nil && s.table.again.Routes > 0 {
 		s.table.again.Last = s.table.Last
 	}
-	for w := range s.waiters {
-		if w.satisfied(s.table) {
-			w.got <- s.table.Learnt
-			delete(s.waiters, w)
-		}
-	}
+	s.Serve()
 	if s.table.Routes > s.maxRoutes {
 		return refuse(bgp.BGP_ERROR_CEASE, bgp.BGP_ERROR_SUB_MAXIMUM_NUMBER_OF_PREFIXES_REACHED,
 			"the device advertises more than %d routes, the most that the tester takes", s.maxRoutes)
@@ -252,41 +221,25 @@ func (s *session) raise(up *established, r *refresher) {
 	if s.book.count > 0 {
 		r.ask(s.families()...)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.up, s.table, s.detected = up, newTable(s.conf.LocalASN), s.undetected()
+	s.Lock()
+	defer s.Unlock()
+	s.up, s.table, s.detected = up, newTable(s.Conf.LocalASN), s.undetected()
 	s.establish()
 }
 
 // fell makes it down: nothing is sent any more, and what was learnt is void.
 func (s *session) fell(c *cause) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.up != nil {
-		s.up, s.table = nil, newTable(s.conf.LocalASN)
-		s.state.Established, s.state.Since = false, 0
-		s.state.Flaps++
+	s.Lock()
+	defer s.Unlock()
+	wasUp := s.up != nil
+	if wasUp {
+		s.up, s.table = nil, newTable(s.Conf.LocalASN)
 	}
-	s.state.Cause, s.final = c.text, c.final
-	s.notify()
-}
-
-func (s *session) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// down is the error of a session that is not established.
-func (s *session) down() error {
-	text := s.state.Cause
-	if text == "" {
-		text = "it is being opened"
-	}
-	return &routing.DownError{Session: s.conf.Name, Port: s.conf.Port, Cause: text, Final: s.final}
+	s.Fell(wasUp, c.text, c.final)
 }
 
 func (s *session) families() (all []bgp.Family) {
-	for _, f := range s.conf.Families {
+	for _, f := range s.Conf.Families {
 		all = append(all, families[f])
 	}
 	return all
@@ -297,17 +250,6 @@ func keepAlive(ctx context.Context, up *established) {
 	if up.terms.hold == 0 {
 		return
 	}
-	ticker := time.NewTicker(up.terms.hold / 3)
-	defer ticker.Stop()
 	message := serialize(bgp.NewBGPKeepAliveMessage())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if _, _, err := up.Write(ctx, message); err != nil {
-				return // the reader finds out why
-			}
-		}
-	}
+	up.Repeat(ctx, up.terms.hold/3, func() []byte { return message })
 }

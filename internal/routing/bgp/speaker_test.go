@@ -146,7 +146,7 @@ func awaitState(t *testing.T, s *Speaker, name string, is func(routing.State) bo
 	t.Helper()
 	ctx := within(t)
 	for {
-		one, err := s.session(name)
+		one, err := s.Named(name)
 		if err != nil { // not open yet
 			select {
 			case <-ctx.Done():
@@ -155,9 +155,9 @@ func awaitState(t *testing.T, s *Speaker, name string, is func(routing.State) bo
 				continue
 			}
 		}
-		one.mu.Lock()
-		state, changed := one.state, one.changed
-		one.mu.Unlock()
+		one.Lock()
+		state, changed := one.State, one.Changed()
+		one.Unlock()
 		if is(state) {
 			return state
 		}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"nodrop.dev/nodrop/internal/routing"
 )
 
 // partingTime is the time that handing the last message to the connection may take.
@@ -60,6 +62,45 @@ func (l *Link) Write(ctx context.Context, b []byte) (bytes, messages int, err er
 		l.rest = append([]byte(nil), b[n:end]...)
 	}
 	return whole, messages, err
+}
+
+// Count returns a function that writes messages with so many routes, and adds both up in sent. The
+// time between two calls is the tester's own.
+func (l *Link) Count(ctx context.Context, sent *routing.Sent) func(b []byte, routes int) error {
+	began := time.Now()
+	return func(b []byte, routes int) error {
+		sent.Own += time.Since(began)
+		if sent.First == 0 {
+			sent.First = Now()
+		}
+		bytes, messages, err := l.Write(ctx, b)
+		sent.Last = Now()
+		sent.Bytes += uint64(bytes)
+		sent.Messages += uint64(messages)
+		if err != nil {
+			return err
+		}
+		sent.Routes += uint64(routes)
+		began = time.Now()
+		return nil
+	}
+}
+
+// Repeat writes a message at every interval until ctx ends or a write fails, whose cause the reader
+// finds out.
+func (l *Link) Repeat(ctx context.Context, every time.Duration, message func() []byte) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if _, _, err := l.Write(ctx, message()); err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Part sends a last message, unless it is empty, and closes the connection. Life is over.

@@ -54,7 +54,7 @@ func (s *session) discover(ctx context.Context) error {
 
 // helloSocket has a socket send Hello messages from the port, and receive those of its link only.
 func (s *session) helloSocket(fd int) error {
-	local := s.conf.Local.As4()
+	local := s.Conf.Local.As4()
 	if err := s.port.Bind(fd); err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (s *session) helloSocket(fd int) error {
 
 // greet sends a Hello message every interval.
 func (s *session) greet(ctx context.Context, conn *net.UDPConn) {
-	w := writer{lsr: s.conf.RouterID}
+	w := writer{lsr: s.Conf.RouterID}
 	ticker := time.NewTicker(helloInterval)
 	defer ticker.Stop()
-	from := unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: s.conf.Local.As4()})
+	from := unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: s.Conf.Local.As4()})
 	for {
 		// Failed sends, such as those of a link that is down, are repeated like all.
-		_, _, _ = conn.WriteMsgUDPAddrPort(w.hello(helloHold, s.conf.Local), from, netip.AddrPortFrom(allRouters, s.udpPort))
+		_, _, _ = conn.WriteMsgUDPAddrPort(w.hello(helloHold, s.Conf.Local), from, netip.AddrPortFrom(allRouters, s.udpPort))
 		select {
 		case <-ctx.Done():
 			return
@@ -100,8 +100,8 @@ func (s *session) hear(conn *net.UDPConn) {
 		if err != nil {
 			return
 		}
-		if from.Addr().Unmap() == s.conf.Remote {
-			if a, ok := heard(buffer[:n], s.conf.Remote, time.Now()); ok {
+		if from.Addr().Unmap() == s.Conf.Remote {
+			if a, ok := heard(buffer[:n], s.Conf.Remote, time.Now()); ok {
 				s.meet(a)
 			}
 		}
@@ -137,8 +137,8 @@ func heard(b []byte, from netip.Addr, at time.Time) (adjacency, bool) {
 
 // meet takes in that the device was heard.
 func (s *session) meet(a adjacency) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.adjacency = a
 	select {
 	case s.met <- struct{}{}:
@@ -149,16 +149,16 @@ func (s *session) meet(a adjacency) {
 // awaitAdjacency waits until the device is heard.
 func (s *session) awaitAdjacency(ctx context.Context) (adjacency, *cause) {
 	for {
-		s.mu.Lock()
+		s.Lock()
 		a := s.adjacency
 		if a.until.After(time.Now()) {
-			s.mu.Unlock()
+			s.Unlock()
 			return a, nil
 		}
-		if s.up == nil && s.state.Flaps == 0 {
-			s.state.Cause = "no Hello came from " + s.conf.Remote.String() + ": LDP is not enabled on this interface of the device"
+		if s.up == nil && s.State.Flaps == 0 {
+			s.State.Cause = "no Hello came from " + s.Conf.Remote.String() + ": LDP is not enabled on this interface of the device"
 		}
-		s.mu.Unlock()
+		s.Unlock()
 		select {
 		case <-ctx.Done():
 			return a, because("it was closed")
@@ -170,9 +170,9 @@ func (s *session) awaitAdjacency(ctx context.Context) (adjacency, *cause) {
 // watchAdjacency ends the life of a session when no Hello comes for the hold time.
 func (s *session) watchAdjacency(ctx context.Context, end context.CancelCauseFunc) {
 	for {
-		s.mu.Lock()
+		s.Lock()
 		left := time.Until(s.adjacency.until)
-		s.mu.Unlock()
+		s.Unlock()
 		if left <= 0 {
 			end(refuse(statusHoldExpired, "no Hello came from the device for %d s, the hold time", helloHold))
 			return

@@ -24,14 +24,14 @@ const ttl = 255
 // listen accepts connections of the device to the address of the session until ctx ends.
 func (s *session) listen(ctx context.Context) error {
 	config := net.ListenConfig{KeepAlive: -1, Control: endpoint.Control(func(fd int) error {
-		if err := endpoint.SetTTL(fd, s.conf.Remote, ttl); err != nil {
+		if err := endpoint.SetTTL(fd, s.Conf.Remote, ttl); err != nil {
 			return err
 		}
 		return s.port.Bind(fd)
 	})}
 	var l net.Listener
 	err := s.port.In(func() (err error) {
-		l, err = config.Listen(ctx, "tcp4", netip.AddrPortFrom(s.conf.Local, s.tcpPort).String())
+		l, err = config.Listen(ctx, "tcp4", netip.AddrPortFrom(s.Conf.Local, s.tcpPort).String())
 		return err
 	})
 	if err != nil {
@@ -59,14 +59,14 @@ func (s *session) listen(ctx context.Context) error {
 }
 
 // active reports whether the tester opens the connection (RFC 5036 section 2.5.2).
-func (s *session) active(a adjacency) bool { return a.transport.Less(s.conf.Local) }
+func (s *session) active(a adjacency) bool { return a.transport.Less(s.Conf.Local) }
 
 // connect opens the connection to the transport address of the device, or awaits that of the
 // device.
 func (s *session) connect(ctx context.Context, a adjacency) (net.Conn, *cause) {
 	if s.active(a) {
 		conn, why := s.port.Connect(ctx, endpoint.Peer{
-			Protocol: "LDP", Port: s.conf.Port, Local: s.conf.Local, Remote: a.transport, TCPPort: s.tcpPort, TTL: ttl, OnLink: true, Password: s.conf.Password,
+			Protocol: "LDP", Port: s.Conf.Port, Local: s.Conf.Local, Remote: a.transport, TCPPort: s.tcpPort, TTL: ttl, OnLink: true, Password: s.Conf.Password,
 		})
 		if why != "" {
 			return nil, because("%s", why)
@@ -75,7 +75,7 @@ func (s *session) connect(ctx context.Context, a adjacency) (net.Conn, *cause) {
 	}
 	raw, err := s.listener.SyscallConn()
 	if err == nil {
-		err = endpoint.Control(func(fd int) error { return endpoint.SetPassword(fd, a.transport, s.conf.Password) })("", "", raw)
+		err = endpoint.Control(func(fd int) error { return endpoint.SetPassword(fd, a.transport, s.Conf.Password) })("", "", raw)
 	}
 	if err != nil {
 		return nil, because("%v", err)
@@ -87,7 +87,7 @@ func (s *session) connect(ctx context.Context, a adjacency) (net.Conn, *cause) {
 		case <-ctx.Done():
 			return nil, because("it was closed")
 		case <-waiting.C:
-			return nil, because("the device, whose transport address %v is the greater one, has opened no connection to %v for %v: TCP MD5 passwords may differ", a.transport, s.conf.Local, acceptTime)
+			return nil, because("the device, whose transport address %v is the greater one, has opened no connection to %v for %v: TCP MD5 passwords may differ", a.transport, s.Conf.Local, acceptTime)
 		case conn := <-s.accepted:
 			if from, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil && from.Addr().Unmap() == a.transport {
 				return conn, nil
@@ -99,7 +99,7 @@ func (s *session) connect(ctx context.Context, a adjacency) (net.Conn, *cause) {
 
 // open exchanges Initialization and KeepAlive. It returns the hold time that was agreed on.
 func (s *session) open(ctx context.Context, l *endpoint.Link, w *writer, r *reader) (time.Duration, *cause) {
-	own := uint16(s.conf.HoldTime / time.Second)
+	own := uint16(s.Conf.HoldTime / time.Second)
 	send := func(b []byte) *cause {
 		if _, _, err := l.Write(ctx, b); err != nil {
 			return because("opening the session: %v", err)
@@ -126,8 +126,8 @@ func (s *session) open(ctx context.Context, l *endpoint.Link, w *writer, r *read
 		return 0, refuse(statusBadVersion, "the device has version %d of LDP", i.version)
 	case i.keepAlive == 0:
 		return 0, refuse(statusBadKeepAlive, "the device has a hold time of 0")
-	case i.receiver != s.conf.RouterID || i.space != 0:
-		return 0, refuse(statusNoHello, "the device opened a session with %v:%d, and the tester is %v:0", i.receiver, i.space, s.conf.RouterID)
+	case i.receiver != s.Conf.RouterID || i.space != 0:
+		return 0, refuse(statusNoHello, "the device opened a session with %v:%d, and the tester is %v:0", i.receiver, i.space, s.Conf.RouterID)
 	}
 	if i.length > 255 {
 		w.limit = min(maxPDU, int(i.length))

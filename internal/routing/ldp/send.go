@@ -2,33 +2,29 @@ package ldp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"net/netip"
-	"os"
 	"slices"
-	"time"
 
 	"nodrop.dev/nodrop/internal/routing"
-	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
-// send announces or withdraws the labels of sets.
-func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool) (routing.Sent, error) {
+// Send implements sessions.Session.
+func (s *session) Send(ctx context.Context, sets []routing.Routes, withdraw bool) (routing.Sent, error) {
 	for _, set := range sets {
 		if err := set.Check(); err != nil {
 			return routing.Sent{}, err
 		}
 		if set.Family() != routing.IPv4LabeledUnicast {
-			return routing.Sent{}, fmt.Errorf("session %s: routes %s: %w", s.conf.Name, set.Name, errLabels)
+			return routing.Sent{}, fmt.Errorf("session %s: routes %s: %w", s.Conf.Name, set.Name, errLabels)
 		}
 	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	s.mu.Lock()
-	up, down := s.up, s.down()
+	s.Lock()
+	up, down := s.up, s.Down()
 	if up != nil {
 		for _, set := range sets {
 			for prefix, label := range labels(set) {
@@ -39,9 +35,9 @@ func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool
 				}
 			}
 		}
-		s.serve()
+		s.Serve()
 	}
-	s.mu.Unlock()
+	s.Unlock()
 	if up == nil {
 		return routing.Sent{}, down
 	}
@@ -52,7 +48,7 @@ func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool
 	var sent routing.Sent
 	for _, set := range sets {
 		if err := up.send(ctx, &sent, kind, labels(set)); err != nil {
-			return sent, s.sendError(ctx, up, err)
+			return sent, s.SendError(ctx, func() bool { return s.up != up }, err)
 		}
 	}
 	return sent, nil
@@ -60,23 +56,8 @@ func (s *session) send(ctx context.Context, sets []routing.Routes, withdraw bool
 
 // send writes the messages of prefixes and adds them up in sent.
 func (up *established) send(ctx context.Context, sent *routing.Sent, kind uint16, all iter.Seq2[netip.Prefix, uint32]) error {
-	began := time.Now()
-	return up.writer.pack(kind, all, func(c chunk) error {
-		sent.Own += time.Since(began)
-		if sent.First == 0 {
-			sent.First = endpoint.Now()
-		}
-		bytes, pdus, err := up.Write(ctx, c.bytes)
-		sent.Last = endpoint.Now()
-		sent.Bytes += uint64(bytes)
-		sent.Messages += uint64(pdus)
-		if err != nil {
-			return err
-		}
-		sent.Routes += uint64(c.routes)
-		began = time.Now()
-		return nil
-	})
+	write := up.Count(ctx, sent)
+	return up.writer.pack(kind, all, func(c chunk) error { return write(c.bytes, c.routes) })
 }
 
 // inOrder are the announced labels in the order of their prefixes.
@@ -86,27 +67,6 @@ func inOrder(own map[uint64]uint32) iter.Seq2[netip.Prefix, uint32] {
 			if !yield(prefixOf(k), own[k]) {
 				return
 			}
-		}
-	}
-}
-
-// sendError returns the cause of a failed write: ctx ended, or the session did, for a reason
-// that is known only when the reader has found it.
-func (s *session) sendError(ctx context.Context, up *established, err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil {
-		return fmt.Errorf("session %s: the device did not take all messages: %w", s.conf.Name, context.Cause(ctx))
-	}
-	for {
-		s.mu.Lock()
-		down, changed, over := s.down(), s.changed, s.up != up
-		s.mu.Unlock()
-		if over {
-			return down
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("session %s: %w", s.conf.Name, err)
-		case <-changed:
 		}
 	}
 }

@@ -11,11 +11,12 @@ import (
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/endpoint"
+	"nodrop.dev/nodrop/internal/routing/sessions"
 )
 
 // session keeps one session open.
 type session struct {
-	conf             routing.Session
+	*sessions.Held
 	port             endpoint.Port
 	tcpPort, udpPort uint16
 	retry            time.Duration
@@ -31,14 +32,10 @@ type session struct {
 	// sending makes one sequence of messages wait for another.
 	sending sync.Mutex
 
-	mu        sync.Mutex // guards what follows
-	state     routing.State
-	final     bool
+	// The mutex of Held guards what follows.
 	adjacency adjacency
 	up        *established // nil while down
 	table     *table
-	waiters   map[*waiter]bool
-	changed   chan struct{} // closed at each change of state
 }
 
 // established is a connection over which labels are exchanged.
@@ -48,32 +45,15 @@ type established struct {
 	hold   time.Duration
 }
 
-// waiter waits for a table.
-type waiter struct {
-	want routing.Table
-	got  chan routing.Learnt
-}
-
 func newSession(conf routing.Session) *session {
-	return &session{
-		conf: conf, state: routing.State{Session: conf.Name}, accepted: make(chan net.Conn), met: make(chan struct{}, 1),
-		table: newTable(map[uint64]uint32{}), waiters: map[*waiter]bool{}, changed: make(chan struct{}),
-	}
+	s := &session{accepted: make(chan net.Conn), met: make(chan struct{}, 1), table: newTable(map[uint64]uint32{})}
+	s.Held = sessions.NewHeld(conf, func() routing.Learnt { return s.table.Learnt })
+	return s
 }
 
 // run keeps the session open until ctx ends, or a failure is final.
 func (s *session) run(ctx context.Context) {
-	for {
-		c := s.once(ctx)
-		if c.final || ctx.Err() != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(s.retry):
-		}
-	}
+	sessions.Keep(ctx, s.retry, func(ctx context.Context) bool { return s.once(ctx).final })
 }
 
 // once is one life of the session: it returns why that ended.
@@ -96,7 +76,7 @@ func (s *session) once(ctx context.Context) *cause {
 		defer close(interrupted)
 		_ = conn.SetDeadline(time.Unix(1, 0))
 	})
-	w := &writer{lsr: s.conf.RouterID, limit: maxPDU}
+	w := &writer{lsr: s.Conf.RouterID, limit: maxPDU}
 	c = s.live(life, end, l, w, a)
 	if why := (*cause)(nil); errors.As(context.Cause(life), &why) {
 		c = why
@@ -128,7 +108,7 @@ func (s *session) live(ctx context.Context, end context.CancelCauseFunc, l *endp
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	defer end(nil)
-	parts.Go(func() { keepAlive(ctx, up) })
+	parts.Go(func() { up.Repeat(ctx, hold/3, w.keepAlive) })
 	parts.Go(func() { s.watchAdjacency(ctx, end) })
 	parts.Go(func() { s.raise(ctx, up) })
 	for {
@@ -221,9 +201,9 @@ func (s *session) request(ctx context.Context, up *established, m message) *caus
 		return ended(err)
 	}
 	for _, p := range b.prefixes {
-		s.mu.Lock()
+		s.Lock()
 		label, has := s.table.own[key(p)]
-		s.mu.Unlock()
+		s.Unlock()
 		answer := up.writer.notification(statusNoRoute, m.id, m.kind)
 		if has {
 			answer = end(up.writer.label(up.writer.begin(nil), typeMapping, p, label), 0)
@@ -244,94 +224,51 @@ func (s *session) answer(ctx context.Context, up *established, b []byte) *cause 
 
 // learn takes a binding in and serves who waits for the table.
 func (s *session) learn(b binding, withdraw bool) *cause {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if withdraw {
 		s.table.withdrawn(b)
 	} else {
 		s.table.mapped(b)
 	}
 	s.table.Last = endpoint.Now()
-	s.serve()
+	s.Serve()
 	if uint64(len(s.table.labels)) > s.maxRoutes {
 		return refuse(statusShutdown, "the device advertises more than %d labels, the most that the tester takes", s.maxRoutes)
 	}
 	return nil
 }
 
-// serve ends the waiting of those whose table is there.
-func (s *session) serve() {
-	for w := range s.waiters {
-		if w.want == s.table.Table {
-			w.got <- s.table.Learnt
-			delete(s.waiters, w)
-		}
-	}
-}
-
 // raise makes the session established, and announces again what was announced before.
 func (s *session) raise(ctx context.Context, up *established) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	if _, _, err := up.Write(ctx, up.writer.address(s.conf.Local)); err != nil {
+	if _, _, err := up.Write(ctx, up.writer.address(s.Conf.Local)); err != nil {
 		return // the reader finds out why
 	}
-	s.mu.Lock()
+	s.Lock()
 	own := s.table.own
-	s.mu.Unlock()
+	s.Unlock()
 	if err := up.send(ctx, &routing.Sent{}, typeMapping, inOrder(own)); err != nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if ctx.Err() != nil {
 		return
 	}
-	s.up, s.state.Established, s.state.Since = up, true, endpoint.Now()
-	s.serve()
-	s.notify()
+	s.up = up
+	s.Establish()
+	s.Serve()
+	s.Notify()
 }
 
 // fell makes it down: nothing is sent any more, and what was learnt is void.
 func (s *session) fell(c *cause) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.table = newTable(s.table.own)
-	if s.up != nil {
-		s.up = nil
-		s.state.Established, s.state.Since = false, 0
-		s.state.Flaps++
-	}
-	s.state.Cause, s.final = c.text, c.final
-	s.notify()
-}
-
-func (s *session) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// down is the error of a session that is not established.
-func (s *session) down() error {
-	text := s.state.Cause
-	if text == "" {
-		text = "it is being opened"
-	}
-	return &routing.DownError{Protocol: routing.LDP, Session: s.conf.Name, Port: s.conf.Port, Cause: text, Final: s.final}
-}
-
-// keepAlive sends a KeepAlive message every third of the hold time.
-func keepAlive(ctx context.Context, up *established) {
-	ticker := time.NewTicker(up.hold / 3)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if _, _, err := up.Write(ctx, up.writer.keepAlive()); err != nil {
-				return // the reader finds out why
-			}
-		}
-	}
+	wasUp := s.up != nil
+	s.up = nil
+	s.Fell(wasUp, c.text, c.final)
 }

@@ -3,14 +3,12 @@ package ldp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/endpoint"
+	"nodrop.dev/nodrop/internal/routing/sessions"
 )
 
 // DefaultMaxRoutes is the number of labels that a session learns at most, unless Options set
@@ -38,13 +36,8 @@ type Options struct {
 
 // Speaker implements routing.Speaker.
 type Speaker struct {
+	sessions.All[*session]
 	options Options
-
-	mu       sync.Mutex
-	sessions []*session
-	stop     context.CancelFunc
-	running  sync.WaitGroup
-	undo     []func() error
 }
 
 var _ routing.Speaker = (*Speaker)(nil)
@@ -53,58 +46,32 @@ var _ routing.Speaker = (*Speaker)(nil)
 func New(o Options) *Speaker {
 	o.Retry = cmp.Or(o.Retry, time.Second)
 	o.MaxRoutes = cmp.Or(o.MaxRoutes, DefaultMaxRoutes)
-	return &Speaker{options: o}
+	return &Speaker{All: sessions.All[*session]{Ports: o.Ports, Passwords: o.Passwords}, options: o}
 }
 
 // Open implements routing.Speaker.
-func (s *Speaker) Open(ctx context.Context, sessions []routing.Session) error {
-	for i := range sessions {
-		if err := s.check(&sessions[i], sessions[:i]); err != nil {
+func (s *Speaker) Open(ctx context.Context, all []routing.Session) error {
+	for i := range all {
+		if err := s.check(&all[i], all[:i]); err != nil {
 			return err
 		}
 	}
-	if err := s.Close(); err != nil {
-		return err
-	}
-	all, err := s.start(sessions)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	return endpoint.AwaitAll(ctx, all)
-}
-
-// start starts the sessions.
-func (s *Speaker) start(sessions []routing.Session) ([]*session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	life, stop := context.WithCancel(context.Background())
-	s.sessions, s.stop = nil, stop
-	for _, conf := range sessions {
-		conf.Password = cmp.Or(conf.Password, s.options.Passwords[conf.Name])
+	return s.Replace(ctx, all, func(life context.Context, conf routing.Session, port endpoint.Port) (*session, func(), error) {
 		one := newSession(conf)
-		one.port, one.tcpPort, one.udpPort = s.options.Ports[conf.Port], tcpPort, udpPort
+		one.port, one.tcpPort, one.udpPort = port, tcpPort, udpPort
 		one.retry, one.maxRoutes = s.options.Retry, s.options.MaxRoutes
-		undo, err := one.port.Address(conf.Local)
-		if undo != nil {
-			s.undo = append(s.undo, undo)
+		err := one.listen(life)
+		if err == nil {
+			err = one.discover(life)
 		}
-		for _, begin := range []func(context.Context) error{one.listen, one.discover} {
-			if err == nil {
-				err = begin(life)
-			}
-		}
-		s.running.Go(func() {
-			if err == nil {
-				one.run(life)
-			}
-			one.parts.Wait()
-		})
 		if err != nil {
-			return nil, fmt.Errorf("session %s: %w", conf.Name, err)
+			return nil, one.parts.Wait, err
 		}
-		s.sessions = append(s.sessions, one)
-	}
-	return s.sessions, nil
+		return one, func() {
+			one.run(life)
+			one.parts.Wait()
+		}, nil
+	})
 }
 
 // check returns an error if a setting of a session is not possible.
@@ -112,12 +79,10 @@ func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("session %s: %s", c.Name, fmt.Sprintf(format, args...))
 	}
-	_, known := s.options.Ports[c.Port]
+	if err := s.Check(*c, before); err != nil {
+		return err
+	}
 	switch {
-	case slices.ContainsFunc(before, func(o routing.Session) bool { return o.Name == c.Name }):
-		return fail("name: there are two sessions of this name")
-	case !known:
-		return fail("port: there is no port %q here", c.Port)
 	case c.Protocol != routing.LDP:
 		return fail("protocol: %v; this speaker has LDP only", c.Protocol)
 	case !c.Local.Is4() || !c.Remote.Is4():
@@ -132,140 +97,7 @@ func (s *Speaker) check(c *routing.Session, before []routing.Session) error {
 	return nil
 }
 
-// Opened implements endpoint.Opening.
-func (s *session) Opened() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state.Established {
-		s.state.Flaps = 0
-	}
-	return s.state.Established
-}
-
-// AwaitUp implements endpoint.Opening.
-func (s *session) AwaitUp(ctx context.Context) error {
-	for {
-		s.mu.Lock()
-		established, final, down, changed := s.state.Established, s.final, s.down(), s.changed
-		s.mu.Unlock()
-		if established {
-			return nil
-		}
-		if final {
-			return down
-		}
-		select {
-		case <-ctx.Done():
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.down()
-		case <-changed:
-		}
-	}
-}
-
-// Announce implements routing.Speaker.
-func (s *Speaker) Announce(ctx context.Context, name string, sets []routing.Routes) (routing.Sent, error) {
-	one, err := s.session(name)
-	if err != nil {
-		return routing.Sent{}, err
-	}
-	return one.send(ctx, sets, false)
-}
-
-// Withdraw implements routing.Speaker.
-func (s *Speaker) Withdraw(ctx context.Context, name string, sets []routing.Routes) (routing.Sent, error) {
-	one, err := s.session(name)
-	if err != nil {
-		return routing.Sent{}, err
-	}
-	return one.send(ctx, sets, true)
-}
-
-// Await implements routing.Speaker. A session that goes down and comes back meanwhile
-// begins with an empty table.
-func (s *Speaker) Await(ctx context.Context, name string, want routing.Table) (routing.Learnt, error) {
-	one, err := s.session(name)
-	if err != nil {
-		return routing.Learnt{}, err
-	}
-	w := &waiter{want: want, got: make(chan routing.Learnt, 1)}
-	one.mu.Lock()
-	if one.state.Established && one.table.Table == want {
-		defer one.mu.Unlock()
-		return one.table.Learnt, nil
-	}
-	one.waiters[w] = true
-	one.mu.Unlock()
-	select {
-	case got := <-w.got:
-		return got, nil
-	case <-ctx.Done():
-	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	delete(one.waiters, w)
-	if !one.state.Established {
-		return one.table.Learnt, one.down()
-	}
-	return one.table.Learnt, &routing.UnlearnedError{Protocol: routing.LDP, Session: name, Want: want, Got: one.table.Table}
-}
-
-// Learnt implements routing.Speaker.
-func (s *Speaker) Learnt(_ context.Context, name string) (routing.Learnt, error) {
-	one, err := s.session(name)
-	if err != nil {
-		return routing.Learnt{}, err
-	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if !one.state.Established {
-		return one.table.Learnt, one.down()
-	}
-	return one.table.Learnt, nil
-}
-
 // Refresh implements routing.Speaker. LDP has no such request.
 func (s *Speaker) Refresh(_ context.Context, name string) (routing.Refreshed, error) {
 	return routing.Refreshed{}, fmt.Errorf("session %s: LDP cannot ask for all labels once more, as ROUTE-REFRESH of BGP does", name)
-}
-
-// States implements routing.Speaker.
-func (s *Speaker) States(context.Context) ([]routing.State, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	states := make([]routing.State, 0, len(s.sessions))
-	for _, one := range s.sessions {
-		one.mu.Lock()
-		states = append(states, one.state)
-		one.mu.Unlock()
-	}
-	return states, nil
-}
-
-// Close implements routing.Speaker.
-func (s *Speaker) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != nil {
-		s.stop()
-		s.running.Wait()
-	}
-	var all error
-	for _, undo := range s.undo {
-		all = errors.Join(all, undo())
-	}
-	s.sessions, s.stop, s.undo = nil, nil, nil
-	return all
-}
-
-func (s *Speaker) session(name string) (*session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range s.sessions {
-		if one.conf.Name == name {
-			return one, nil
-		}
-	}
-	return nil, fmt.Errorf("no session %q is open", name)
 }
