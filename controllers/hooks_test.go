@@ -273,7 +273,7 @@ func afterFails(w *world) {
 	w.Expect(w.hooksRun()).To(Equal([]hookRun{{"load", ""}, {"check", ""}, {"clean", baseText}, {"verify", baseText}, {"load", baseText}, {"check", baseText}}))
 }
 
-// The run has its hooks from before the edit. After the release those of the bed run, from the first one.
+// The run has its hooks from before the edit. After the release the hooks of the bed run, from the first one.
 func hookCorrected(w *world) {
 	w.kubelet.hold("hook-after-1")
 	w.createManaged(hooked("leaf"))

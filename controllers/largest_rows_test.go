@@ -285,7 +285,7 @@ func memberOfTest(name string) int {
 }
 
 // TestLargestRows writes the rows of every method of the API, as plans make them on 256
-// ports in 16 variants, and measures the objects that hold them; with -short those of one
+// ports in 16 variants, and measures the objects that hold them; with -short only of one
 // variant.
 func TestLargestRows(t *testing.T) {
 	b := objects.Benchmark(longest("ns", 63), longest("b", 253), objects.UID("0f8fad5b-d9cb-469f-a165-70867728950e"))

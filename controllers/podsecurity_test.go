@@ -67,7 +67,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// TestConfiguringPodsAreRestricted applies the pods that configure devices, and those of hooks, at the strictest level.
+// TestConfiguringPodsAreRestricted applies the pods that configure devices, and pods of hooks, at the strictest level.
 func TestConfiguringPodsAreRestricted(t *testing.T) {
 	c := newClient(t, startServer(t).admin)
 	for _, file := range []string{"configuration-up-pod.yaml", "configuration-down-pod.yaml", "hook-before-pod.yaml", "hook-after-pod.yaml"} {

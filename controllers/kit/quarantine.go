@@ -26,7 +26,7 @@ func NoAnswer(err error) bool {
 }
 
 // NotCleanedUp describes how long a clean-up was tried, and what is left, or the hook that failed. The reason is
-// that of the quarantine.
+// for the condition Quarantined.
 func NotCleanedUp(w *v1alpha1.Wait, left Remains) (reason, message string) {
 	if left.Final {
 		return v1alpha1.ReasonHookFailed, left.What

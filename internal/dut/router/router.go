@@ -81,7 +81,7 @@ func (r *Router) Memory() (bytes int64, known bool) {
 	return d.Memory()
 }
 
-// PID of the process that speaks BGP, without one that of ldpd or pimd, and 0 when the router is stopped.
+// PID of the process that speaks BGP; without one, of ldpd or pimd. 0 when the router is stopped.
 func (r *Router) PID() int {
 	d := r.running()
 	if d == nil {

@@ -306,7 +306,7 @@ func (d *Daemons) Err() error {
 	return nil
 }
 
-// PID of the process that speaks BGP; without one that of ldpd or pimd.
+// PID of the process that speaks BGP; without one, of ldpd or pimd.
 func (d *Daemons) PID() int { return d.commands[len(d.commands)-1].Process.Pid }
 
 // Stop ends the processes and removes their files. It may be called more than once.

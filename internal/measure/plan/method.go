@@ -71,6 +71,9 @@ type Method struct {
 	// port group of the device. Empty if other ports of the device do not matter, as far as
 	// forwarding shows.
 	WholeDevice string
+	// BGP reports whether the method is about sessions or routes of BGP. It is refused on a bed
+	// with LDP sessions.
+	BGP bool
 	// Fits reports why the test cannot be run in a setting; path is that of the
 	// member. It may be nil.
 	Fits func(test v1alpha1.Test, in Setting, path *field.Path) field.ErrorList
@@ -192,8 +195,14 @@ type Setting struct {
 func validateSetting(b *v1alpha1.Benchmark, in Setting) field.ErrorList {
 	var errs field.ErrorList
 	for i, test := range b.Spec.Tests {
-		if m, ok := methodOf(test); ok && m.Fits != nil {
-			errs = append(errs, m.Fits(test, in, field.NewPath("spec", "tests").Index(i).Child(m.Member))...)
+		m, ok := methodOf(test)
+		path := field.NewPath("spec", "tests").Index(i).Child(m.Member)
+		switch {
+		case !ok:
+		case m.BGP && overLDP(in.Sessions):
+			errs = append(errs, needsBGP(in, path))
+		case m.Fits != nil:
+			errs = append(errs, m.Fits(test, in, path)...)
 		}
 	}
 	return errs

@@ -16,12 +16,9 @@ import (
 // Session is a BGP or LDP session of a bed, without its password.
 type Session struct {
 	routing.Session
-	// Entry is the name of the entry of the bed that the session is one of, and Index the
-	// place of that entry.
+	// Entry is the name of the entry of the bed that the session is one of, and Path its place.
 	Entry string
-	Index int
-	// Path of that entry.
-	Path *field.Path
+	Path  *field.Path
 	// Password refers to the secret with the password; nil for none.
 	Password *v1alpha1.SecretKeyReference
 }
@@ -71,18 +68,18 @@ func sessionsOf(bed *v1alpha1.TestBed, entries []v1alpha1.BGPSession, deviceASN 
 			at := slices.IndexFunc(ports, func(p Port) bool { return p.Name == entry.Port })
 			on = ports[at : at+1]
 		}
-		found, entryErrs := entrySessions(entry, i, deviceASN, on, len(all), root.Index(i))
+		found, entryErrs := entrySessions(entry, deviceASN, on, len(all), root.Index(i))
 		all, errs = append(all, found...), append(errs, entryErrs...)
 	}
 	if len(errs) == 0 {
-		errs = distinct(all, ports, root)
+		errs = distinct(all, ports)
 	}
 	return all, errs
 }
 
 // entrySessions are the sessions of an entry on its ports. Before is how many sessions
 // come before them.
-func entrySessions(entry v1alpha1.BGPSession, index int, device int64, on []Port, before int, path *field.Path) ([]Session, field.ErrorList) {
+func entrySessions(entry v1alpha1.BGPSession, device int64, on []Port, before int, path *field.Path) ([]Session, field.ErrorList) {
 	count := int(max(entry.Count, 1))
 	if last := entry.ASN + int64(len(on)*count-1); entry.ASN != device && last > lastASN {
 		return nil, field.ErrorList{field.Invalid(path.Child("asn"), entry.ASN, fmt.Sprintf("the AS numbers of %d sessions count up to %d, beyond %d: lower asn", len(on)*count, last, int64(lastASN)))}
@@ -100,7 +97,7 @@ func entrySessions(entry v1alpha1.BGPSession, index int, device int64, on []Port
 		network, _ := port.Address(first.Local.Is6())
 		for i := range count {
 			s := first
-			s.Name, s.Entry, s.Index, s.Path, s.Password = name, entry.Name, index, path, entry.PasswordSecretRef
+			s.Name, s.Entry, s.Path, s.Password = name, entry.Name, path, entry.PasswordSecretRef
 			if i > 0 {
 				s.Name = fmt.Sprintf("%s-%d", name, i+1)
 			}
@@ -192,7 +189,7 @@ func familiesOf(entry v1alpha1.BGPSession) []routing.Family {
 
 // distinct refuses sessions that share a name, or an address with another session, a port
 // or a gateway.
-func distinct(all []Session, ports []Port, root *field.Path) field.ErrorList {
+func distinct(all []Session, ports []Port) field.ErrorList {
 	names, addresses := map[string]bool{}, map[netip.Addr]string{}
 	for _, p := range ports {
 		for _, g := range p.Gateways {
@@ -203,13 +200,12 @@ func distinct(all []Session, ports []Port, root *field.Path) field.ErrorList {
 		}
 	}
 	for _, s := range all {
-		path := root.Index(s.Index)
 		if names[s.Name] {
-			return field.ErrorList{field.Invalid(path.Child("name"), s.Entry, fmt.Sprintf("another session is called %s already: give the entry another name", s.Name))}
+			return field.ErrorList{field.Invalid(s.Path.Child("name"), s.Entry, fmt.Sprintf("another session is called %s already: give the entry another name", s.Name))}
 		}
 		names[s.Name] = true
 		if owner, taken := addresses[s.Local]; taken && owner != "port "+s.Port {
-			return field.ErrorList{field.Invalid(path.Child("address"), s.Local.String(), fmt.Sprintf("session %s would have the address of %s: give address, or lower count", s.Name, owner))}
+			return field.ErrorList{field.Invalid(s.Path.Child("address"), s.Local.String(), fmt.Sprintf("session %s would have the address of %s: give address, or lower count", s.Name, owner))}
 		}
 		addresses[s.Local] = "session " + s.Name
 	}

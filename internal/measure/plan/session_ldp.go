@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -20,6 +21,9 @@ const defaultLDPHoldTime = 180 * time.Second
 func ldpSessions(bed *v1alpha1.TestBed) ([]Session, field.ErrorList) {
 	var entries []v1alpha1.BGPSession
 	for _, s := range bed.Spec.Routing.LDP.Sessions {
+		if s.HoldTime == nil {
+			s.HoldTime = &metav1.Duration{Duration: defaultLDPHoldTime}
+		}
 		entries = append(entries, v1alpha1.BGPSession{
 			Name: s.Name, Port: s.Port, Address: s.Address, DeviceAddress: s.DeviceAddress, RouterID: s.RouterID,
 			HoldTime: s.HoldTime, PasswordSecretRef: s.PasswordSecretRef,
@@ -31,9 +35,6 @@ func ldpSessions(bed *v1alpha1.TestBed) ([]Session, field.ErrorList) {
 	for i := range all {
 		s := &all[i]
 		s.Protocol = routing.LDP
-		if bed.Spec.Routing.LDP.Sessions[s.Index].HoldTime == nil {
-			s.HoldTime = defaultLDPHoldTime
-		}
 		if other, taken := ids[s.RouterID]; taken {
 			errs = append(errs, field.Invalid(s.Path.Child("routerID"), s.RouterID.String(), fmt.Sprintf(
 				"sessions %s and %s have one LSR ID, by which the device knows its peers: give another routerID", other, s.Name)))
@@ -49,13 +50,10 @@ func overLDP(sessions []Session) bool {
 	return slices.ContainsFunc(sessions, func(s Session) bool { return s.Protocol == routing.LDP })
 }
 
-// NeedsBGP refuses a test about BGP on a bed with LDP sessions.
-func NeedsBGP(in Setting, path *field.Path) field.ErrorList {
-	if !overLDP(in.Sessions) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, in.Bed.Name, fmt.Sprintf(
-		"the sessions of test bed %s are of LDP, and the test is about BGP: choose a bed with routing.bgp; over LDP there is routeCapacity", in.Bed.Name))}
+// needsBGP refuses a test about BGP on a bed with LDP sessions.
+func needsBGP(in Setting, path *field.Path) *field.Error {
+	return field.Invalid(path, in.Bed.Name, fmt.Sprintf(
+		"the sessions of test bed %s are of LDP, and the test is about BGP: choose a bed with routing.bgp; over LDP there is routeCapacity", in.Bed.Name))
 }
 
 // validateLDPSet refuses what a set has that LDP does not distribute, and frames to its

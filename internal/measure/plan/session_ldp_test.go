@@ -75,9 +75,10 @@ func TestLDPRefuses(t *testing.T) {
 	if _, errs := Sessions(&o.bed); !strings.Contains(fmt.Sprint(errs.ToAggregate()), "sessions a and b have one LSR ID, by which the device knows its peers: give another routerID") {
 		t.Error(errs)
 	}
-	sessions, _ := Sessions(func() *v1alpha1.TestBed { o := router(labelPeers()); return &o.bed }())
-	if errs := NeedsBGP(Setting{Bed: &o.bed, Sessions: sessions}, field.NewPath("spec")); !strings.Contains(fmt.Sprint(errs.ToAggregate()), "are of LDP, and the test is about BGP: choose a bed with routing.bgp; over LDP there is routeCapacity") {
-		t.Error(errs)
+	o = router(labelPeers())
+	sessions, _ := Sessions(&o.bed)
+	if err := needsBGP(Setting{Bed: &o.bed, Sessions: sessions}, field.NewPath("spec")); !overLDP(sessions) || !strings.Contains(err.Error(), "are of LDP, and the test is about BGP: choose a bed with routing.bgp; over LDP there is routeCapacity") {
+		t.Error(err)
 	}
 }
 

@@ -2,7 +2,7 @@ package endpoint
 
 import "golang.org/x/sys/unix"
 
-// Now is the clock of the port's host, that of traffic.Moments.
+// Now returns the time of the clock of the port's host, which traffic.Moments uses.
 func Now() uint64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

@@ -44,7 +44,7 @@ func SetTTL(fd int, remote netip.Addr, ttl int) error {
 	return nil
 }
 
-// SetPassword has a socket sign and check its segments with a neighbor by TCP MD5 (RFC 2385).
+// SetPassword makes a socket sign and check its segments with a neighbor by TCP MD5 (RFC 2385).
 // It does nothing without a password.
 func SetPassword(fd int, remote netip.Addr, password routing.Secret) error {
 	if password == "" {

@@ -52,7 +52,7 @@ func (s *session) discover(ctx context.Context) error {
 	return nil
 }
 
-// helloSocket has a socket send Hello messages from the port, and receive those of its link only.
+// helloSocket makes a socket send Hello messages from the port, and receive only messages of its link.
 func (s *session) helloSocket(fd int) error {
 	local := s.Conf.Local.As4()
 	if err := s.port.Bind(fd); err != nil {
@@ -82,7 +82,7 @@ func (s *session) greet(ctx context.Context, conn *net.UDPConn) {
 	defer ticker.Stop()
 	from := unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: s.Conf.Local.As4()})
 	for {
-		// Failed sends, such as those of a link that is down, are repeated like all.
+		// A failed send, such as on a link that is down, is repeated with the next message.
 		_, _, _ = conn.WriteMsgUDPAddrPort(w.hello(helloHold, s.Conf.Local), from, netip.AddrPortFrom(allRouters, s.udpPort))
 		select {
 		case <-ctx.Done():

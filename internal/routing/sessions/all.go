@@ -16,12 +16,13 @@ import (
 
 // Session is a session of a protocol, which has a Held.
 type Session interface {
-	held() *Held
+	// Common returns the Held of the session, which embeds it.
+	Common() *Held
 	// Send announces or withdraws sets.
 	Send(ctx context.Context, sets []routing.Routes, withdraw bool) (routing.Sent, error)
 }
 
-// All are the sessions of a speaker. Its methods implement those of routing.Speaker that do not
+// All are the sessions of a speaker. It implements the methods of routing.Speaker that do not
 // depend on the protocol.
 type All[S Session] struct {
 	// Ports of the sessions by name.
@@ -95,9 +96,9 @@ func awaitAll[S Session](ctx context.Context, all []S) error {
 	for up := 0; up < len(all); {
 		up = 0
 		for _, one := range all {
-			if one.held().opened() {
+			if one.Common().opened() {
 				up++
-			} else if err := one.held().awaitUp(ctx); err != nil {
+			} else if err := one.Common().awaitUp(ctx); err != nil {
 				return err
 			}
 		}
@@ -110,7 +111,7 @@ func (a *All[S]) Named(name string) (one S, _ error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, one := range a.sessions {
-		if one.held().Conf.Name == name {
+		if one.Common().Conf.Name == name {
 			return one, nil
 		}
 	}
@@ -142,7 +143,7 @@ func (a *All[S]) Await(ctx context.Context, name string, want routing.Table) (ro
 	if err != nil {
 		return routing.Learnt{}, err
 	}
-	return one.held().await(ctx, want)
+	return one.Common().await(ctx, want)
 }
 
 // Learnt implements routing.Speaker.
@@ -151,7 +152,7 @@ func (a *All[S]) Learnt(_ context.Context, name string) (routing.Learnt, error) 
 	if err != nil {
 		return routing.Learnt{}, err
 	}
-	return one.held().learnt()
+	return one.Common().learnt()
 }
 
 // States implements routing.Speaker.
@@ -160,7 +161,7 @@ func (a *All[S]) States(context.Context) ([]routing.State, error) {
 	defer a.mu.Unlock()
 	states := make([]routing.State, 0, len(a.sessions))
 	for _, one := range a.sessions {
-		h := one.held()
+		h := one.Common()
 		h.Lock()
 		states = append(states, h.State)
 		h.Unlock()

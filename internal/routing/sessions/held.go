@@ -12,8 +12,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing/endpoint"
 )
 
-// Held is what sessions of all protocols have: a state, and the callers that wait for it or for
-// what the session learns. Its mutex guards the fields of the protocol, too.
+// Held is the common part of sessions of all protocols: a state, and the callers that wait for it or for
+// routes. Its mutex guards the fields of the protocol, too.
 type Held struct {
 	Conf routing.Session
 	// Learned returns what the session has learned. It is called under the mutex.
@@ -41,7 +41,8 @@ func NewHeld(conf routing.Session, learned func() routing.Learnt) *Held {
 	}
 }
 
-func (h *Held) held() *Held { return h }
+// Common implements a part of Session for what embeds a Held.
+func (h *Held) Common() *Held { return h }
 
 // Keep calls once, which is one life of a session, until it returns that its end is final, or ctx
 // ends. It waits for the time retry in between.

@@ -35,7 +35,7 @@ func DescribeBGPRestart() trials.Definition {
 	columns = append(columns, spreadColumns("routes back, ms", of(func(s *v1alpha1.BGPRestartSummary) *v1alpha1.TimeSpread { return s.RoutesBack }))...)
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodBGPRestart, Member: "bgpRestart",
+			Name: v1alpha1.MethodBGPRestart, Member: "bgpRestart", BGP: true,
 			WholeDevice: "restarts the BGP of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.BGPRestart != nil },
 			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.BGPRestart.Load },
@@ -64,9 +64,6 @@ func restartTime(t *v1alpha1.BGPRestartTest) time.Duration {
 }
 
 func fitsBGPRestart(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
-		return errs
-	}
 	if err := needsRoutes(in, path); err != nil {
 		return field.ErrorList{err}
 	}

@@ -21,7 +21,7 @@ import (
 func DescribeConvergence() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodConvergence, Member: "convergence",
+			Name: v1alpha1.MethodConvergence, Member: "convergence", BGP: true,
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.Convergence != nil },
 			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.Convergence.Load },
@@ -132,9 +132,6 @@ func validateSampling(interval, whole time.Duration, path *field.Path, parts ...
 // fitsRoutes refuses profiles without the routes, routes to which no frames go, and
 // engines that cannot sample.
 func fitsRoutes(name string, in plan.Setting, path *field.Path) field.ErrorList {
-	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
-		return errs
-	}
 	set, err := setOf(in.Announcements, name, in.Profile, path)
 	if err != nil {
 		return field.ErrorList{err}

@@ -20,7 +20,7 @@ import (
 func DescribeFIBTruth() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodFIBTruth, Member: "fibTruth", Mixes: true, Frameless: true,
+			Name: v1alpha1.MethodFIBTruth, Member: "fibTruth", Mixes: true, Frameless: true, BGP: true,
 			WholeDevice: "fills the forwarding table of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.FIBTruth != nil },
 			Fits: func(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
@@ -70,9 +70,6 @@ var (
 // fitsFIBTruth refuses profiles without the routes, routes to which no frames go, and engines
 // that do not know when the first frame to each destination arrives.
 func fitsFIBTruth(name string, in plan.Setting, path *field.Path) field.ErrorList {
-	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
-		return errs
-	}
 	set, err := setOf(in.Announcements, name, in.Profile, path)
 	if err != nil {
 		return field.ErrorList{err}

@@ -21,7 +21,7 @@ import (
 func DescribeRouteFlap() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodRouteFlap, Member: "routeFlap",
+			Name: v1alpha1.MethodRouteFlap, Member: "routeFlap", BGP: true,
 			WholeDevice: "loads the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.RouteFlap != nil },
 			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.RouteFlap.Load },

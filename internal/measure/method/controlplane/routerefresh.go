@@ -20,7 +20,7 @@ import (
 func DescribeRouteRefresh() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodRouteRefresh, Member: "routeRefresh",
+			Name: v1alpha1.MethodRouteRefresh, Member: "routeRefresh", BGP: true,
 			WholeDevice: "times the control plane of the device",
 			Given:       func(t v1alpha1.Test) bool { return t.RouteRefresh != nil },
 			Load:        func(t v1alpha1.Test) v1alpha1.Load { return t.RouteRefresh.Load },
@@ -104,9 +104,6 @@ func refreshing(name string, p plan.Plan) int {
 }
 
 func fitsRouteRefresh(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
-		return errs
-	}
 	if err := needsRoutes(in, path); err != nil {
 		return field.ErrorList{err}
 	}

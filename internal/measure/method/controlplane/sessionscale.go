@@ -22,7 +22,7 @@ func DescribeSessionScale() trials.Definition {
 	held := trials.Summary[v1alpha1.SessionScaleSummary](func(row *v1alpha1.ResultRow) *v1alpha1.SessionScaleSummary { return row.SessionScale })
 	return trials.Definition{
 		Method: plan.Method{
-			Name: v1alpha1.MethodSessionScale, Member: "sessionScale", Mixes: true, Frameless: true,
+			Name: v1alpha1.MethodSessionScale, Member: "sessionScale", Mixes: true, Frameless: true, BGP: true,
 			WholeDevice: "opens as many sessions as the device holds",
 			Given:       func(t v1alpha1.Test) bool { return t.SessionScale != nil },
 			Fits:        fitsSessionScale,
@@ -63,9 +63,6 @@ func soakTime(t *v1alpha1.SessionScaleTest) time.Duration {
 }
 
 func fitsSessionScale(_ v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	if errs := plan.NeedsBGP(in, path); len(errs) > 0 {
-		return errs
-	}
 	if len(in.Sessions) > 0 {
 		return nil
 	}

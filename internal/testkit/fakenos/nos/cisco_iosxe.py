@@ -10,7 +10,7 @@ CONFIG = "{base_prompt}(config)#"
 
 
 class IOS(Lines):
-    """Lines of which one says that an interface has no address."""
+    """Lines of an interface without an address."""
 
     def set(self, path, line):
         if line.startswith("ip address "):
