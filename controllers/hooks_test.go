@@ -138,6 +138,10 @@ func hooksRunOnce(w *world) {
 	env := map[string]string{}
 	for _, v := range pod.Spec.Containers[0].Env {
 		env[v.Name] = v.Value
+		if v.ValueFrom != nil {
+			ref := v.ValueFrom.SecretKeyRef
+			env[v.Name] = string(w.secret(pod.Namespace, ref.Name).Data[ref.Key])
+		}
 	}
 	w.Expect(env).To(Equal(map[string]string{
 		"HOME": "/tmp", "NODROP_BED": "leaf", "NODROP_BENCHMARK_NAMESPACE": team, "NODROP_BENCHMARK": "b", "NODROP_VARIANTS": "acl,plain",

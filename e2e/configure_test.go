@@ -105,7 +105,7 @@ func (l *lab) measure(t *testing.T, r *configured, name string, variants ...v1al
 func TestConfiguredRouter(t *testing.T) {
 	together(t)
 	l, g := newLab(t), NewWithT(t)
-	r := l.newConfigured(t, "leaf", 30)
+	r := l.newConfigured(t, "leaf", 30, describeReset)
 
 	b := l.finish(t, l.measure(t, r, "leaf-variants", "open", "closed"))
 	g.Expect(b.Status.Phase).To(Equal(v1alpha1.PhaseFailed), b.Status.Message)
@@ -129,6 +129,7 @@ func TestConfiguredRouter(t *testing.T) {
 	g.Expect(b.Status.Message).To(ContainSubstring(`the device rejected "ip route 198.18.300.0/24 198.18.1.9"`))
 	g.Expect(r.Running()).To(Equal(r.base))
 	l.expectClean(t, b)
+	l.expectReset(t, r, "leaf-reset")
 	l.expectNoSecret(t)
 	l.expectRestored(t, r)
 }

@@ -71,6 +71,11 @@ type checker struct {
 	device deviceText
 	// configured counts how often it got one, and broken how often a pod was lost that had begun to enter one.
 	configured, broken int
+	// hooks are the hooks of runs by attemptOf, and hooksRun counts hooks that have succeeded.
+	hooks    map[string]*hookProgress
+	hooksRun int
+	// resets counts the resets of the device, and restoredFirst the runners that began after one that was lost in a reset.
+	resets, restoredFirst int
 	// requests counts requests; nil counts none.
 	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
@@ -79,8 +84,8 @@ type checker struct {
 
 func newChecker() *checker {
 	return &checker{
-		device: baseText,
-		beds:   map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
+		device: baseText, hooks: map[string]*hookProgress{},
+		beds: map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
 		begun: map[string]bool{}, started: map[string]bool{}, reserved: map[string]*reserved{}, specs: map[string]*v1alpha1.BenchmarkSpec{}, inReserved: map[bool]int{},
@@ -192,6 +197,9 @@ func (c *checker) seeRelease(bed, uid string) {
 	if bed == managedBed && c.device != baseText {
 		c.violated("bed %s was given back by %s while its device has %q", bed, uid, c.device)
 	}
+	if bed == managedBed {
+		c.seeHooksEnd(bed, uid)
+	}
 	if c.behind || !c.started[uid] || c.returnsWithoutRows(uid) {
 		delete(c.beds, uid) // It waits again, and may get another bed.
 	}
@@ -247,6 +255,7 @@ func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 		delete(c.pods, pod.Name)
 		return
 	}
+	c.seeHook(pod)
 	before := c.pods[pod.Name]
 	c.pods[pod.Name] = pod
 	uid := pod.Labels[labobjects.LabelUID]

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // happen makes one event happen. An event of an object that does not exist is ignored.
@@ -78,6 +79,16 @@ func (w *world) happen(ctx context.Context, e event) {
 		w.losePod(ctx, name, "device", e, false)
 	case "pod that configures is lost":
 		w.loseConfiguring(ctx, e)
+	case "pod that resets is lost":
+		w.loseResetter(ctx, e)
+	case "runner is lost in a reset":
+		w.loseInReset(ctx, e)
+	case "pod of a hook is lost":
+		w.loseRunning(ctx, labobjects.RoleHook, e)
+	case "hooks fail":
+		w.failHooks(ctx, name)
+	case "quarantine is released":
+		w.changeBed(ctx, managedBed, releaseQuarantine)
 	case "runner's process dies":
 		for _, pod := range w.lab.podsOf(ctx, w.uidOf(ctx, name), "runner") {
 			w.lab.runners.kill(pod.UID)

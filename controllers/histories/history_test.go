@@ -162,10 +162,15 @@ func (w *world) becalm(ctx context.Context) {
 	for _, name := range bedNames {
 		w.changeBed(ctx, name, func(bed *v1alpha1.TestBed) {
 			cordon(bed, false)
-			if meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionQuarantined) {
-				metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationReleaseQuarantine, "yes")
-			}
+			releaseQuarantine(bed)
 		})
+	}
+}
+
+// releaseQuarantine releases a bed that is quarantined.
+func releaseQuarantine(bed *v1alpha1.TestBed) {
+	if meta.IsStatusConditionTrue(bed.Status.Conditions, v1alpha1.ConditionQuarantined) {
+		metav1.SetMetaDataAnnotation(&bed.ObjectMeta, v1alpha1.AnnotationReleaseQuarantine, "yes")
 	}
 }
 

@@ -34,6 +34,9 @@ type fakeLab struct {
 	mu sync.Mutex
 	// sick are runs whose device does not stop.
 	sick map[string]bool
+	// failing are runs whose hooks fail, and resets what pods have made of the device.
+	failing map[string]bool
+	resets  map[types.UID]*deviceReset
 	// slowUntil is the time until which pods neither start nor end.
 	slowUntil time.Time
 	born      map[types.UID]time.Time
@@ -44,7 +47,7 @@ type fakeLab struct {
 func newFakeLab(c client.Client, unit time.Duration, check *checker) *fakeLab {
 	return &fakeLab{
 		Client: c, unit: unit, check: check, runners: newFakeRunners(c, unit, check),
-		sick: map[string]bool{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
+		sick: map[string]bool{}, failing: map[string]bool{}, resets: map[types.UID]*deviceReset{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
 		entered: map[types.UID]time.Time{},
 	}
 }
@@ -95,6 +98,9 @@ func (l *fakeLab) since(of map[types.UID]time.Time, pod *corev1.Pod) time.Durati
 
 func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	role := roleOf(pod)
+	if pod.Labels[labobjects.LabelRole] == labobjects.RoleTelemetry {
+		l.resetDevice(pod)
+	}
 	if !pod.DeletionTimestamp.IsZero() {
 		if l.since(l.ended, pod) >= l.delay(pod, "end") {
 			l.runners.end(pod)
@@ -106,7 +112,8 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	configures := pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure
-	if pod.Status.Phase == corev1.PodRunning && !configures || !l.hasSecrets(ctx, pod) {
+	isHook := pod.Labels[labobjects.LabelRole] == labobjects.RoleHook
+	if pod.Status.Phase == corev1.PodRunning && !configures && !isHook || !l.hasSecrets(ctx, pod) {
 		return
 	}
 	l.mu.Lock()
@@ -117,7 +124,9 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	case configures && !l.configure(ctx, pod, sick):
 		return
-	case configures:
+	case isHook && !l.hook(pod):
+		return
+	case configures, isHook:
 	case strings.HasPrefix(role, "device-"):
 		pod.Status.Phase = corev1.PodSucceeded
 	default:
@@ -128,11 +137,22 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	_ = l.Status().Update(ctx, pod) // A conflict is tried again at the next reconcile.
 }
 
-// hasSecrets reports whether the secrets are there that a pod mounts: without them no container starts.
+// hasSecrets reports whether the secrets are there that a pod mounts or has in its environment: without them no container starts.
 func (l *fakeLab) hasSecrets(ctx context.Context, pod *corev1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if s := pod.Spec.Volumes[i].Secret; s != nil && l.Get(ctx, client.ObjectKey{Namespace: labNamespace, Name: s.SecretName}, &corev1.Secret{}) != nil {
 			return false
+		}
+	}
+	for i := range pod.Spec.Containers {
+		for _, v := range pod.Spec.Containers[i].Env {
+			if v.ValueFrom == nil || v.ValueFrom.SecretKeyRef == nil {
+				continue
+			}
+			sec, ref := &corev1.Secret{}, v.ValueFrom.SecretKeyRef
+			if l.Get(ctx, client.ObjectKey{Namespace: labNamespace, Name: ref.Name}, sec) != nil || sec.Data[ref.Key] == nil {
+				return false
+			}
 		}
 	}
 	return true
@@ -170,7 +190,7 @@ func (l *fakeLab) setSick(uid types.UID, sick bool) {
 func (l *fakeLab) heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sick, l.slowUntil = map[string]bool{}, time.Time{}
+	l.sick, l.failing, l.slowUntil = map[string]bool{}, map[string]bool{}, time.Time{}
 	l.runners.silence(0)
 }
 

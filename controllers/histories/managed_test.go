@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +33,11 @@ const (
 
 func managed(name string) *v1alpha1.TestBed {
 	bed := virtual(name)
+	management := objects.Managed(name, "192.0.2.1:22", "base.conf")
+	management.SSH.Resets = deviceResets()
+	bed.Spec.Hooks = leaseHooks()
 	bed.Spec.Device = v1alpha1.Device{
-		Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one", Management: objects.Managed(name, "192.0.2.1:22", "base.conf")},
+		Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one", Management: management},
 		Variants: []v1alpha1.DeviceVariant{{Name: aclVariant, Physical: &v1alpha1.PhysicalVariant{
 			Configuration: v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "acl", Key: "acl.conf"}},
 		}}},
@@ -55,6 +57,7 @@ func accessToDevice() *corev1.Secret {
 // never ends.
 func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) bool {
 	if pod.Status.Phase != corev1.PodRunning {
+		l.check.seeConfigureBegin(pod)
 		l.check.setDevice(partText)
 		pod.Status.Phase = corev1.PodRunning
 		return true
@@ -81,26 +84,10 @@ func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) boo
 	return true
 }
 
-// loseConfiguring waits for a pod that has begun to configure the device, and takes it away.
+// loseConfiguring takes a pod away that has begun to configure the device.
 func (w *world) loseConfiguring(ctx context.Context, e event) {
-	for range 2 * e.much {
-		var pods corev1.PodList
-		_ = w.List(ctx, &pods, client.InNamespace(labNamespace), client.MatchingLabels{labobjects.LabelRole: labobjects.RoleConfigure})
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			if pod.Status.Phase != corev1.PodRunning || !pod.DeletionTimestamp.IsZero() {
-				continue
-			}
-			w.check.allow(w.check.keyOf(pod.Labels[labobjects.LabelUID]).Name, v1alpha1.PhaseError) // It is tried once.
-			if e.which%2 == 0 {
-				_ = w.Delete(ctx, pod)
-				return
-			}
-			pod.Status.Phase, pod.Status.Message = corev1.PodFailed, "evicted"
-			_ = w.Status().Update(ctx, pod)
-			return
-		}
-		time.Sleep(w.unit / 2)
+	if pod := w.loseRunning(ctx, labobjects.RoleConfigure, e); pod != nil {
+		w.check.allow(w.check.keyOf(pod.Labels[labobjects.LabelUID]).Name, v1alpha1.PhaseError) // It is tried once.
 	}
 }
 

@@ -28,6 +28,7 @@ func (w *world) rebootNode(ctx context.Context, e event) {
 	for i := range on {
 		w.lab.setReady(ctx, &on[i], false)
 		w.lab.runners.lose(on[i].Labels[labobjects.LabelUID])
+		w.lab.forgetReset(&on[i])
 		if b := w.check.keyOf(on[i].Labels[labobjects.LabelUID]).Name; b != "" {
 			w.check.allow(b, v1alpha1.PhaseError) // What it had measured with is gone.
 		}

@@ -187,7 +187,7 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 func (f *fakeRunners) Begin(ctx context.Context, target kit.RunnerTarget, rows []v1alpha1.ResultRow) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r, pod, err := f.reach(ctx, target)
+	r, _, err := f.reach(ctx, target)
 	if err != nil || r.begun {
 		return err
 	}
@@ -199,6 +199,10 @@ func (f *fakeRunners) Begin(ctx context.Context, target kit.RunnerTarget, rows [
 	for _, size := range r.checkpoint {
 		known[size] = true
 	}
-	f.check.began(pod.Labels[labobjects.LabelUID], known)
+	if !f.check.restoreFirst(r.uid) {
+		r.failed = "the pod that resets the device does not answer"
+		return nil
+	}
+	f.check.began(r.uid, known)
 	return nil
 }

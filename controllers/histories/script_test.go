@@ -35,6 +35,11 @@ var kinds = map[string]int{
 	"agent's pod is deleted":      4,
 	"device's pod is deleted":     4,
 	"pod that configures is lost": 8, // which: deleted when it is even, failed when it is odd; much: how long to wait for one
+	"pod that resets is lost":     4, // as above
+	"runner is lost in a reset":   6, // much: how long to wait for one
+	"pod of a hook is lost":       6, // as above
+	"hooks fail":                  3,
+	"quarantine is released":      4,
 	"kubelet is slow":             6, // much: for how long
 	"device does not stop":        3,
 	"benchmark is aborted":        6,

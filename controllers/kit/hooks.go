@@ -102,11 +102,22 @@ func (o RunObjects) hooksOf(ctx context.Context, run labobjects.Run) (*corev1.Se
 	return sec, nil
 }
 
+// closeStage keeps hooks of a stage from starting that are made from now on.
+func (o RunObjects) closeStage(ctx context.Context, sec *corev1.Secret, stage labobjects.Stage) error {
+	if !labobjects.CloseStage(sec, stage) {
+		return nil
+	}
+	return o.updateHooks(ctx, sec)
+}
+
 // stopBefore ends the hooks before the lease, and returns what is still there of them. One that had failed by itself
 // is noted before its pod is removed.
 func (o RunObjects) stopBefore(ctx context.Context, run labobjects.Run, sec *corev1.Secret) (left string, _ error) {
 	hooks, err := labobjects.ReadHooks(sec)
 	if err != nil {
+		return "", err
+	}
+	if err := o.closeStage(ctx, sec, labobjects.BeforeLease); err != nil {
 		return "", err
 	}
 	all, err := o.Pods(ctx, run)
@@ -151,6 +162,9 @@ func (o RunObjects) endLease(ctx context.Context, run labobjects.Run, sec *corev
 			before += "; "
 		}
 		return Remains{What: before + after.Failed, Final: true}, nil
+	}
+	if err := o.closeStage(ctx, sec, labobjects.AfterLease); err != nil {
+		return Remains{Allowed: allowed}, err
 	}
 	left, err := o.removeRest(ctx, run, true)
 	if left != "" || err != nil {

@@ -101,7 +101,7 @@ func HooksSecret(s Settings, run Run, bed *v1alpha1.TestBed, variants []v1alpha1
 	if len(text) > maxFiles {
 		return nil, fmt.Errorf("the hooks of bed %s have %d KiB, and at most %d KiB are allowed: put long scripts into their images", bed.Name, kib(len(text)), kib(maxFiles))
 	}
-	sec := secret(s, run, HooksSecretName(run), RoleHook, map[string][]byte{hooksFile: text})
+	sec := secret(s, run, HooksSecretName(run), RoleHook, map[string][]byte{hooksFile: text, string(BeforeLease): []byte(BeforeLease), string(AfterLease): []byte(AfterLease)})
 	sec.Finalizers = []string{FinalizerHooks}
 	return sec, nil
 }
@@ -147,6 +147,14 @@ func ReplaceAfterLease(sec *corev1.Secret, now *v1alpha1.LeaseHooks) (changed bo
 	return true, nil
 }
 
+// CloseStage keeps pods of a stage that are made from now on from starting, and reports whether they could start before: an operator that
+// was replaced may write late. They read the stage from a key of the Secret.
+func CloseStage(sec *corev1.Secret, stage Stage) (changed bool) {
+	_, changed = sec.Data[string(stage)]
+	delete(sec.Data, string(stage))
+	return changed
+}
+
 // HooksDone returns how many hooks of a stage have succeeded.
 func HooksDone(sec *corev1.Secret, stage Stage) int {
 	n, _ := strconv.Atoi(sec.Annotations[stage.annotationDone()])
@@ -172,6 +180,13 @@ func SetHookFailure(sec *corev1.Secret, stage Stage, why string) {
 	sec.Annotations[stage.annotationFailed()] = why
 }
 
+// stageOf reads the stage from the Secret of the hooks. Without the key no container starts, see CloseStage.
+func stageOf(run Run, stage Stage) *corev1.EnvVarSource {
+	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: HooksSecretName(run)}, Key: string(stage),
+	}}
+}
+
 // HookPod runs a hook once. It has no right in the cluster and no capability, may write to /tmp only, and reaches what
 // the pods reach that configure devices.
 func HookPod(s Settings, run Run, hooks *Hooks, stage Stage, index int) *corev1.Pod {
@@ -189,7 +204,7 @@ func HookPod(s Settings, run Run, hooks *Hooks, stage Stage, index int) *corev1.
 		Command:         h.Command,
 		Args:            h.Args,
 		Env: append(slices.Clone(hooks.Env),
-			corev1.EnvVar{Name: "NODROP_STAGE", Value: string(stage)}, corev1.EnvVar{Name: "NODROP_HOOK", Value: h.Name}),
+			corev1.EnvVar{Name: "NODROP_STAGE", ValueFrom: stageOf(run, stage)}, corev1.EnvVar{Name: "NODROP_HOOK", Value: h.Name}),
 		VolumeMounts:             []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}},
 		Resources:                sharing("50m", "16Mi", hookMemory),
 		SecurityContext:          unprivileged(),

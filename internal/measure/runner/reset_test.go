@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
 )
 
 func resetConfig(trigger v1alpha1.ResetTrigger) Config {
@@ -59,5 +61,29 @@ func TestAResetThatNobodyMade(t *testing.T) {
 		if row.Validity != v1alpha1.ValidityInvalid || row.Reset != nil {
 			t.Errorf("%+v", row)
 		}
+	}
+}
+
+// A runner that was lost after a reset leaves the device with another configuration. The next one gives it that of the run before the first
+// trial, and measures nothing if it cannot.
+func TestTheDeviceIsRestoredBeforeTheFirstTrial(t *testing.T) {
+	cfg := resetConfig(v1alpha1.ResetByDevice)
+	var calls []string
+	restore := func(context.Context) (bool, error) { calls = append(calls, "restore"); return true, nil }
+	trial := func(trials.Event) {
+		if calls[len(calls)-1] != "trial" {
+			calls = append(calls, "trial")
+		}
+	}
+	state := runSim(t, cfg, WithRestore(restore), WithEvents(trial))
+	if state.Outcome != v1alpha1.PhaseMeasured || len(calls) < 2 || calls[0] != "restore" || calls[1] != "trial" {
+		t.Errorf("%s: %s; calls %q", state.Outcome, state.Message, calls)
+	}
+
+	calls = nil
+	failing := func(context.Context) (bool, error) { return false, errors.New("the device cannot be reached") }
+	state = runSim(t, cfg, WithRestore(failing), WithEvents(func(trials.Event) { calls = append(calls, "trial") }))
+	if want := "reading the configuration of the device before the first trial: the device cannot be reached"; state.Outcome != v1alpha1.PhaseError || state.Message != want || len(calls) > 0 {
+		t.Errorf("%s: %s, want %q; calls %q", state.Outcome, state.Message, want, calls)
 	}
 }

@@ -382,6 +382,9 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 		r.state.Environment.DeviceFacts = facts
 		r.state.Environment.Calibration = r.cfg.Calibration.DeepCopy()
 	})
+	if err := r.restoreFirst(ctx); err != nil {
+		return nil, err
+	}
 	hops, err := trials.Resolve(ctx, r.gen, r.plan, r.info, resolveTimeout)
 	if err != nil {
 		return nil, err
@@ -419,6 +422,21 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	tester.Results.AddHints(ceiling(r.cfg.Calibration, r.plan)...)
 	return tester, nil
+}
+
+// restoreFirst gives the device the configuration of the run, if tests reset it: an earlier runner may have been lost between a reset
+// and what follows it.
+func (r *run) restoreFirst(ctx context.Context) error {
+	resets := slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool {
+		return s.Test.Reset != nil && s.Test.Reset.Trigger == v1alpha1.ResetByDevice
+	})
+	if r.restore == nil || !resets {
+		return nil
+	}
+	if _, err := r.restore(ctx); err != nil {
+		return fmt.Errorf("reading the configuration of the device before the first trial: %w", err)
+	}
+	return nil
 }
 
 // observe follows the tester.
