@@ -52,7 +52,7 @@ func (l *fakeLab) resetDevice(pod *corev1.Pod) {
 			r.restoring = now
 			l.check.setDevice(partText)
 		}
-	case now.Sub(r.restoring) >= 2*l.unit:
+	case now.Sub(r.restoring) >= 2*l.unit+3*l.delay(pod, "slow"):
 		r.done = true
 		l.check.restore(uid)
 	}
