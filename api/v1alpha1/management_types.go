@@ -34,9 +34,9 @@ type DeviceManagement struct {
 // SSHManagement reaches a device by SSH.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'netconf'",message="resets are commands, which a session of NETCONF does not run: leave resets out, and reset the device by the switches of its power outlets or by hand",fieldPath=".resets"
-// +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'nxos']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe and nxos is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
+// +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'junos', 'nxos']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe, junos and nxos is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
 type SSHManagement struct {
-	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; iproute2,
+	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; junos, which is Juniper Junos; iproute2,
 	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate
 	// configuration; nftables, which is the packet filter of Linux; or openvswitch, which are the flows of
 	// its bridges.
@@ -101,7 +101,7 @@ type GNMIManagement struct {
 
 // DevicePlatform is a kind of device that is reached by SSH.
 //
-// +kubebuilder:validation:Enum=eos;frr;iosxe;iproute2;netconf;nftables;nxos;openvswitch
+// +kubebuilder:validation:Enum=eos;frr;iosxe;iproute2;junos;netconf;nftables;nxos;openvswitch
 type DevicePlatform string
 
 // The platforms.
@@ -114,6 +114,8 @@ const (
 	PlatformIOSXE DevicePlatform = "iosxe"
 	// PlatformIPRoute2 are the routes and labels of a Linux device, whose user may run ip.
 	PlatformIPRoute2 DevicePlatform = "iproute2"
+	// PlatformJunos is Juniper Junos, whose changes are commits that are confirmed.
+	PlatformJunos DevicePlatform = "junos"
 	// PlatformNETCONF is a device with NETCONF over SSH and a candidate configuration, usually at
 	// port 830.
 	PlatformNETCONF DevicePlatform = "netconf"

@@ -32,6 +32,7 @@ var All = slices.SortedFunc(slices.Values(append([]*Platform{
 	byCommandLine("eos", sshcli.EOS),
 	byCommandLine("frr", sshcli.FRR),
 	byCommandLine("iosxe", sshcli.IOSXE),
+	byCommandLine("junos", sshcli.Junos),
 	overSSH("iproute2", iproute2.Language{}, iproute2.New),
 	byCommandLine("nxos", sshcli.NXOS),
 	overSSH("netconf", netconf.Language{}, netconf.New),

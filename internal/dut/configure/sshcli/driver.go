@@ -164,7 +164,11 @@ func (s *session) edit() error {
 	if err != nil || !s.shell.rejected.MatchString(out) {
 		return err
 	}
-	return fmt.Errorf("%w: the device rejected %q: %s", configure.ErrRefused, s.shell.enter, out)
+	refused := configure.ErrRefused
+	if s.shell.busy != nil && s.shell.busy.MatchString(out) {
+		refused = configure.ErrUnreachable // The other session may end: a session of NoDrop whose connection was lost does.
+	}
+	return fmt.Errorf("%w: the device rejected %q: %s", refused, s.shell.enter, out)
 }
 
 // lines enters the commands that lead from one configuration to another, up to one that is rejected.

@@ -21,6 +21,8 @@ type Shell struct {
 	software *regexp.Regexp
 	// rejected matches the answer to a command that was not carried out.
 	rejected *regexp.Regexp
+	// busy matches the answer to enter while another session changes the configuration; nil if none can keep others out.
+	busy *regexp.Regexp
 	// transaction describes how lines take effect together; nil if each does at once.
 	transaction *transaction
 	// Dialect of the configurations.

@@ -26,8 +26,10 @@ type vendor struct {
 	// replace are lines of the base and what is there in another configuration, which also has added lines and a list with
 	// entries.
 	replace []string
-	list    string
-	entry   func(i int) string
+	// list is the line that begins the list, or the beginning of each entry where lines have no contexts.
+	list  string
+	flat  bool
+	entry func(i int) string
 	// rejected is a line that the device rejects, and otherwise a line that it reports as another one.
 	rejected, otherwise string
 	reported            string
@@ -65,15 +67,30 @@ var vendors = []vendor{
 		list: "ip access-list filter", entry: func(i int) string { return fmt.Sprintf("%d deny ip 198.18.%d.0/24 any", 10*(i+1), i) },
 		rejected: "ip route 198.18.300.0/24 198.18.1.9", otherwise: "ip route 198.18.9.1/24 198.18.1.9", reported: "+ ip route 198.18.9.0/24 198.18.1.9",
 	},
+	{
+		device: "juniper_junos", shell: sshcli.Junos, name: "Juniper Junos", software: "Juniper Junos 13.2X51-D35.3",
+		replace: []string{
+			"set snmp community public authorization read-only\n", "set snmp community " + secret + " authorization read-only\n",
+			"set interfaces ge-0/0/0 mtu 9200\n", "set interfaces ge-0/0/0 mtu 9000\n",
+			"set interfaces ge-0/0/1 unit 0 family inet address 198.18.2.1/24\n", "set interfaces ge-0/0/0 unit 0 family inet filter input filter\n",
+		},
+		list: "set firewall family inet filter filter ", flat: true, entry: func(i int) string { return fmt.Sprintf("term %d from source-address 198.18.%d.0/24", i, i) },
+		rejected:  "set routing-options static route 198.18.300.0/24 next-hop 198.18.1.9",
+		otherwise: "set routing-options static route 198.18.9.1/24 next-hop 198.18.1.9", reported: "+ set routing-options static route 198.18.9.0/24 next-hop 198.18.1.9",
+	},
 }
 
 // other is the base with other lines and a list.
 func (v *vendor) other(base configure.Configuration, entries int) configure.Configuration {
 	var out strings.Builder
 	out.WriteString(strings.NewReplacer(v.replace...).Replace(string(base)))
-	out.WriteString(v.list + "\n")
+	begin := v.list
+	if !v.flat {
+		out.WriteString(v.list + "\n")
+		begin = " "
+	}
 	for i := range entries {
-		out.WriteString(" " + v.entry(i) + "\n")
+		out.WriteString(begin + v.entry(i) + "\n")
 	}
 	return configure.Configuration(out.String())
 }
@@ -107,7 +124,7 @@ func TestVendorsLostConnection(t *testing.T) {
 	for _, v := range vendors {
 		t.Run(v.device, func(t *testing.T) {
 			if v.shell != sshcli.EOS {
-				longtest.Skip(t, "FRR, whose lines take effect at once too")
+				longtest.Skip(t, "EOS, which has commits that are confirmed, and FRR, whose lines take effect at once")
 			}
 			t.Parallel()
 			v.start(t).RunLost(t, 60, 2500, 9500)
@@ -115,22 +132,32 @@ func TestVendorsLostConnection(t *testing.T) {
 	}
 }
 
-// TestVendorsLeft has a session of EOS end in the middle of a change: before the commit, and before its confirmation. The next session
+// TestVendorsLeft has a session end in the middle of a change: before the commit, and before its confirmation. The next session
 // takes the change back before it reads.
 func TestVendorsLeft(t *testing.T) {
-	begun := []string{"configure session nodrop", "no ntp server 1.1.1.1", "show session-config diffs"}
-	for name, lines := range map[string][]string{
-		"an open candidate":     begun,
-		"an unconfirmed commit": append(begun, "commit timer 00:02:00", "show configuration sessions detail"),
+	eos := []string{"configure session nodrop", "no ntp server 1.1.1.1", "show session-config diffs"}
+	junos := []string{"configure exclusive", "delete system services ssh", "show | compare"}
+	for name, tc := range map[string]struct {
+		device string
+		shell  *sshcli.Shell
+		begun  []string
+		// shows is a part of what the lines print, and pending what the device shows of the change, with the command list.
+		shows, list, pending string
+		committed            bool
+	}{
+		"EOS, an open candidate":       {"arista_eos", sshcli.EOS, eos, "-ntp server 1.1.1.1", "show configuration sessions detail", "nodrop", false},
+		"EOS, an unconfirmed commit":   {"arista_eos", sshcli.EOS, append(eos, "commit timer 00:02:00", "show configuration sessions detail"), "timer: nodrop", "show configuration sessions detail", "nodrop", true},
+		"Junos, an open candidate":     {"juniper_junos", sshcli.Junos, junos, "-set system services ssh", "show system commit", "rollback in", false},
+		"Junos, an unconfirmed commit": {"juniper_junos", sshcli.Junos, append(junos, "commit confirmed 2", "exit", "show system commit"), "rollback in 2mins", "show system commit", "rollback in", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := fakenos.Start(t, "arista_eos")
+			f := fakenos.Start(t, tc.device)
 			base := f.Running()
-			if out := f.Enter(lines); !strings.Contains(out, "-ntp server 1.1.1.1") || len(lines) > 3 && (f.Running() == base || !strings.Contains(out, "timer: nodrop")) {
+			if out := f.Enter(tc.begun); !strings.Contains(out, tc.shows) || tc.committed == (f.Running() == base) {
 				t.Fatalf("the device has no change: %s", out)
 			}
-			driver, err := sshcli.New(sshcli.EOS, f.Access())
+			driver, err := sshcli.New(tc.shell, f.Access())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +169,7 @@ func TestVendorsLeft(t *testing.T) {
 			if now, err := s.Running(); err != nil || f.Running() != base || len(driver.Language().Differences(configure.Configuration(base), now)) > 0 {
 				t.Errorf("%v: the device has\n%s\nwant\n%s", err, now, base)
 			}
-			if out := f.Enter([]string{"show configuration sessions detail"}); strings.Contains(out, "nodrop") {
+			if out := f.Enter([]string{tc.list}); strings.Contains(out, tc.pending) {
 				t.Errorf("a change is left: %s", out)
 			}
 		})
