@@ -15,8 +15,14 @@ const DefaultTimeout = 30 * time.Second
 
 // Reach contains what it takes to reach a device, whatever its protocol is.
 type Reach struct {
-	// Address is host:port.
+	// Address is host:port. It is empty for a device in a container.
 	Address string
+	// Container is the name of a container of this machine in which the device runs, in place of Address and Key.
+	Container string
+	// Files are the paths of the files that are the configuration of the platform files, and Reload is the command that makes
+	// them effective.
+	Files  []string
+	Reload string
 	// Key returns what a key of the device's Secret has, such as password. It fails with fs.ErrNotExist for a key that is not there.
 	Key func(key string) ([]byte, error)
 	// Dial connects to the device; nil connects from the network of this process.

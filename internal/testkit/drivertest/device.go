@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
+	"nodrop.dev/nodrop/internal/dut/configure/container"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
 
 // Device is a real device, with configurations to try.
 type Device struct {
-	// Address of its server.
+	// Address of its server; the path of a socket for a device in a container.
 	Address string
 	// New returns a driver for an address, with something wrong.
 	New func(address string, wrong Wrong) (configure.Driver, error)
@@ -26,7 +28,7 @@ type Device struct {
 	// Otherwise is a configuration that the device accepts and reports in other words, with one of the
 	// differences; nil if there is none.
 	Otherwise func(base configure.Configuration) (_ configure.Configuration, difference string)
-	// Identity is a part of the message for a device with another host key or certificate.
+	// Identity is a part of the message for a device with another host key or certificate; empty for a device in a container.
 	Identity string
 	// NoDevice returns a driver for a server that is no such device, and a part of the message for it.
 	NoDevice func(*testing.T) (driver configure.Driver, message string)
@@ -67,6 +69,22 @@ func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.
 			c.HostKeys = []byte(otherKey)
 		}
 		return driver(c)
+	}
+	return &d
+}
+
+// InContainer sets how a device is reached that runs in a container, and returns it. Another container is no such device: silent is
+// a part of the message for it.
+func InContainer(d Device, name, other string, driver func(commands.Access) (configure.Driver, error), silent string) *Device {
+	d.New = func(address string, _ Wrong) (configure.Driver, error) {
+		return driver(container.Config{Name: name, Host: "unix://" + address, Timeout: patience})
+	}
+	d.NoDevice = func(t *testing.T) (configure.Driver, string) {
+		none, err := driver(container.Config{Name: other, Host: "unix://" + d.Address, Timeout: shortPatience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return none, silent
 	}
 	return &d
 }

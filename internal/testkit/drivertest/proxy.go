@@ -1,12 +1,18 @@
 package drivertest
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
 
-// proxy stands between the driver and OpenSSH, and breaks connections.
+// proxy stands between the driver and the server of the device, and breaks connections. A target that begins with "/" is a socket
+// of this machine.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -37,7 +43,16 @@ func (p *proxy) cutNext(after int, cut func()) {
 
 func startProxy(t *testing.T, target string) *proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	network, address := network(target), "127.0.0.1:0"
+	if network == "unix" {
+		folder, err := os.MkdirTemp("", "") // A socket may not have a long path.
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(folder) })
+		address = filepath.Join(folder, "proxy.sock")
+	}
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +70,14 @@ func startProxy(t *testing.T, target string) *proxy {
 	return p
 }
 
+// network of an address.
+func network(address string) string {
+	if strings.HasPrefix(address, "/") {
+		return "unix"
+	}
+	return "tcp"
+}
+
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
 func (p *proxy) forward(from net.Conn) {
@@ -66,12 +89,14 @@ func (p *proxy) forward(from net.Conn) {
 		return
 	}
 	p.mu.Unlock()
-	to, err := net.Dial("tcp", p.target)
+	to, err := net.Dial(network(p.target), p.target)
 	if err != nil {
 		return
 	}
 	defer func() { _ = to.Close() }()
+	answered := make(chan struct{})
 	go func() {
+		defer close(answered)
 		defer func() { _ = from.Close() }()
 		b := make([]byte, 64<<10)
 		for {
@@ -84,11 +109,17 @@ func (p *proxy) forward(from net.Conn) {
 	b := make([]byte, 64<<10)
 	for sent := 0; ; {
 		n, err := from.Read(b)
-		if _, failed := to.Write(b[:n]); err != nil || failed != nil {
+		if _, failed := to.Write(b[:n]); failed != nil {
 			return
 		}
 		sent += n
 		if p.isCut(sent) {
+			return
+		}
+		if err != nil { // The client has sent everything, and may wait for the answer.
+			if c, can := to.(interface{ CloseWrite() error }); can && errors.Is(err, io.EOF) && c.CloseWrite() == nil {
+				<-answered
+			}
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
 // Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
@@ -27,21 +27,21 @@ const (
 func batch(family string) string { return "ip " + family + " -batch -" }
 
 // New returns a driver for a device whose user may run ip. It does not connect yet.
-func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
+func New(access commands.Access) (configure.Driver, error) {
+	return commands.NewShellDriver(access, Language{}, kind, func(s *commands.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the names and versions of the kernel and of ip.
 var software = regexp.MustCompile(`(?m)^Linux \S+|\biproute2-[^\s,]+`)
 
 // kind is Linux with its routes.
-var kind = sshaccess.Kind{
+var kind = commands.Kind{
 	Version: version, Name: "is Linux with iproute2", Wanted: "a Linux device with ip of iproute2, and a user who may run it",
-	Software: sshaccess.MatchesIn(software, 2),
+	Software: commands.MatchesIn(software, 2),
 }
 
 // session is a connection on which commands are run.
-type session struct{ *sshaccess.Shell }
+type session struct{ *commands.Shell }
 
 var _ configure.Session = (*session)(nil)
 
@@ -96,7 +96,7 @@ func (s *session) Change(have, want configure.Configuration) (answers []configur
 		began := time.Now()
 		_, err := s.Run(batch(family), input)
 		a := configure.Answer{Command: fmt.Sprintf("%s, with %d lines", batch(family), len(lines)), Took: time.Since(began)}
-		var failed *sshaccess.CommandError
+		var failed *commands.Error
 		switch {
 		case errors.As(err, &failed):
 			a.Rejected = true

@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/iproute2"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -37,7 +38,7 @@ func linux(t *testing.T) *drivertest.Device {
 		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
 			return base + "ip -4 route add 198.18.9.0/24 via 198.18.1.9\n", "+ ip -4 route add 198.18.9.0/24 via 198.18.1.9 dev e1"
 		},
-	}, l.HostKey, iproute2.New, "it does not say that it is Linux with iproute2")
+	}, l.HostKey, func(c sshaccess.Config) (configure.Driver, error) { return iproute2.New(c) }, "it does not say that it is Linux with iproute2")
 }
 
 // other is the base with further routes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // New returns a driver. It does not connect yet.
 func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewDriver(access, Language{}, begin)
+	return commands.NewDriver(access, Language{}, func(ctx context.Context, _ commands.Access) (configure.Session, error) { return begin(ctx, &access) })
 }
 
 // begin starts a session. A change that an earlier session has not confirmed is taken back: what the device reports would not

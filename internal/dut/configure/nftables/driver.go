@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
 // Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
@@ -25,21 +25,21 @@ const (
 )
 
 // New returns a driver for a device whose user may run nft. It does not connect yet.
-func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
+func New(access commands.Access) (configure.Driver, error) {
+	return commands.NewShellDriver(access, Language{}, kind, func(s *commands.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the names and versions of the kernel and of nft.
 var software = regexp.MustCompile(`(?m)^(?:Linux \S+|nftables v\S+)`)
 
 // kind is Linux with its packet filter.
-var kind = sshaccess.Kind{
+var kind = commands.Kind{
 	Version: version, Name: "is Linux with nftables", Wanted: "a Linux device with nft, and a user who may run it",
-	Software: sshaccess.MatchesIn(software, 2),
+	Software: commands.MatchesIn(software, 2),
 }
 
 // session is a connection on which commands are run.
-type session struct{ *sshaccess.Shell }
+type session struct{ *commands.Shell }
 
 var _ configure.Session = (*session)(nil)
 
@@ -64,7 +64,7 @@ func (s *session) Change(have, want configure.Configuration) ([]configure.Answer
 	}
 	_, err := s.Run(command, string(want))
 	a := configure.Answer{Command: fmt.Sprintf("%s, with %d lines", replace, strings.Count(string(want), "\n"))}
-	var failed *sshaccess.CommandError
+	var failed *commands.Error
 	switch {
 	case err == nil:
 		a.Took = time.Since(began)

@@ -12,7 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
 // Commands that the device runs. They have no terminal, so that nothing has to be recognized in what it prints.
@@ -27,15 +27,15 @@ func replace(bridge string) string {
 }
 
 // New returns a driver for a device whose user may run ovs-vsctl and ovs-ofctl. It does not connect yet.
-func New(access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewShellDriver(access, Language{}, kind, func(s *sshaccess.Shell) configure.Session { return &session{s} })
+func New(access commands.Access) (configure.Driver, error) {
+	return commands.NewShellDriver(access, Language{}, kind, func(s *commands.Shell) configure.Session { return &session{s} })
 }
 
 // software matches the name and version of the programs.
 var software = regexp.MustCompile(`^ovs-vsctl \((.+)\) (\S+)`)
 
 // kind is a device with Open vSwitch.
-var kind = sshaccess.Kind{
+var kind = commands.Kind{
 	Version: version, Name: "has Open vSwitch", Wanted: "a device with Open vSwitch, and a user who may run ovs-vsctl and ovs-ofctl",
 	Software: func(output string) string {
 		found := software.FindStringSubmatch(output)
@@ -47,7 +47,7 @@ var kind = sshaccess.Kind{
 }
 
 // session is a connection on which commands are run.
-type session struct{ *sshaccess.Shell }
+type session struct{ *commands.Shell }
 
 var _ configure.Session = (*session)(nil)
 
@@ -90,7 +90,7 @@ func (s *session) Change(have, want configure.Configuration) (answers []configur
 		began := time.Now()
 		_, err := s.Run(replace(bridge), strings.Join(to[bridge], "\n")+"\n")
 		a := configure.Answer{Command: fmt.Sprintf("%s, with %d flows", replace(bridge), len(to[bridge])), Took: time.Since(began)}
-		var failed *sshaccess.CommandError
+		var failed *commands.Error
 		switch {
 		case errors.As(err, &failed):
 			a.Text = human.Cut(failed.Text, maxComplaint)

@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/openvswitch"
+	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
 	"nodrop.dev/nodrop/internal/testkit/drivertest"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -24,7 +25,7 @@ func device(t *testing.T) *drivertest.Device {
 		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
 			return base + "ip,nw_dst=198.18.9.1/24 actions=drop\n", "+ br0: ip,nw_dst=198.18.9.0/24 actions=drop"
 		},
-	}, o.HostKey, openvswitch.New, "it does not say that it has Open vSwitch")
+	}, o.HostKey, func(c sshaccess.Config) (configure.Driver, error) { return openvswitch.New(c) }, "it does not say that it has Open vSwitch")
 }
 
 // other is the base with further flows.

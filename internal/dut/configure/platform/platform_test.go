@@ -8,10 +8,10 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// TestPlatforms compares the platforms with those that a TestBed may name.
+// TestPlatforms compares the platforms with those that a TestBed may name, and files, which only nodrop configure has.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	want := []string{(&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform()}
+	want := []string{"files", (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform()}
 	for _, p := range []v1alpha1.DevicePlatform{v1alpha1.PlatformEOS, v1alpha1.PlatformFRR, v1alpha1.PlatformIOSXE, v1alpha1.PlatformIPRoute2, v1alpha1.PlatformJunos, v1alpha1.PlatformNETCONF, v1alpha1.PlatformNFTables, v1alpha1.PlatformNXOS, v1alpha1.PlatformOpenVSwitch} {
 		want = append(want, string(p))
 	}

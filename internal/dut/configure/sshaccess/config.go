@@ -33,7 +33,7 @@ type Config struct {
 }
 
 // AnswerWithin returns how long the device may take to answer.
-func (c *Config) AnswerWithin() time.Duration {
+func (c Config) AnswerWithin() time.Duration {
 	return cmp.Or(max(c.Timeout, 0), configure.DefaultTimeout)
 }
 
@@ -52,13 +52,13 @@ func (e *HostKeyError) Error() string {
 }
 
 // Check fails for settings that cannot connect, with the name of the field. It does not connect.
-func (c *Config) Check() error {
+func (c Config) Check() error {
 	_, err := c.client()
 	return err
 }
 
 // client returns the settings of an SSH client. It refuses a configuration that cannot connect.
-func (c *Config) client() (*ssh.ClientConfig, error) {
+func (c Config) client() (*ssh.ClientConfig, error) {
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
 		return nil, fmt.Errorf("address: Invalid value: %q: want host:port, such as 192.0.2.1:22", c.Address)
 	}
@@ -80,7 +80,7 @@ func (c *Config) client() (*ssh.ClientConfig, error) {
 const hostKeysRequired = "Required value: give the keys that the device may have, such as the lines that ssh-keyscan prints; check them at the device"
 
 // hostKeys reads the keys that the device may have.
-func (c *Config) hostKeys() (keys []ssh.PublicKey, err error) {
+func (c Config) hostKeys() (keys []ssh.PublicKey, err error) {
 	for line := range bytes.Lines(c.HostKeys) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 || line[0] == '#' {
@@ -119,7 +119,7 @@ func algorithmsOf(keys []ssh.PublicKey) (algorithms []string) {
 }
 
 // accepts returns a function that fails with a HostKeyError for a key that is not one of the keys.
-func (c *Config) accepts(keys []ssh.PublicKey) ssh.HostKeyCallback {
+func (c Config) accepts(keys []ssh.PublicKey) ssh.HostKeyCallback {
 	return func(_ string, _ net.Addr, key ssh.PublicKey) error {
 		unknown := &HostKeyError{Address: c.Address, Got: ssh.FingerprintSHA256(key)}
 		for _, k := range keys {
@@ -133,7 +133,7 @@ func (c *Config) accepts(keys []ssh.PublicKey) ssh.HostKeyCallback {
 }
 
 // methods returns the ways to authenticate the user.
-func (c *Config) methods() (methods []ssh.AuthMethod, err error) {
+func (c Config) methods() (methods []ssh.AuthMethod, err error) {
 	if len(c.PrivateKey) > 0 {
 		signer, err := ssh.ParsePrivateKey(c.PrivateKey)
 		if err != nil {

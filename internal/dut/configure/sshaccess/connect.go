@@ -17,7 +17,7 @@ const aliveEvery = 5 * time.Second
 
 // Connect opens a connection, which ends with the context, and when the device does not answer for a
 // while. It fails with configure.ErrUnreachable or configure.ErrRefused.
-func (c *Config) Connect(ctx context.Context) (_ *ssh.Client, err error) {
+func (c Config) Connect(ctx context.Context) (_ *ssh.Client, err error) {
 	config, err := c.client()
 	if err != nil {
 		return nil, err

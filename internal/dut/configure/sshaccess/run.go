@@ -1,58 +1,50 @@
 package sshaccess
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
-// maxOutput is the most that a command may print, in bytes: a rule set of 100,000 rules has less.
-const maxOutput = 16 << 20
-
-// ErrTooLong reports that a command printed more than is read.
-var ErrTooLong = fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
-
-// ErrLost reports that the connection was lost after the device had begun to run a command.
-var ErrLost = errors.New("the connection was lost while the command ran")
-
 // Run runs a command with an input, without a terminal, and returns what it printed. It fails with an ssh.ExitError if the command
-// did, and with ErrTooLong or ErrLost. To end it, close the connection.
+// did, and with commands.ErrTooLong or commands.ErrLost. To end it, close the connection.
 func Run(client *ssh.Client, command, input string) (out, problems string, _ error) {
 	session, err := client.NewSession()
 	if err != nil {
 		return "", "", err
 	}
 	defer func() { _ = session.Close() }()
-	var printed, complained bounded
-	session.Stdin, session.Stdout, session.Stderr = strings.NewReader(input), &printed, &complained
+	var printed, complained commands.Output
+	session.Stdin, session.Stdout, session.Stderr = strings.NewReader(input), ending{&printed, session}, ending{&complained, session}
 	if err := session.Start(command); err != nil {
 		return "", "", err
 	}
 	err = session.Wait()
 	var ended *ssh.ExitError
 	switch {
+	case printed.Over || complained.Over:
+		err = commands.ErrTooLong
 	case err == nil, errors.As(err, &ended):
-	case printed.over || complained.over:
-		err = ErrTooLong
 	default:
-		err = fmt.Errorf("%w: %w", ErrLost, err)
+		err = fmt.Errorf("%w: %w", commands.ErrLost, err)
 	}
 	return printed.String(), complained.String(), err
 }
 
-// bounded is a buffer with a limit.
-type bounded struct {
-	bytes.Buffer
-	over bool
+// ending ends a session whose command prints too much: it would wait for a reader otherwise.
+type ending struct {
+	to      *commands.Output
+	session *ssh.Session
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
-		b.over = true
-		return 0, ErrTooLong
+func (e ending) Write(p []byte) (int, error) {
+	n, err := e.to.Write(p)
+	if err != nil {
+		_ = e.session.Close()
 	}
-	return b.Buffer.Write(p)
+	return n, err
 }

@@ -1,2 +1,2 @@
-// Package sshcli configures devices by their command line over SSH.
+// Package sshcli configures devices by their command line, over SSH or in a container.
 package sshcli

@@ -13,19 +13,20 @@ import (
 	"github.com/scrapli/scrapligo/util"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
 // New returns a driver. It does not connect yet.
-func New(shell *Shell, access sshaccess.Config) (configure.Driver, error) {
-	return sshaccess.NewDriver(access, shell.Dialect, shell.open)
+func New(shell *Shell, access commands.Access) (configure.Driver, error) {
+	return commands.NewDriver(access, shell.Dialect, shell.open)
 }
 
 // open starts a session.
-func (shell *Shell) open(ctx context.Context, access *sshaccess.Config) (configure.Session, error) {
+func (shell *Shell) open(ctx context.Context, access commands.Access) (configure.Session, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cli, err := generic.NewDriver(access.Address,
-		options.WithCustomTransport(&line{ctx: ctx, access: access}),
+	transport := &line{ctx: ctx, access: access, program: shell.program}
+	cli, err := generic.NewDriver(access.Describe(),
+		options.WithCustomTransport(transport),
 		options.WithPromptPattern(shell.prompt),
 		options.WithTimeoutOps(access.AnswerWithin()),
 	)
@@ -36,7 +37,7 @@ func (shell *Shell) open(ctx context.Context, access *sshaccess.Config) (configu
 		cancel()
 		return nil, err
 	}
-	s := &session{cli: cli, cancel: cancel, shell: shell, within: access.AnswerWithin()}
+	s := &session{cli: cli, line: transport, cancel: cancel, shell: shell, within: access.AnswerWithin()}
 	if err := s.begin(); err != nil {
 		s.Close()
 		return nil, err
@@ -47,6 +48,7 @@ func (shell *Shell) open(ctx context.Context, access *sshaccess.Config) (configu
 // session is a shell of the device.
 type session struct {
 	cli    *generic.Driver
+	line   *line
 	cancel context.CancelFunc
 	shell  *Shell
 	// within is how long the device may take to answer.
@@ -61,6 +63,9 @@ var (
 // begin waits for the prompt, prepares the terminal, and takes back what an earlier session has left.
 func (s *session) begin() error {
 	if _, err := s.cli.GetPrompt(); err != nil {
+		if refused := s.line.refused(); refused != nil {
+			return refused
+		}
 		if errors.Is(err, util.ErrTimeoutError) {
 			return fmt.Errorf("%w: the device shows no prompt of %s within %s", configure.ErrRefused, s.shell.name, s.within)
 		}

@@ -17,14 +17,19 @@ func frr(t *testing.T) *drivertest.Device {
 	r := sshrouter.Start(t)
 	return drivertest.OverSSH(drivertest.Device{
 		Address: r.Address, Running: r.Running, Other: other, Secret: "hunter2",
-		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
-			const line = "ip route 198.18.300.0/24 198.18.1.9"
-			return other(base, 20) + line + "\nip route 198.18.7.0/24 198.18.1.9\n", line
-		},
-		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
-			return other(base, 3) + "ip route 198.18.9.1/24 198.18.1.9\n", "+ ip route 198.18.9.0/24 198.18.1.9"
-		},
+		Rejected: rejected, Otherwise: otherwise,
 	}, r.HostKey, func(c sshaccess.Config) (configure.Driver, error) { return sshcli.New(sshcli.FRR, c) }, "shows no prompt of FRR within 2s")
+}
+
+// rejected is a configuration with a line that FRR rejects.
+func rejected(base configure.Configuration) (configure.Configuration, string) {
+	const line = "ip route 198.18.300.0/24 198.18.1.9"
+	return other(base, 20) + line + "\nip route 198.18.7.0/24 198.18.1.9\n", line
+}
+
+// otherwise is a configuration that FRR reports in other words.
+func otherwise(base configure.Configuration) (configure.Configuration, string) {
+	return other(base, 3) + "ip route 198.18.9.1/24 198.18.1.9\n", "+ ip route 198.18.9.0/24 198.18.1.9"
 }
 
 // other is the base with other routes, an ACL, another neighbor and a password.

@@ -6,10 +6,11 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure/text"
 )
 
-// FRR is FRRouting, whose shell vtysh answers as the login shell or a forced command. It has no transactions:
+// FRR is FRRouting, whose shell vtysh answers as the login shell or a forced command, or runs in a container. It has no transactions:
 // each line takes effect at once, and lines before one that is rejected stay.
 var FRR = &Shell{
 	name:     "FRR",
+	program:  "vtysh",
 	prompt:   regexp.MustCompile(`(?:^|\n)[\w.\-]+(?:\(config[\w\-]*\))?# ?$`),
 	setup:    []string{"terminal length 0"},
 	show:     "show running-config",

@@ -10,6 +10,8 @@ import (
 type Shell struct {
 	// name of the device's software, for messages.
 	name string
+	// program is the command line, in containers of such devices; empty if it was not tried in one.
+	program string
 	// prompt matches the end of what the device writes when it waits for a command.
 	prompt *regexp.Regexp
 	// setup are commands at the beginning of a session, show prints the configuration, and enter and leave

@@ -2,83 +2,67 @@ package sshcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/scrapli/scrapligo/transport"
-	"golang.org/x/crypto/ssh"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 )
 
-const (
-	// width of the terminal, in characters: devices wrap longer commands, and then their echo cannot be
-	// recognized.
-	width  = 4096
-	height = 1000
-)
-
-// line is an SSH connection with a shell. Unlike the transports of scrapligo it ends with a context, bounds
-// the handshake, and accepts given host keys only.
+// line is a connection with a command line. Unlike the transports of scrapligo it ends with a context, and knows what is refused.
 type line struct {
-	ctx     context.Context
-	access  *sshaccess.Config
-	client  *ssh.Client
-	session *ssh.Session
-	in      io.Writer
-	out     io.Reader
+	ctx    context.Context
+	access commands.Access
+	// program is the command line, for devices that have none of a user.
+	program    string
+	connection commands.Connection
+	console    io.ReadWriter
+
+	mu sync.Mutex
+	// ended is why the command line ended; nil while it runs.
+	ended error
 }
 
 var _ transport.Implementation = (*line)(nil)
 
 // Open implements transport.Implementation.
 func (l *line) Open(*transport.Args) (err error) {
-	if l.client, err = l.access.Connect(l.ctx); err != nil {
+	if l.connection, err = l.access.Open(l.ctx); err != nil {
 		return err
 	}
-	if err := l.shell(); err != nil {
-		_ = l.client.Close()
-		return fmt.Errorf("%w: starting a shell: %w", configure.ErrUnreachable, err)
+	if l.console, err = l.connection.Console(l.program); err != nil {
+		_ = l.connection.Close()
+		return err
 	}
 	return nil
 }
 
-func (l *line) shell() (err error) {
-	if l.session, err = l.client.NewSession(); err != nil {
-		return err
-	}
-	if l.in, err = l.session.StdinPipe(); err != nil {
-		return err
-	}
-	if l.out, err = l.session.StdoutPipe(); err != nil {
-		return err
-	}
-	if err := l.session.RequestPty("vt100", height, width, ssh.TerminalModes{ssh.ECHO: 1}); err != nil {
-		return err
-	}
-	return l.session.Shell()
-}
-
 // Close implements transport.Implementation.
 func (l *line) Close() error {
-	if l.client == nil {
+	if l.connection == nil {
 		return nil
 	}
-	return l.client.Close()
+	return l.connection.Close()
 }
 
 // IsAlive implements transport.Implementation.
-func (l *line) IsAlive() bool { return l.session != nil }
+func (l *line) IsAlive() bool { return l.console != nil }
 
 // Read implements transport.Implementation. An error of the connection is its end.
 func (l *line) Read(n int) ([]byte, error) {
 	b := make([]byte, n)
-	n, err := l.out.Read(b)
+	n, err := l.console.Read(b)
 	if n > 0 {
 		return b[:n], nil
 	}
 	if err != nil {
+		l.mu.Lock()
+		l.ended = err
+		l.mu.Unlock()
 		return nil, io.EOF
 	}
 	return nil, nil
@@ -86,8 +70,18 @@ func (l *line) Read(n int) ([]byte, error) {
 
 // Write implements transport.Implementation.
 func (l *line) Write(b []byte) error {
-	if _, err := l.in.Write(b); err != nil {
+	if _, err := l.console.Write(b); err != nil {
 		return fmt.Errorf("%w: %w", configure.ErrUnreachable, err)
+	}
+	return nil
+}
+
+// refused returns why the device runs no command line, if another attempt does not help.
+func (l *line) refused() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.ended, configure.ErrRefused) {
+		return l.ended
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package sshaccess_test
+package commands_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/commands"
 	"nodrop.dev/nodrop/internal/dut/configure/nftables"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -77,6 +78,18 @@ func TestReset(t *testing.T) {
 	}
 	if err := configure.NewResets(driver, []v1alpha1.DeviceReset{{Name: "all"}}).Reset(t.Context(), "all"); !errors.Is(err, configure.ErrRefused) {
 		t.Errorf("%v, want %v", err, configure.ErrRefused)
+	}
+}
+
+// TestTooLong ends a command at Debian's OpenSSH server that prints without end.
+func TestTooLong(t *testing.T) {
+	c, err := sshrouter.StartLinux(t).Access().Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, _, err := c.Run("cat /dev/zero", ""); !errors.Is(err, commands.ErrTooLong) {
+		t.Errorf("%v, want %v", err, commands.ErrTooLong)
 	}
 }
 

@@ -1,4 +1,4 @@
-package sshaccess
+package commands
 
 import (
 	"context"
@@ -8,20 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
 	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
-// CommandError is a command that a device ran and that failed.
-type CommandError struct {
+// Error is a command that a device ran and that failed.
+type Error struct {
 	Command string
 	Status  int
 	// Text contains what the command complained about.
 	Text string
 }
 
-func (e *CommandError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("%q ended with status %d: %s", e.Command, e.Status, e.Text)
 }
 
@@ -37,7 +35,7 @@ type Kind struct {
 
 // Shell runs commands on a device, each without a terminal.
 type Shell struct {
-	client *ssh.Client
+	connection Connection
 	// within is how long a command may take.
 	within   time.Duration
 	kind     Kind
@@ -46,9 +44,9 @@ type Shell struct {
 
 // NewShellDriver returns a driver of a kind of device, whose sessions are made of shells. It does not connect yet, and fails as
 // NewDriver does.
-func NewShellDriver(access Config, language configure.Language, kind Kind, session func(*Shell) configure.Session) (configure.Driver, error) {
-	return NewDriver(access, language, func(ctx context.Context, access *Config) (configure.Session, error) {
-		s, err := access.openShell(ctx, kind)
+func NewShellDriver(access Access, language configure.Language, kind Kind, session func(*Shell) configure.Session) (configure.Driver, error) {
+	return NewDriver(access, language, func(ctx context.Context, access Access) (configure.Session, error) {
+		s, err := openShell(ctx, access, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +66,12 @@ func MatchesIn(software *regexp.Regexp, n int) func(output string) string {
 }
 
 // openShell connects to a device, and checks what it is: a server that prints nothing would seem to have no configuration.
-func (c *Config) openShell(ctx context.Context, kind Kind) (*Shell, error) {
-	client, err := c.Connect(ctx)
+func openShell(ctx context.Context, access Access, kind Kind) (*Shell, error) {
+	connection, err := access.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shell{client: client, within: c.AnswerWithin(), kind: kind}
+	s := &Shell{connection: connection, within: access.AnswerWithin(), kind: kind}
 	out, err := s.Read(kind.Version)
 	if err == nil {
 		if s.software = kind.Software(out); s.software == "" {
@@ -87,16 +85,16 @@ func (c *Config) openShell(ctx context.Context, kind Kind) (*Shell, error) {
 	return s, nil
 }
 
-// Run runs a command with an input, and returns what it printed. It fails with a CommandError if the command did, with
+// Run runs a command with an input, and returns what it printed. It fails with a Error if the command did, with
 // configure.ErrRefused if it printed too much, and with configure.ErrUnreachable if it is unknown whether the device ran it.
 func (s *Shell) Run(command, input string) (string, error) {
-	late := time.AfterFunc(s.within, func() { _ = s.client.Close() })
+	late := time.AfterFunc(s.within, func() { _ = s.connection.Close() })
 	defer late.Stop()
-	out, problems, err := Run(s.client, command, input)
-	var ended *ssh.ExitError
+	out, problems, err := s.connection.Run(command, input)
+	var ended *ExitError
 	switch {
 	case errors.As(err, &ended):
-		return "", &CommandError{command, ended.ExitStatus(), strings.TrimSpace(problems)}
+		return "", &Error{command, ended.Status, strings.TrimSpace(problems)}
 	case errors.Is(err, ErrTooLong):
 		return "", fmt.Errorf("%w: %q: %w", configure.ErrRefused, command, err)
 	case err != nil:
@@ -108,7 +106,7 @@ func (s *Shell) Run(command, input string) (string, error) {
 // Read runs a command that only reads. If the command fails, another attempt does not help.
 func (s *Shell) Read(command string) (string, error) {
 	out, err := s.Run(command, "")
-	var failed *CommandError
+	var failed *Error
 	if errors.As(err, &failed) {
 		return "", fmt.Errorf("%w: %w: want %s", configure.ErrRefused, err, s.kind.Wanted)
 	}
@@ -119,4 +117,4 @@ func (s *Shell) Read(command string) (string, error) {
 func (s *Shell) Software() (string, error) { return s.software, nil }
 
 // Close implements configure.Session.
-func (s *Shell) Close() { _ = s.client.Close() }
+func (s *Shell) Close() { _ = s.connection.Close() }

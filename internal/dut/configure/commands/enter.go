@@ -1,4 +1,4 @@
-package sshaccess
+package commands
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/dut/configure"
@@ -39,18 +37,18 @@ func (s *Shell) enter(command, input string) (sent bool, _ error) {
 	var tooLate atomic.Bool
 	late := time.AfterFunc(configure.CommandWithin, func() {
 		tooLate.Store(true)
-		_ = s.client.Close()
+		_ = s.connection.Close()
 	})
 	defer late.Stop()
-	out, problems, err := Run(s.client, command, input)
-	var ended *ssh.ExitError
+	out, problems, err := s.connection.Run(command, input)
+	var ended *ExitError
 	switch {
 	case err == nil:
 		return true, nil
 	case tooLate.Load():
 		return false, fmt.Errorf("%q did not end within %s: have it end earlier, or give answer if it asks a question", command, configure.CommandWithin)
-	case errors.As(err, &ended) && ended.Signal() == "":
-		return false, &CommandError{command, ended.ExitStatus(), human.Cut(strings.TrimSpace(problems+out), maxComplaint)}
+	case errors.As(err, &ended) && ended.Signal == "":
+		return false, &Error{command, ended.Status, human.Cut(strings.TrimSpace(problems+out), maxComplaint)}
 	case errors.As(err, &ended), errors.Is(err, ErrLost):
 		return true, fmt.Errorf("%w: running %q: %w", configure.ErrUnreachable, command, err)
 	}
