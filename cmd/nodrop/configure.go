@@ -30,7 +30,7 @@ func newConfigureCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "configure",
 		Short: "Read the configuration of a device, and bring a device into one and back",
-		Long: `Read the configuration of a device over SSH or gNMI, show the commands from it to another one, and
+		Long: `Read the configuration of a device over SSH or gNMI, or in a container, show the commands from it to another one, and
 enter them. Nothing is remembered between two calls: each starts from what the device reports, so that
 a call that was interrupted is repeated.
 
@@ -40,7 +40,9 @@ a call that was interrupted is repeated.
   nodrop configure apply ... base.conf      restore, whatever has happened meanwhile
 
 A device with SSH must have one of the keys of --host-keys, such as ssh-keyscan prints them, and one with gNMI a
-certificate of --certificates, or one that they signed: compare them with those that the device shows at its console.`,
+certificate of --certificates, or one that they signed: compare them with those that the device shows at its console.
+A device in a container of this machine is reached with --container by the socket of Docker, or of another runtime at DOCKER_HOST: the rights
+on it replace user and keys.`,
 	}
 	cmd.AddCommand(newConfigureReadCommand(), newConfigurePlanCommand(), newConfigureApplyCommand(), newConfigureGenerateCommand())
 	return cmd
@@ -48,7 +50,8 @@ certificate of --certificates, or one that they signed: compare them with those 
 
 // reach contains the flags with which a device is reached.
 type reach struct {
-	platform, address, user string
+	platform, address, user, container, reload string
+	paths                                      []string
 	// files by the key of the device's Secret that each has.
 	files           map[string]*string
 	timeout, within time.Duration
@@ -66,7 +69,10 @@ var keyFlags = map[string]struct{ name, usage string }{
 func (r *reach) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.platform, "platform", "", "kind of the device: "+platform.Names()+" (required)")
-	flags.StringVar(&r.address, "address", "", "HOST:PORT of its server (required)")
+	flags.StringVar(&r.address, "address", "", "HOST:PORT of its server (required, unless it is in a container)")
+	flags.StringVar(&r.container, "container", "", "container of this machine in which it runs, such as clab-lab-router, in place of --address and --user")
+	flags.StringSliceVar(&r.paths, "files", nil, "paths of the files that are its configuration (platform files)")
+	flags.StringVar(&r.reload, "reload", "", "command of the device that makes the files effective, all of them, such as 'nft -f /etc/nftables.conf' (platform files)")
 	flags.StringVar(&r.user, "user", "", "user of the device")
 	r.files = map[string]*string{}
 	for key, flag := range keyFlags {
@@ -74,8 +80,10 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	}
 	flags.DurationVar(&r.timeout, "timeout", configure.DefaultTimeout, "how long the device may take to connect, and to answer a command")
 	flags.DurationVar(&r.within, "within", 5*time.Minute, "how long to try to reach it, and to enter everything")
-	for _, name := range []string{"platform", "address"} {
-		_ = cmd.MarkFlagRequired(name)
+	_ = cmd.MarkFlagRequired("platform")
+	cmd.MarkFlagsOneRequired("address", "container")
+	for _, other := range []string{"address", "user", "password-file", "key-file", "host-keys", "certificates", "client-certificate"} {
+		cmd.MarkFlagsMutuallyExclusive("container", other)
 	}
 }
 
@@ -104,8 +112,11 @@ func (r *reach) driver() (configure.Driver, error) {
 	if r.timeout <= 0 || r.within <= 0 {
 		return nil, errors.New("--timeout and --within: Invalid value: want more than 0s, such as 30s")
 	}
-	d, err := kind.Driver(configure.Reach{Address: r.address, Key: r.read, Timeout: r.timeout})
+	d, err := kind.Driver(configure.Reach{Address: r.address, Container: r.container, Files: r.paths, Reload: r.reload, Key: r.read, Timeout: r.timeout})
 	if err != nil {
+		if field, _, _ := strings.Cut(err.Error(), ":"); field == "container" || field == "files" || field == "reload" {
+			return nil, fmt.Errorf("--%w", err)
+		}
 		keys := []string{"user is --user"}
 		for _, key := range slices.Sorted(maps.Keys(keyFlags)) {
 			keys = append(keys, key+" is --"+keyFlags[key].name)

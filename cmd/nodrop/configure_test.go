@@ -11,6 +11,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/containertest"
 	"nodrop.dev/nodrop/internal/testkit/gnmitarget"
 	"nodrop.dev/nodrop/internal/testkit/sshrouter"
 )
@@ -128,10 +129,66 @@ func TestConfigureByGNMI(t *testing.T) {
 		"certificates is --certificates, clientCertificate is --client-certificate": reach,
 		`--certificates: there is no file "/nowhere"`:                               append(slices.Clone(reach), "--certificates", "/nowhere"),
 		"key user: Required value":                                                  {"--platform", "frr", "--address", g.Address},
-		"Unsupported value: \"ios\": want eos, frr, gnmi":                           {"--platform", "ios", "--address", g.Address},
+		"Unsupported value: \"ios\": want eos, files, frr, gnmi":                    {"--platform", "ios", "--address", g.Address},
 	} {
 		if _, said := configuring(t, reach...)(exit.Use, "read"); !strings.Contains(said, want) {
 			t.Errorf("%q: %q, want %q", reach, said, want)
+		}
+	}
+}
+
+// TestConfigureInContainer takes a router in a container, as containerlab starts it, through the same commands, and then its packet filter by
+// a file.
+func TestConfigureInContainer(t *testing.T) {
+	d := containertest.Start(t)
+	r := d.Router("clab-lab-dut")
+	t.Setenv("DOCKER_HOST", "unix://"+d.Socket)
+	file := filesIn(t)
+	run := configuring(t, "--platform", "frr", "--container", r.Name)
+	text, _ := run(exit.Passed, "read")
+	base := file("base.conf", text)
+	want := strings.Replace(text, "ip route 198.18.100.0/24", "ip route 198.18.101.0/24", 1)
+	other := file("other.conf", want)
+	const commands = "no ip route 198.18.100.0/24 198.18.1.9\nip route 198.18.101.0/24 198.18.1.9\n"
+	if plan, _ := run(exit.Passed, "plan", other); plan != commands {
+		t.Errorf("the plan is %q, want %q", plan, commands)
+	}
+	run(exit.Passed, "apply", other)
+	if now, _ := run(exit.Passed, "read"); now != want {
+		t.Errorf("the device has %s", now)
+	}
+	_, said := run(exit.Failed, "apply", file("wrong.conf", want+"ip route 198.18.300.0/24 198.18.1.9\n"))
+	if !strings.Contains(said, `the device rejected "ip route 198.18.300.0/24 198.18.1.9"`) || !strings.Contains(said, "the device has the configuration from before") {
+		t.Errorf("the message is %q", said)
+	}
+	run(exit.Passed, "apply", base)
+
+	const path, load = "/etc/frr/lab.conf", "vtysh -f /etc/frr/lab.conf"
+	files := configuring(t, "--platform", "files", "--container", r.Name, "--files", path, "--reload", load)
+	if now, _ := files(exit.Passed, "read"); now != path+": null\n" {
+		t.Errorf("the files are %q", now)
+	}
+	routes := file("files.yaml", path+": |\n  no ip route 198.18.100.0/24 198.18.1.9\n  ip route 198.18.102.0/24 198.18.1.9\n")
+	if plan, _ := files(exit.Passed, "plan", routes); plan != "replace "+path+", with 2 lines\n"+load+"\n" {
+		t.Errorf("the plan is %q", plan)
+	}
+	files(exit.Passed, "apply", routes)
+	if now, _ := run(exit.Passed, "read"); !strings.Contains(now, "ip route 198.18.102.0/24 198.18.1.9\n") || strings.Contains(now, "198.18.100.0") {
+		t.Errorf("the files are not effective: %s", now)
+	}
+
+	for want, args := range map[string][]string{
+		"has no container nowhere":          {"--platform", "frr", "--container", "nowhere"},
+		"were not tried in a container":     {"--platform", "iosxe", "--container", r.Name},
+		"--files: Required value":           {"--platform", "files", "--container", r.Name},
+		"--reload: Required value":          {"--platform", "files", "--container", r.Name, "--files", path},
+		`--container: Invalid value: "a/b"`: {"--platform", "frr", "--container", "a/b"},
+		"reached by their server":           {"--platform", "netconf", "--container", r.Name},
+		"address container":                 {"--platform", "frr"},
+		"[container user]":                  {"--platform", "frr", "--container", r.Name, "--user", "lab"},
+	} {
+		if _, said := configuring(t, args...)(exit.Use, "read"); !strings.Contains(said, want) {
+			t.Errorf("%q: %q, want %q", args, said, want)
 		}
 	}
 }
