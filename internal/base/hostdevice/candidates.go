@@ -1,3 +1,5 @@
+//go:build linux
+
 package hostdevice
 
 import (
@@ -9,16 +11,6 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/netif"
 )
-
-// Candidate is an interface of the calling thread's network namespace.
-type Candidate struct {
-	Name string
-	// Megabits is the speed of the link in Mbit/s; 0 where it is not known, as of a link
-	// that is down.
-	Megabits int64
-	// Why is the reason why a run cannot have the interface; empty if it can.
-	Why string
-}
 
 // Candidates are the Ethernet interfaces that a bed could name, and why it cannot name
 // some of them. Those that runs have at the moment are not known here.

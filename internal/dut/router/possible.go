@@ -9,6 +9,12 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 )
 
+// The kinds that can be started.
+const (
+	FRR  = "frr"
+	BIRD = "bird"
+)
+
 // The kinds without a router that can be started.
 const (
 	NXOS    = "nxos"

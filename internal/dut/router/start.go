@@ -1,3 +1,5 @@
+//go:build linux
+
 package router
 
 import (
@@ -173,12 +175,6 @@ func Check(ctx context.Context, kind, file string) error {
 var secrets = regexp.MustCompile(`password .*`)
 
 func hidden(said string) string { return secrets.ReplaceAllString(said, "password (hidden)") }
-
-// The kinds that can be started.
-const (
-	FRR  = "frr"
-	BIRD = "bird"
-)
 
 const (
 	frrPrograms = "/usr/lib/frr/"

@@ -3,15 +3,12 @@ package probe
 import (
 	"bufio"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Read reads a node whose root directory is given. What does not exist is left out;
@@ -38,17 +35,6 @@ func Read(root fs.FS) (Node, error) {
 	n.Config = config(root)
 	n.Cards = cards(root)
 	return n, nil
-}
-
-// PacketSockets reports whether the kernel has packet sockets. A kernel refuses one for
-// lack of rights only if it has them.
-func PacketSockets() bool {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		_ = unix.Close(fd)
-		return true
-	}
-	return errors.Is(err, unix.EPERM)
 }
 
 func flags(cpuinfo string) []string {
