@@ -218,6 +218,14 @@ e2e: cluster-build ## a real cluster with a real router; taken down afterwards; 
 test-sriov: ## pods with virtual functions, on a node in an emulated machine (8 to 20 min)
 	@hack/vm/test-sriov
 
+.PHONY: release
+release: ## the artifacts of a release in .state/release/dist, as docs/releasing.md describes; uploads nothing (20 min the first time)
+	@hack/release/build
+
+.PHONY: test-release
+test-release: ## test the artifacts that make release has made, alone
+	cd hack && NODROP_RELEASE_DIST=$(CURDIR)/.state/release/dist go test -count=1 -vet=off -tags release -timeout 20m -v ./release -run '^TestArtifact'
+
 .PHONY: generate
 generate: ## CRDs, deep copies, protobuf and BPF objects (needs clang, libbpf-dev, protobuf-compiler)
 	go generate ./...
