@@ -109,16 +109,16 @@ func resetsRefused(w *world) {
 		return func(m *v1alpha1.SSHManagement) { change(&m.Resets[0]) }
 	}
 	for want, change := range map[string]func(*v1alpha1.SSHManagement){
-		"set kind to Software or Hardware":                                                     first(func(r *v1alpha1.DeviceReset) { r.Kind = v1alpha1.ResetPower }),
-		`"port flap" is not the name of a reset`:                                               first(func(r *v1alpha1.DeviceReset) { r.Name = "port flap" }),
-		`Duplicate value: {"name":"portFlap"}`:                                                 first(func(r *v1alpha1.DeviceReset) { r.Name = "portFlap" }),
-		"a command has one line of printable ASCII":                                            first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{"shutdown\nformat"} }),
-		"Too long: may not be more than 512":                                                   first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{strings.Repeat("x", 513)} }),
-		"commands in body should have at least 1":                                              first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{} }),
-		"must have at most 8 items":                                                            first(func(r *v1alpha1.DeviceReset) { r.Commands = slices.Repeat([]string{"x"}, 9) }),
+		"set kind to Software or Hardware":          first(func(r *v1alpha1.DeviceReset) { r.Kind = v1alpha1.ResetPower }),
+		`"port flap" is not the name of a reset`:    first(func(r *v1alpha1.DeviceReset) { r.Name = "port flap" }),
+		`Duplicate value: {"name":"portFlap"}`:      first(func(r *v1alpha1.DeviceReset) { r.Name = "portFlap" }),
+		"a command has one line of printable ASCII": first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{"shutdown\nformat"} }),
+		"Too long: may not be more than 512":        first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{strings.Repeat("x", 513)} }),
+		"commands in body should have at least 1":   first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{} }),
+		"must have at most 8 items":                 first(func(r *v1alpha1.DeviceReset) { r.Commands = slices.Repeat([]string{"x"}, 9) }),
 		"a question on the terminal of the platforms eos, frr, iosxe, junos and nxos is not answered": first(func(r *v1alpha1.DeviceReset) { r.Answer = new("y") }),
-		"resets are commands, which a session of NETCONF":                                      func(m *v1alpha1.SSHManagement) { m.Platform = v1alpha1.PlatformNETCONF },
-		"resets: Too many: 9: must have at most 8 items":                                       func(m *v1alpha1.SSHManagement) { m.Resets = slices.Repeat(m.Resets[:1], 9) },
+		"resets are commands, which a session of NETCONF":                                             func(m *v1alpha1.SSHManagement) { m.Platform = v1alpha1.PlatformNETCONF },
+		"resets: Too many: 9: must have at most 8 items":                                              func(m *v1alpha1.SSHManagement) { m.Resets = slices.Repeat(m.Resets[:1], 9) },
 		"an answer has one line of printable ASCII charact": func(m *v1alpha1.SSHManagement) {
 			m.Platform, m.Resets[0].Answer = v1alpha1.PlatformNFTables, new("y\ny")
 		},
