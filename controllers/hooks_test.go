@@ -119,8 +119,11 @@ func (w *world) replacedHook(b *v1alpha1.Benchmark, old *corev1.Pod) {
 func (w *world) isQuarantined(bed string) string {
 	w.t.Helper()
 	w.closed(bed, v1alpha1.ReasonBedQuarantined)
-	c := meta.FindStatusCondition(w.bed(bed).Status.Conditions, v1alpha1.ConditionQuarantined)
-	w.Expect(c).To(HaveField("Reason", v1alpha1.ReasonHookFailed))
+	var c *metav1.Condition
+	w.Eventually(func() *metav1.Condition { // Right after a release the bed is closed, and not quarantined any more.
+		c = meta.FindStatusCondition(w.bed(bed).Status.Conditions, v1alpha1.ConditionQuarantined)
+		return c
+	}).Should(HaveField("Reason", v1alpha1.ReasonHookFailed))
 	return c.Message
 }
 

@@ -22,7 +22,9 @@ var Junos = &Shell{
 	transaction: &transaction{
 		left:      "show system commit",
 		pending:   regexp.MustCompile(`(?m)^0 .* rollback in `),
-		undo:      []string{"configure exclusive", "rollback 1", "commit", "exit"},
+		undo:      []string{"configure exclusive", "rollback 1"},
+		check:     "run show system commit",
+		finish:    []string{"commit", "exit"},
 		candidate: "show | display set",
 		compare:   "show | compare",
 		commit:    "commit confirmed 2",

@@ -16,6 +16,10 @@ type transaction struct {
 	left    string
 	pending *regexp.Regexp
 	undo    []string
+	// check prints the same as left within undo, and finish ends that; empty where undo cannot meet another end of the change. If the
+	// change has ended meanwhile, abort ends it.
+	check  string
+	finish []string
 	// prepare are commands before each change that the device may reject.
 	prepare []string
 	// candidate prints the configuration that the commit would make, and compare how it differs in the words of the device.
@@ -44,7 +48,7 @@ func (s *session) takeBack() error {
 	if is, err := waits(); err != nil || !is {
 		return err
 	}
-	if err := s.enter(t.undo...); err != nil {
+	if err := s.undo(); err != nil {
 		return err
 	}
 	is, err := waits()
@@ -52,6 +56,23 @@ func (s *session) takeBack() error {
 		err = fmt.Errorf("%w: an earlier change waits for its confirmation, and the device does not take it back: see %q", configure.ErrUnreachable, t.left)
 	}
 	return err
+}
+
+// undo takes the change of an earlier session back. The device may do so itself at any moment. What the device would go back to is then another
+// configuration: the one that was taken back.
+func (s *session) undo() error {
+	t := s.shell.transaction
+	if err := s.enter(t.undo...); err != nil || t.check == "" {
+		return err
+	}
+	out, err := s.send(t.check)
+	switch {
+	case err != nil:
+		return err
+	case t.pending.MatchString(out):
+		return s.enter(t.finish...)
+	}
+	return s.enter(t.abort...)
 }
 
 // transact makes a change of all lines. It is confirmed when the device reports what is wanted, and taken back otherwise.

@@ -175,3 +175,27 @@ func TestVendorsLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestVendorsTakenBack has Junos take a commit back by itself while a session of NoDrop is about to. The configuration before it is then the
+// rejected one, and is not committed.
+func TestVendorsTakenBack(t *testing.T) {
+	t.Parallel()
+	f := fakenos.Start(t, "juniper_junos")
+	base := f.Running()
+	f.Enter([]string{"configure exclusive", "delete system services ssh", "commit confirmed 2", "exit", "test expire"})
+	if f.Running() == base {
+		t.Fatal("the device has no change")
+	}
+	driver, err := sshcli.New(sshcli.Junos, f.Access())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := driver.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if now, err := s.Running(); err != nil || f.Running() != base || len(driver.Language().Differences(configure.Configuration(base), now)) > 0 {
+		t.Errorf("the device has\n%s\nwant\n%s", f.Running(), base)
+	}
+}

@@ -74,6 +74,26 @@ def delete(path):
     return "", None
 
 
+# The configurations before earlier commits, the latest last.
+former = []
+expiring = []
+
+
+def end():
+    """Takes a commit back that got no confirmation in time. That is a commit of its own, before which the rejected configuration was."""
+    rejected = lines.running
+    if lines.replaced is not None and not lines.waits():
+        former.append(rejected)
+
+
+def previous():
+    """Returns the configuration to which "rollback 1" goes back."""
+    end()
+    if lines.replaced is not None:
+        return lines.replaced
+    return former[-1] if former else lines.running
+
+
 def load(tree):
     lines.candidate = copy.deepcopy(tree)
     return "load complete", None
@@ -90,7 +110,8 @@ def leave():
 
 
 def commit():
-    lines.waits()
+    end()
+    former.append(lines.replaced if lines.replaced is not None else lines.running)
     lines.running, lines.replaced = copy.deepcopy(lines.candidate), None
     lines.saved()
     return "commit complete\n", None
@@ -102,13 +123,23 @@ def confirmed():
     return "commit confirmed will be automatically rolled back in 2 minutes unless confirmed\ncommit complete\n\n# commit confirmed will be rolled back in 2 minutes\n", None
 
 
+def expire():
+    """Has the time of a commit end right after the device shows it the next time."""
+    expiring.append(True)
+    return "", None
+
+
 def log():
+    end()
     pending = " commit confirmed, rollback in 2mins" if lines.waits() else ""
+    if expiring:
+        expiring.clear()
+        lines.deadline = 0.0
     return "0   2026-11-28 09:12:01 UTC by lab via cli" + pending + "\n1   2026-11-27 17:03:22 UTC by lab via cli\n", None
 
 
 def running():
-    lines.waits()
+    end()
     return lines.show(), None
 
 
@@ -116,12 +147,14 @@ table = Table("                ^\nsyntax error.", shipped("juniper_junos"))
 table.prints([EXEC], "set cli complete-on-space off", "set cli screen-length 0", "set cli screen-width 0")
 table.on(EXEC, "show configuration | display set", running)
 table.on(EXEC, "show system commit", log)
+table.on(EXEC, "test expire", expire)
 table.on(EXEC, "configure exclusive", enter)
 table.on(CONFIG, "run show configuration | display set", running)
+table.on(CONFIG, "run show system commit", log)
 table.on(CONFIG, "show | display set", lambda: (lines.show(lines.candidate), None))
 table.on(CONFIG, "show | compare", lambda: (lines.compare(), None))
 table.on(CONFIG, "rollback 0", lambda: load(lines.running))
-table.on(CONFIG, "rollback 1", lambda: load(lines.running if lines.replaced is None else lines.replaced))
+table.on(CONFIG, "rollback 1", lambda: load(previous()))
 table.on(CONFIG, "commit", commit)
 table.on(CONFIG, "commit confirmed 2", confirmed)
 table.on(CONFIG, "exit", leave)
