@@ -23,13 +23,18 @@ var targets = []string{"nodrop_%_linux_amd64.tar.gz", "nodrop_%_linux_arm64.tar.
 func dist(t *testing.T) (folder, version string) {
 	t.Helper()
 	folder = os.Getenv("NODROP_RELEASE_DIST")
+	return folder, versionIn(t, folder)
+}
+
+// versionIn returns the version of the artifacts in a folder, from the name of the chart.
+func versionIn(t *testing.T, folder string) string {
+	t.Helper()
 	charts, err := filepath.Glob(filepath.Join(folder, "nodrop-[0-9]*.tgz"))
 	must(t, err)
 	if folder == "" || len(charts) != 1 {
-		t.Fatalf("NODROP_RELEASE_DIST=%q has %d charts: run make release, then make test-release", folder, len(charts))
+		t.Fatalf("the folder %q has %d charts: run make release, then make test-release", folder, len(charts))
 	}
-	version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(charts[0]), "nodrop-"), ".tgz")
-	return folder, version
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(charts[0]), "nodrop-"), ".tgz")
 }
 
 // unpacked returns a clean folder with the content of an archive.

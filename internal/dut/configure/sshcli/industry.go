@@ -32,7 +32,6 @@ var EOS = &Shell{
 	transaction: &transaction{
 		left:      "show configuration sessions detail",
 		pending:   regexp.MustCompile(`(?m)^Session with pending commit timer: ` + sessionName + `\s*$|^[ *]*` + sessionName + ` +pending`),
-		undo:      []string{"configure session " + sessionName + " abort", "no configure session " + sessionName},
 		prepare:   []string{"no configure session " + sessionName}, // One that was completed keeps its name, and is not entered again.
 		candidate: "show session-config",
 		compare:   "show session-config diffs",

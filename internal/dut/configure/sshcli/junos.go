@@ -22,7 +22,8 @@ var Junos = &Shell{
 	transaction: &transaction{
 		left:      "show system commit",
 		pending:   regexp.MustCompile(`(?m)^0 .* rollback in `),
-		undo:      []string{"configure exclusive", "rollback 1"},
+		resume:    []string{"configure exclusive"},
+		revert:    []string{"rollback 1"},
 		check:     "run show system commit",
 		finish:    []string{"commit", "exit"},
 		candidate: "show | display set",
@@ -31,7 +32,6 @@ var Junos = &Shell{
 		running:   "run show configuration | display set",
 		confirm:   "commit",
 		abort:     []string{"rollback 0", "exit"},
-		revert:    []string{"rollback 1", "commit", "exit"},
 		done:      []string{"exit"},
 	},
 	Dialect: &text.Dialect{

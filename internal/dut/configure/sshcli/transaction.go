@@ -12,12 +12,13 @@ import (
 // transaction describes how a device carries out many lines at once, and takes them back by itself unless that is confirmed.
 type transaction struct {
 	// left prints changes of sessions, and pending matches one of NoDrop there that has no end: a candidate, or a commit without its
-	// confirmation. undo takes it back.
+	// confirmation. A session of its own takes it back by resume and then revert.
 	left    string
 	pending *regexp.Regexp
-	undo    []string
-	// check prints the same as left within undo, and finish ends that; empty where undo cannot meet another end of the change. If the
-	// change has ended meanwhile, abort ends it.
+	resume  []string
+	// revert goes back to the configuration before the commit. check then prints the same as left, and finish makes that configuration
+	// effective. If the change has ended meanwhile, abort ends the session. check is empty where revert cannot meet another end of the change.
+	revert []string
 	check  string
 	finish []string
 	// prepare are commands before each change that the device may reject.
@@ -27,8 +28,8 @@ type transaction struct {
 	// commit makes the candidate effective for some minutes, and confirm for good. Between both, running prints the
 	// configuration.
 	commit, running, confirm string
-	// abort ends a change before its commit, revert ends it before its confirmation, and done ends it afterwards.
-	abort, revert, done []string
+	// abort ends a change before its commit, and done after its confirmation.
+	abort, done []string
 }
 
 // maxDepth is the number of times that a candidate is completed: removing the last line of a context may leave the context, which is
@@ -48,7 +49,10 @@ func (s *session) takeBack() error {
 	if is, err := waits(); err != nil || !is {
 		return err
 	}
-	if err := s.undo(); err != nil {
+	if err := s.enter(t.resume...); err != nil {
+		return err
+	}
+	if err := s.revert(); err != nil {
 		return err
 	}
 	is, err := waits()
@@ -58,11 +62,11 @@ func (s *session) takeBack() error {
 	return err
 }
 
-// undo takes the change of an earlier session back. The device may do so itself at any moment. What the device would go back to is then another
+// revert takes a commit back that was not confirmed. The device may do so itself at any moment. What the device would go back to is then another
 // configuration: the one that was taken back.
-func (s *session) undo() error {
+func (s *session) revert() error {
 	t := s.shell.transaction
-	if err := s.enter(t.undo...); err != nil || t.check == "" {
+	if err := s.enter(t.revert...); err != nil || t.check == "" {
 		return err
 	}
 	out, err := s.send(t.check)
@@ -78,12 +82,12 @@ func (s *session) undo() error {
 // transact makes a change of all lines. It is confirmed when the device reports what is wanted, and taken back otherwise.
 func (s *session) transact(have, want configure.Configuration) (answers []configure.Answer, err error) {
 	t := s.shell.transaction
-	end := t.abort
+	end := func() error { return s.enter(t.abort...) }
 	defer func() {
 		if errors.Is(err, configure.ErrUnreachable) {
 			return // The next session takes it back.
 		}
-		if failed := s.enter(end...); failed != nil {
+		if failed := end(); failed != nil {
 			err = failed
 		}
 	}()
@@ -100,7 +104,7 @@ func (s *session) transact(have, want configure.Configuration) (answers []config
 			return answers, &configure.RejectedError{Answer: a}
 		}
 	}
-	end = t.revert
+	end = s.revert
 	now, err := s.read(t.running)
 	if err != nil {
 		return answers, err
@@ -112,7 +116,7 @@ func (s *session) transact(have, want configure.Configuration) (answers []config
 	if err != nil {
 		return answers, err
 	}
-	end, answers = t.done, append(answers, a)
+	end, answers = func() error { return s.enter(t.done...) }, append(answers, a)
 	if a.Rejected { // The device may have taken the change back meanwhile: what is read next decides.
 		return answers, fmt.Errorf("%w: the device rejected %q: %s", configure.ErrUnreachable, a.Command, a.Text)
 	}

@@ -1,6 +1,7 @@
 package sshcli_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -179,13 +180,43 @@ func TestVendorsLeft(t *testing.T) {
 // TestVendorsTakenBack has Junos take a commit back by itself while a session of NoDrop is about to. The configuration before it is then the
 // rejected one, and is not committed.
 func TestVendorsTakenBack(t *testing.T) {
-	t.Parallel()
-	f := fakenos.Start(t, "juniper_junos")
-	base := f.Running()
-	f.Enter([]string{"configure exclusive", "delete system services ssh", "commit confirmed 2", "exit", "test expire"})
-	if f.Running() == base {
-		t.Fatal("the device has no change")
-	}
+	t.Run("of an earlier session", func(t *testing.T) {
+		t.Parallel()
+		f := fakenos.Start(t, "juniper_junos")
+		base := f.Running()
+		f.Enter([]string{"configure exclusive", "delete system services ssh", "commit confirmed 2", "exit", "test expire"})
+		if f.Running() == base {
+			t.Fatal("the device has no change")
+		}
+		s := connectJunos(t, f)
+		now, err := s.Running()
+		if left := sshcli.Junos.Dialect.Differences(configure.Configuration(base), now); err != nil || f.Running() != base || len(left) > 0 {
+			t.Errorf("%v: the device has\n%s\nwant\n%s", err, f.Running(), base)
+		}
+	})
+	t.Run("of the same session", func(t *testing.T) {
+		t.Parallel()
+		f := fakenos.Start(t, "juniper_junos")
+		base := f.Running()
+		s := connectJunos(t, f)
+		have, err := s.Running()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Enter([]string{"test expire"})
+		want := configure.Configuration(strings.Replace(string(have), "mtu 9200", "mtu 9000", 1))
+		var different *configure.DifferentError
+		if _, err := s.Change(have, want); !errors.As(err, &different) {
+			t.Errorf("got %v, want a change that the device does not have any more", err)
+		}
+		if now := f.Running(); now != base {
+			t.Errorf("the device has\n%s\nwant\n%s", now, base)
+		}
+	})
+}
+
+func connectJunos(t *testing.T, f *fakenos.Device) configure.Session {
+	t.Helper()
 	driver, err := sshcli.New(sshcli.Junos, f.Access())
 	if err != nil {
 		t.Fatal(err)
@@ -194,8 +225,6 @@ func TestVendorsTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	if now, err := s.Running(); err != nil || f.Running() != base || len(driver.Language().Differences(configure.Configuration(base), now)) > 0 {
-		t.Errorf("the device has\n%s\nwant\n%s", f.Running(), base)
-	}
+	t.Cleanup(s.Close)
+	return s
 }

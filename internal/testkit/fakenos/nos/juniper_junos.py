@@ -119,12 +119,15 @@ def commit():
 
 def confirmed():
     lines.commit(120)
+    if expiring:
+        expiring.clear()
+        lines.deadline = 0.0
     load(lines.running)
     return "commit confirmed will be automatically rolled back in 2 minutes unless confirmed\ncommit complete\n\n# commit confirmed will be rolled back in 2 minutes\n", None
 
 
 def expire():
-    """Has the time of a commit end right after the device shows it the next time."""
+    """Has the time of a commit end right after the device makes it or shows it the next time."""
     expiring.append(True)
     return "", None
 
