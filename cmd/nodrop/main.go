@@ -11,7 +11,6 @@ import (
 
 	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
-	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/version"
 )
 
@@ -39,9 +38,7 @@ func newRootCommand(name string) *cobra.Command {
 	if name == pluginName {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl nodrop"}
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return hint.With(err, "see "+cmd.CommandPath()+" --help")
-	})
+	setUpFlags(root)
 	root.AddGroup(&cobra.Group{ID: forPeople, Title: "Commands for people:"})
 	add(root, forPeople, newInitCommand(), newValidateCommand(), newRenderCommand(), newRunCommand(), newCleanCommand(), newConfigureCommand(), newReportCommand(), newCompareCommand(), newHistoryCommand(), newVerifyCommand(), newSignCommand(), newVersionCommand(), newFrameFromPCAPCommand())
 	addClusterCommands(root)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/hint"
 )
 
@@ -32,8 +34,11 @@ type Client struct {
 // NewClient returns a client that a command configures by its flags.
 func NewClient(cmd *cobra.Command) *Client {
 	k := &Client{rules: clientcmd.NewDefaultClientConfigLoadingRules(), overrides: &clientcmd.ConfigOverrides{}}
-	cmd.Flags().StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")
-	clientcmd.BindOverrideFlags(k.overrides, cmd.Flags(), clientcmd.RecommendedConfigOverrideFlags(""))
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	flags.StringVar(&k.rules.ExplicitPath, "kubeconfig", "", "path to the kubeconfig file")
+	clientcmd.BindOverrideFlags(k.overrides, flags, clientcmd.RecommendedConfigOverrideFlags(""))
+	terminal.MarkConnection(flags)
+	cmd.Flags().AddFlagSet(flags)
 	return k
 }
 
