@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,12 @@ func TestArchive(t *testing.T) {
 		"by default": {url: directory, claimed: true, volume: "persistentVolumeClaim"},
 		"a volume of one's own": {
 			values: []string{"--set-json", `archive.volume={"nfs":{"server":"nas","path":"/results"}}`}, url: directory, volume: "nfs",
+		},
+		"a volume at another path": {
+			values: []string{"--set", "archive.path=/mnt/results"}, url: "--archive-url=file:///mnt/results", claimed: true, volume: "persistentVolumeClaim",
+		},
+		"values of a release without a path": {
+			values: []string{"--set", "archive.path=null"}, url: directory, claimed: true, volume: "persistentVolumeClaim",
 		},
 		"a bucket": {
 			values: []string{"--set", "archive.url=s3://results/lab?region=eu-central-1,archive.credentialsSecret=s3"},
@@ -61,6 +68,12 @@ func TestArchive(t *testing.T) {
 			}
 			if got := archiveVolume(deployment); got != tc.volume {
 				t.Errorf("the volume is %q, want %q", got, tc.volume)
+			}
+			mounts, _, _ := unstructured.NestedSlice(container, "volumeMounts")
+			for _, m := range mounts {
+				if mount := m.(map[string]any); mount["name"] == "archive" && tc.url != fmt.Sprint("--archive-url=file://", mount["mountPath"]) {
+					t.Errorf("the volume is mounted at %v, want the path of %q", mount["mountPath"], tc.url)
+				}
 			}
 			from, _, _ := unstructured.NestedSlice(container, "envFrom")
 			if tc.secret == "" && len(from) > 0 || tc.secret != "" && len(from) != 1 {

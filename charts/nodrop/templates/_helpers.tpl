@@ -40,6 +40,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- .Values.lab.namespace }}
 {{- end }}
 
+{{/* Path of the archive's volume in the operator; releases before this value have none. */}}
+{{- define "nodrop.archivePath" -}}
+{{ .Values.archive.path | default "/var/lib/nodrop/archive" }}
+{{- end }}
+
 {{/* An image: a tag, or a digest after @. */}}
 {{- define "nodrop.pinnedImage" -}}
 {{ .repository }}{{ ternary "" ":" (hasPrefix "@" .tag) }}{{ .tag }}
