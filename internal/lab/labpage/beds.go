@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // States of a bed, as the page names and filters them.
@@ -196,6 +195,9 @@ type overviewPage struct {
 	Filter           filter
 	Live             []runView
 	LiveMore         int
+	// Failed are the benchmarks that did not succeed in the last day, the latest first.
+	Failed     []runView
+	FailedMore int
 }
 
 type stateCount struct {
@@ -203,8 +205,12 @@ type stateCount struct {
 	Beds       int
 }
 
-// liveSize is the maximum number of running benchmarks on the overview.
-const liveSize = 12
+const (
+	// liveSize and failedSize are the maximum numbers of running and of failed benchmarks on the overview.
+	liveSize, failedSize = 12, 8
+	// recently is the time for which the overview shows a benchmark that did not succeed.
+	recently = 24 * time.Hour
+)
 
 func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 	v, err := p.see(ctx, q)
@@ -221,6 +227,7 @@ func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 		}
 	}
 	page.LiveMore = page.Running - len(page.Live)
+	page.Failed, page.FailedMore = v.failed()
 	for _, b := range q.lab.waiting {
 		if v.benchmarks.has(b.Namespace) {
 			page.Waiting++
@@ -232,6 +239,28 @@ func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 		page.Beds, page.Pager = paged(all, q.URL.Query(), bedsSize, "bed")
 	}
 	return render("overview", page)
+}
+
+// failed returns the benchmarks that ended without a result that can be used in the last day, and the number of further ones.
+func (v visible) failed() (shown []runView, more int) {
+	for _, b := range v.lab.finished {
+		if v.lab.at.Sub(end(b)) > recently {
+			break // They are in the order of their ends.
+		}
+		switch b.Status.Phase {
+		case v1alpha1.PhaseFailed, v1alpha1.PhaseError, v1alpha1.PhaseInvalid, v1alpha1.PhaseInconclusive:
+		default:
+			continue
+		}
+		switch {
+		case !v.benchmarks.has(b.Namespace):
+		case len(shown) < failedSize:
+			shown = append(shown, v.lab.runOf(b))
+		default:
+			more++
+		}
+	}
+	return shown, more
 }
 
 // beds returns the beds that match a filter, and the number of beds in each state.
@@ -258,8 +287,7 @@ func (f filter) beds(v visible) (shown []bedView, counts []stateCount) {
 type bedPage struct {
 	frame
 	View    bedView
-	Device  string
-	Ports   int
+	Labels  []string
 	Waiting []runView
 	// Others is about how many wait that the person may not see.
 	Others     int
@@ -280,11 +308,7 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 	if bed == nil || !v.beds {
 		return nil, errNotFound
 	}
-	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Device: device.Describe(bed.Spec.Device), Ports: len(bed.Spec.Ports)}
-	if sim := bed.Spec.Engine.Sim; sim != nil && sim.Ports != nil {
-		page.Ports = int(sim.Ports.Count)
-	}
-	page.Conditions = bed.Status.Conditions
+	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Labels: labelsOf(bed), Conditions: bed.Status.Conditions}
 	waiting := 0
 	for _, b := range q.lab.waiting {
 		if b.Spec.TestBedName != bed.Name || !v.benchmarks.has(b.Namespace) {

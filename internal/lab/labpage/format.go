@@ -22,8 +22,6 @@ var functions = template.FuncMap{
 	"tone":   report.ToneOf,
 	"group":  group,
 	"moment": func(t, now time.Time) moment { return moment{t, now} },
-	"clock":  func(t time.Time) string { return t.UTC().Format("15:04") },
-	"day":    func(t time.Time) string { return t.UTC().Format("Mon 2") },
 	"int":    func(n int32) int { return int(n) },
 	// share is a number of units as a part of the width.
 	"share":   func(n int) string { return fmt.Sprintf("%d.%d%%", n*100/units, n*1000/units%10) },

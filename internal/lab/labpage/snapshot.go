@@ -30,7 +30,7 @@ type snapshot struct {
 	at time.Time
 	// took is the time that it took to make the snapshot.
 	took         time.Duration
-	beds         []v1alpha1.TestBed // by name
+	beds         []v1alpha1.TestBed // by name, see compareNaturally
 	reservations []v1alpha1.Reservation
 	schedules    []v1alpha1.BenchmarkSchedule
 	benchmarks   []v1alpha1.Benchmark
@@ -119,7 +119,7 @@ func (l *snapshots) read(ctx context.Context, now time.Time) (*snapshot, error) 
 		s.namespaces = append(s.namespaces, name)
 	}
 	slices.Sort(s.namespaces)
-	slices.SortFunc(s.beds, func(a, b v1alpha1.TestBed) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.beds, func(a, b v1alpha1.TestBed) int { return compareNaturally(a.Name, b.Name) })
 	slices.SortFunc(s.running, func(a, b *v1alpha1.Benchmark) int {
 		return cmp.Or(begin(a).Compare(begin(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
@@ -169,7 +169,7 @@ func occurrence(r *v1alpha1.Reservation) v1alpha1.ReservedTime {
 }
 
 func (s *snapshot) bed(name string) *v1alpha1.TestBed {
-	i, found := slices.BinarySearchFunc(s.beds, name, func(b v1alpha1.TestBed, name string) int { return strings.Compare(b.Name, name) })
+	i, found := slices.BinarySearchFunc(s.beds, name, func(b v1alpha1.TestBed, name string) int { return compareNaturally(b.Name, name) })
 	if !found {
 		return nil
 	}

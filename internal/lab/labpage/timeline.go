@@ -19,8 +19,10 @@ type span struct {
 
 var spans = []span{{6, 6, "6 hours"}, {24, 8, "24 hours"}, {72, 6, "3 days"}, {168, 7, "7 days"}}
 
-// units is the width of a lane.
-const units = 1000
+const (
+	// units is the width of a lane, and letterUnits the width of a letter in the narrowest lane that has names.
+	units, letterUnits = 1000, 11
+)
 
 // lane is one bed in the timeline.
 type lane struct {
@@ -38,6 +40,8 @@ type bar struct {
 	Class    string
 	// Label is drawn where it has room, Title shown when the bar is pointed at.
 	Label, Title string
+	// Behind reports whether the label is drawn to the right of the bar.
+	Behind bool
 }
 
 // lanesSize is the number of beds in a timeline.
@@ -46,20 +50,39 @@ const lanesSize = 50
 // queuedSize is the maximum number of estimated starts in a lane.
 const queuedSize = 20
 
+// runEnds are the ways in which earlier runs ended, by their tones.
+var runEnds = []struct{ Name, Tone string }{
+	{"passed", "good"}, {"measured", "plain"}, {"failed, or with an error", "bad"}, {"inconclusive, invalid, aborted or preempted", "open"},
+}
+
 type timelinePage struct {
 	frame
-	MayBeds    bool
-	Spans      []spanLink
-	Slots      []time.Time
-	Count      int
-	NowX       int
-	Lanes      []lane
-	Pager      pager
-	Filter     filter
-	Hours      int
-	From, To   time.Time
-	Estimates  bool
-	DaysOnAxis bool
+	// Ends are the colors of earlier runs.
+	Ends      []struct{ Name, Tone string }
+	MayBeds   bool
+	Spans     []spanLink
+	Slots     []string
+	Count     int
+	NowX      int
+	Lanes     []lane
+	Pager     pager
+	Filter    filter
+	Hours     int
+	From, To  time.Time
+	Estimates bool
+}
+
+// axisLabel labels a slot of the axis by its time; the first one, and the first one of each day, by its day too.
+func axisLabel(from time.Time, i int, slot time.Duration) string {
+	t := from.Add(time.Duration(i) * slot).UTC()
+	day, clock := t.Format("Mon 2"), t.Format("15:04")
+	switch {
+	case slot >= 24*time.Hour && t.Hour() == 0:
+		return day
+	case i == 0 || t.Add(-slot).YearDay() != t.YearDay():
+		return day + " " + clock
+	}
+	return clock
 }
 
 type spanLink struct {
@@ -85,11 +108,11 @@ func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
 		from = from.Add(-slot) // What was a moment ago is shown too.
 	}
 	page := timelinePage{
-		frame: p.frame(q, "timeline", "Timeline", 30), MayBeds: v.beds, Filter: newFilter(q, v), Hours: chosen.Hours,
-		From: from, To: from.Add(time.Duration(chosen.Hours) * time.Hour), Count: chosen.Slots, DaysOnAxis: slot >= 12*time.Hour,
+		frame: p.frame(q, "timeline", "Timeline", 30), Ends: runEnds, MayBeds: v.beds, Filter: newFilter(q, v), Hours: chosen.Hours,
+		From: from, To: from.Add(time.Duration(chosen.Hours) * time.Hour), Count: chosen.Slots,
 	}
 	for i := range chosen.Slots {
-		page.Slots = append(page.Slots, from.Add(time.Duration(i)*slot))
+		page.Slots = append(page.Slots, axisLabel(from, i, slot))
 	}
 	for _, s := range spans {
 		other := q.URL.Query()
@@ -167,17 +190,43 @@ func (d drawing) at(t time.Time) int {
 	return int(units * min(max(t.Sub(d.from), 0), d.to.Sub(d.from)) / d.to.Sub(d.from))
 }
 
-// bar adds a bar from one time until another. It adds nothing if the bar is outside of the
-// drawing.
-func (d drawing) bar(l *lane, from, until time.Time, class, label, title string) {
+// bar adds a bar from one time until another, and reports whether it is inside of the drawing.
+func (d drawing) bar(l *lane, from, until time.Time, class, label, title string) bool {
 	if !until.After(d.from) || !from.Before(d.to) {
-		return
+		return false
 	}
 	x := min(d.at(from), units-4)
 	if d.at(until)-x < units/25 {
 		label = "" // It would be a letter or two.
 	}
-	l.Bars = append(l.Bars, bar{x, max(d.at(until)-x, 4), class, label, title})
+	l.Bars = append(l.Bars, bar{X: x, Width: max(d.at(until)-x, 4), Class: class, Label: label, Title: title})
+	return true
+}
+
+// End returns the end of the bar, in units.
+func (b bar) End() int { return b.X + b.Width }
+
+// hideNames removes the names of expected starts that have no room to the right of their bars.
+func (l *lane) hideNames() {
+	for i := range l.Bars {
+		b := &l.Bars[i]
+		if !b.Behind {
+			continue
+		}
+		room := units - b.X - b.Width
+		for j, other := range l.Bars {
+			switch {
+			case j == i || other.X+other.Width <= b.X:
+			case other.X > b.X:
+				room = min(room, other.X-b.X-b.Width)
+			default:
+				room = 0 // Another bar covers it.
+			}
+		}
+		if room < (len(b.Label)+1)*letterUnits {
+			b.Label = ""
+		}
+	}
 }
 
 func (d drawing) lane(v bedView, queued []start, past []run) lane {
@@ -185,6 +234,10 @@ func (d drawing) lane(v bedView, queued []start, past []run) lane {
 	for _, r := range past {
 		title := fmt.Sprintf("%s/%s had it from %s until %s: %s", r.b.Namespace, r.b.Name, stamp(r.from, d.now), stamp(r.until, d.now), r.ended)
 		d.bar(&l, r.from, r.until, "past "+r.tone, "", title)
+	}
+	switch v.State {
+	case stateClosed, stateNotReady, stateQuarantined:
+		d.bar(&l, d.now, d.to, "shut", "", strings.ToLower(v.State))
 	}
 	if v.Lease != nil {
 		until, text := v.Lease.Until, fmt.Sprintf("%s has it since %s", v.Lease.Who.Text, stamp(v.Lease.From, d.now))
@@ -217,7 +270,10 @@ func (d drawing) lane(v bedView, queued []start, past []run) lane {
 	}
 	for _, s := range queued {
 		text := fmt.Sprintf("%s is expected to start at %s", s.name, stamp(s.at, d.now))
-		d.bar(&l, s.at, s.at.Add(d.to.Sub(d.from)/100), "queued", "", text)
+		if d.bar(&l, s.at, s.at.Add(d.to.Sub(d.from)/100), "queued", "", text) {
+			last := &l.Bars[len(l.Bars)-1]
+			last.Label, last.Behind = s.name, true
+		}
 		if s.at.Before(d.to) {
 			l.Text = append(l.Text, text)
 		}
@@ -225,6 +281,7 @@ func (d drawing) lane(v bedView, queued []start, past []run) lane {
 	if n := int(v.Bed.Status.Queued); n > 0 {
 		l.Text = append(l.Text, count(n, "benchmark")+" in the queue")
 	}
+	l.hideNames()
 	l.Alt = strings.Join(l.Text, "; ")
 	return l
 }
