@@ -46,7 +46,11 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.device.simulated) == (self.engine.kind == 'sim')",message="device.simulated and engine.kind sim belong together: a modelled device needs the engine sim, and the engine sim needs a modelled device"
 // +kubebuilder:validation:XValidation:rule="(has(self.ports) && size(self.ports) > 0) != (has(self.engine.sim) && has(self.engine.sim.ports))",message="give the bed its ports either one by one in ports, or by number in engine.sim.ports (engine sim only)"
 // +kubebuilder:validation:XValidation:rule="!has(self.calibration) || !has(self.device.backToBack)",message="calibration is given, but a bed with device backToBack is what calibrates others: remove calibration, and name this bed in calibration.testBedName of the bed with the device"
-// +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
+// +kubebuilder:validation:XValidation:rule="self.engine.kind == 'sim' || has(self.device.machine) || !has(self.ports) || self.ports.all(p, has(p.attachment) && has(p.node))",message="every port of a bed with real interfaces needs node and attachment"
+// +kubebuilder:validation:XValidation:rule="!has(self.device.machine) || self.engine.kind == 'xdp'",message="device.machine needs the engine xdp: set engine.kind to xdp"
+// +kubebuilder:validation:XValidation:rule="!has(self.device.machine) || !has(self.ports) || self.ports.all(p, !has(p.attachment) && !has(p.node))",message="device.machine is given, and a port has node or attachment: remove them, since the interfaces of the machine name their ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.device.machine) || has(self.ports) && size(self.ports) == size(self.device.machine.interfaces) && self.ports.all(p, self.device.machine.interfaces.exists(i, i.port == p.name))",message="device.machine.interfaces must have one interface for each port of the bed: name each of ports once in port"
+// +kubebuilder:validation:XValidation:rule="!has(self.device.machine) || !has(self.routing)",message="routing is given, and no router runs in the machine of device.machine: remove routing"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || has(self.device.physical)",message="portGroup is given, and the device is not physical: NoDrop starts and models other devices for one benchmark alone; remove portGroup, or give device.physical"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.management)",message="portGroup and device.physical.management are both given: a configuration is for the whole device, which other beds use at the same time: leave one of them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.telemetry) || has(self.device.physical.telemetry.interfaces)",message="portGroup is given, and device.physical.telemetry.interfaces is not: other beds use other interfaces of the device, and their drops would count for this bed: name the interfaces of this bed"
@@ -134,11 +138,12 @@ type BedConnection struct {
 
 // Device is the device under test: exactly one of its kinds is given.
 //
-// +kubebuilder:validation:ExactlyOneOf=containerlab;physical;simulated;backToBack
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || has(self.simulated) || has(self.physical) && has(self.physical.management)",messageExpression="'device.variants has ' + self.variants[0].name + ', and NoDrop cannot configure a ' + (has(self.physical) ? 'physical device without management: give physical.management, or' : 'backToBack device:') + ' configure the device yourself, run one Benchmark for each configuration, and show their differences with kubectl nodrop compare'"
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.simulated) || !self.variants.exists(v, has(v.simulated))",messageExpression="'device.variants gives simulated, and the device is not simulated: give ' + (has(self.physical) ? 'physical' : 'containerlab') + ' in its place'"
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",messageExpression="'device.variants gives containerlab, and the device is not of containerlab: give ' + (has(self.physical) ? 'physical' : 'simulated') + ' in its place'"
-// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.physical) || !self.variants.exists(v, has(v.physical))",messageExpression="'device.variants gives physical, and the device is not physical: give ' + (has(self.simulated) ? 'simulated' : 'containerlab') + ' in its place'"
+// +kubebuilder:validation:ExactlyOneOf=containerlab;physical;simulated;backToBack;machine
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || has(self.simulated) || has(self.machine) || has(self.physical) && has(self.physical.management)",messageExpression="'device.variants has ' + self.variants[0].name + ', and NoDrop cannot configure a ' + (has(self.physical) ? 'physical device without management: give physical.management, or' : 'backToBack device:') + ' configure the device yourself, run one Benchmark for each configuration, and show their differences with kubectl nodrop compare'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.simulated) || !self.variants.exists(v, has(v.simulated))",messageExpression="'device.variants gives simulated, and the device is not simulated: give ' + (has(self.physical) ? 'physical' : (has(self.machine) ? 'machine' : 'containerlab')) + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",messageExpression="'device.variants gives containerlab, and the device is not of containerlab: give ' + (has(self.physical) ? 'physical' : (has(self.machine) ? 'machine' : 'simulated')) + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.physical) || !self.variants.exists(v, has(v.physical))",messageExpression="'device.variants gives physical, and the device is not physical: give ' + (has(self.simulated) ? 'simulated' : (has(self.machine) ? 'machine' : 'containerlab')) + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.machine) || !self.variants.exists(v, has(v.machine))",messageExpression="'device.variants gives machine, and the device is not a machine: give ' + (has(self.simulated) ? 'simulated' : (has(self.physical) ? 'physical' : 'containerlab')) + ' in its place'"
 type Device struct {
 	// containerlab starts a virtual device from a containerlab topology for the
 	// time of a benchmark.
@@ -155,6 +160,9 @@ type Device struct {
 	// measures the tester itself and calibrates beds with a device.
 	// +optional
 	BackToBack *BackToBackDevice `json:"backToBack,omitempty"`
+	// machine is an emulated machine with a kernel of its own, for nodrop run on one computer.
+	// +optional
+	Machine *MachineDevice `json:"machine,omitempty"`
 	// variants are named configurations of the device, among which a benchmark
 	// chooses those that it compares. A physical device has some only with management, and
 	// one that is back to back has none.

@@ -16,7 +16,7 @@ type VariantName string
 // DeviceVariant is a named configuration of the bed's device. What it does not
 // give is as the device has it; one that gives nothing is the device as it is.
 //
-// +kubebuilder:validation:AtMostOneOf=containerlab;simulated;physical
+// +kubebuilder:validation:AtMostOneOf=containerlab;simulated;physical;machine
 type DeviceVariant struct {
 	// name of the variant, unique in the bed.
 	// +required
@@ -31,6 +31,9 @@ type DeviceVariant struct {
 	// physical contains the differences of the variant for a physical device.
 	// +optional
 	Physical *PhysicalVariant `json:"physical,omitempty"`
+	// machine contains the differences of the variant for an emulated machine.
+	// +optional
+	Machine *MachineVariant `json:"machine,omitempty"`
 }
 
 // ContainerlabVariant is another topology with the same node and the same links, another
@@ -90,6 +93,9 @@ func (d Device) As(name VariantName) (Device, bool) {
 	}
 	if m := out.Management(); v.Physical != nil && m != nil {
 		m.Configuration = v.Physical.Configuration
+	}
+	if v.Machine != nil && out.Machine != nil {
+		out.Machine.Configuration = v.Machine.Configuration
 	}
 	return out, true
 }

@@ -23,11 +23,11 @@ func newCleanCommand() *cobra.Command {
 	var stateDir string
 	cmd := &cobra.Command{
 		Use:   "clean",
-		Short: "Put back the interfaces of runs that were killed, and end their routers",
+		Short: "Put back the interfaces of runs that were killed, and end their routers and machines",
 		Long: `Put back the interfaces that nodrop run had on this machine when it was killed, as
 they were: in the network namespace that they came from, with their names, addresses
 and settings. Settings that an agent which was killed has changed are restored too, as
-the alias of the interface says. Routers that such runs started are ended, and their files removed.
+the alias of the interface says. Routers and emulated machines that such runs started are ended, and their files removed.
 Threads of the kernel (ksoftirqd) whose priority such runs raised get it back. The next nodrop run does
 the same before it begins. Interfaces of a run
 that goes on are left alone. It needs root.

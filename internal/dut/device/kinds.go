@@ -110,6 +110,15 @@ var kinds = []kind{
 		},
 		name: func(v1alpha1.Device) (string, string) { return "back to back", "" },
 	},
+	{
+		Capabilities: Capabilities{Kind: "machine", Software: true},
+		given:        func(d v1alpha1.Device) bool { return d.Machine != nil },
+		describe: func(d v1alpha1.Device) string {
+			ref := d.Machine.Configuration.ConfigMapRef
+			return fmt.Sprintf("emulated machine with the kernel %s, configured by %s/%s", d.Machine.Kernel, ref.Name, ref.Key)
+		},
+		name: func(d v1alpha1.Device) (string, string) { return "machine", d.Machine.Kernel },
+	},
 }
 
 func kindOf(d v1alpha1.Device) (kind, bool) {

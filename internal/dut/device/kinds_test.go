@@ -35,9 +35,12 @@ func TestDescribe(t *testing.T) {
 	lab.Topology.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "frr", Key: "topology.clab.yaml"}
 	model := &v1alpha1.SimulatedDevice{Behaviour: &v1alpha1.SimulatedBehaviour{AddressTableSize: &size}}
 	model.Model.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "switch", Key: "model.csv"}
+	emulated := &v1alpha1.MachineDevice{Kernel: "debian13"}
+	emulated.Configuration.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "lsr", Key: "swap"}
 	for want, d := range map[string]v1alpha1.Device{
-		"containerlab node dut of topology frr/topology.clab.yaml": {Containerlab: lab},
-		"modelled by switch/model.csv with addressTableSize 8192":  {Simulated: model},
+		"emulated machine with the kernel debian13, configured by lsr/swap": {Machine: emulated},
+		"containerlab node dut of topology frr/topology.clab.yaml":          {Containerlab: lab},
+		"modelled by switch/model.csv with addressTableSize 8192":           {Simulated: model},
 		"cisco N9K-C9508":                          {Physical: &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}},
 		"none: the bed's cables join the ports":    {BackToBack: &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByCables}},
 		"none: the ports are joined at the tester": {BackToBack: &v1alpha1.BackToBackDevice{}},

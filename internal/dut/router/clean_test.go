@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/base/runfolder"
 )
 
 // What a process that was killed left of a router is removed; that of a living one stays.
@@ -23,13 +25,13 @@ func TestClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = living.remove() })
+	t.Cleanup(func() { _ = living.Remove() })
 	dead, err := newFolder(dir, BIRD)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A process of it whose number is in the folder, and another of the same number.
-	own := exec.Command("/bin/sh", "-c", "read x; true", dead.path+"/bird.conf")
+	own := exec.Command("/bin/sh", "-c", "read x; true", dead.Path+"/bird.conf")
 	in, err := own.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +48,13 @@ func TestClean(t *testing.T) {
 		}
 	}
 	for file, pid := range map[string]int{"bird.pid": own.Process.Pid, "other.pid": os.Getpid()} {
-		if err := os.WriteFile(filepath.Join(dead.path, file), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dead.Path, file), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dead.lock.Close() // as the kernel does with the process
+	if err := dead.Release(); err != nil {
+		t.Fatal(err)
+	}
 
 	cleaned, err := Clean(dir)
 	if err != nil || cleaned != 1 {
@@ -66,13 +70,13 @@ func TestClean(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the process of the router lives")
 	}
-	if _, err := os.Stat(dead.path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(dead.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)
 	}
-	if _, err := os.Stat(living.path); err != nil {
+	if _, err := os.Stat(living.Path); err != nil {
 		t.Errorf("the folder of a living process: %v", err)
 	}
-	if _, err := hold(living.path); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("the lock of a living process: %v", err)
+	if held, err := runfolder.Held(living.Path); !held || err != nil {
+		t.Errorf("the lock of a living process: %v, %v", held, err)
 	}
 }

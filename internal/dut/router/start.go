@@ -20,6 +20,8 @@ import (
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/base/runfolder"
 )
 
 // MissingError reports that a router is not installed.
@@ -35,7 +37,7 @@ const stopTime = 5 * time.Second
 
 // Daemons are the processes of a router in a network namespace.
 type Daemons struct {
-	folder   *folder
+	folder   *runfolder.Folder
 	limit    *limit
 	commands []*exec.Cmd
 	ended    []chan struct{}
@@ -48,7 +50,7 @@ type Option func(*Daemons) error
 // WithMemory starts the processes in a cgroup of their own, which may use so many bytes.
 func WithMemory(bytes int64) Option {
 	return func(d *Daemons) (err error) {
-		d.limit, err = newLimit(d.folder.path, bytes)
+		d.limit, err = newLimit(d.folder.Path, bytes)
 		return err
 	}
 }
@@ -106,7 +108,7 @@ func (d *Daemons) prepare(ctx context.Context, kind, config string) ([]program, 
 		divided = parts(config)
 		config = divided[bgpd]
 	}
-	file := filepath.Join(d.folder.path, kind+".conf")
+	file := filepath.Join(d.folder.Path, kind+".conf")
 	if config != "" {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			return nil, err
@@ -116,12 +118,12 @@ func (d *Daemons) prepare(ctx context.Context, kind, config string) ([]program, 
 		}
 	}
 	if kind != FRR {
-		return programsOf(kind, d.folder.path, file)
+		return programsOf(kind, d.folder.Path, file)
 	}
-	if err := forZebra(d.folder.path); err != nil {
+	if err := forZebra(d.folder.Path); err != nil {
 		return nil, err
 	}
-	return frrDaemons(d.folder.path, file, divided)
+	return frrDaemons(d.folder.Path, file, divided)
 }
 
 // readyTime is the time that a daemon may take until it is ready.
@@ -318,7 +320,7 @@ func (d *Daemons) Stop() error {
 		}
 	}
 	d.commands, d.ended, d.output = nil, nil, nil
-	err := errors.Join(d.limit.remove(), d.folder.remove())
+	err := errors.Join(d.limit.remove(), d.folder.Remove())
 	d.limit, d.folder = nil, nil
 	return err
 }

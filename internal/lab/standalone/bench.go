@@ -32,6 +32,8 @@ type Bench struct {
 	Variants []runner.Prepared
 	// driver of the device that was made for the run; nil when none was.
 	driver device.Driver
+	// machine is the emulated machine that is the device; nil if the device is another one.
+	machine *emulated
 	// Device describes what stood in for the bed's device; empty when it is the
 	// bed's own.
 	Device string
@@ -83,6 +85,8 @@ type Options struct {
 	Hidden []string
 	// StateDir has the notes of interfaces that were taken.
 	StateDir string
+	// Machines is the directory that contains kernels of emulated machines; empty when none was named.
+	Machines string
 }
 
 // New makes the bed. The engines xdp and trex move the process into a network
@@ -102,7 +106,9 @@ func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Opt
 		b.Pace = o.Pace
 		err = b.simulate(o.Pace, bundle.Tables)
 	case v1alpha1.EngineXDP:
-		err = b.openXDP(o)
+		if err = b.emulates(bundle, o); err == nil {
+			err = b.openXDP(o)
+		}
 	case v1alpha1.EngineTRex:
 		err = b.openTRex(o)
 	default:
@@ -115,6 +121,7 @@ func New(bundle *manifest.Bundle, calibration *v1alpha1.CalibrationStatus, o Opt
 		return nil, errors.Join(err, b.Close())
 	}
 	m.configures(b)
+	b.machine.configures(b)
 	return b, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/hostdevice"
 	"nodrop.dev/nodrop/internal/base/processors"
+	"nodrop.dev/nodrop/internal/dut/machine"
 	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
@@ -139,16 +140,18 @@ func (o *Options) cleanFirst() error {
 	return nil
 }
 
-// CleanUp puts back what runs that were killed have left: interfaces, of which the store has notes, routers, and
+// CleanUp puts back what runs that were killed have left: interfaces, of which the store has notes, routers, emulated machines, and
 // priorities of threads. It says so, and reports whether there was anything, and the number of runs that go on.
 func CleanUp(w io.Writer, store *hostdevice.Store) (found bool, living int, _ error) {
 	done, living, err := store.Clean()
 	sayPutBack(w, done)
 	routers, cleaning := router.Clean(router.Dir)
 	sayRoutersGone(w, routers)
+	machines, removing := machine.Clean()
+	sayMachinesGone(w, machines)
 	threads, restoring := processors.RestoreSoftInterrupts(processors.NotesDir)
 	sayPrioritiesRestored(w, threads)
-	return len(done)+routers+len(threads) > 0, living, errors.Join(err, cleaning, restoring)
+	return len(done)+routers+machines+len(threads) > 0, living, errors.Join(err, cleaning, removing, restoring)
 }
 
 // sayPutBack writes a line for each interface that is back.
@@ -172,6 +175,13 @@ func sayPutBack(w io.Writer, all []hostdevice.PutBack) {
 func sayRoutersGone(w io.Writer, routers int) {
 	if routers > 0 {
 		fmt.Fprintf(w, "routers that runs have left when they were killed, and that are gone: %d\n", routers)
+	}
+}
+
+// sayMachinesGone writes how many emulated machines are gone that runs have left.
+func sayMachinesGone(w io.Writer, machines int) {
+	if machines > 0 {
+		fmt.Fprintf(w, "emulated machines that runs have left when they were killed, and that are gone: %d\n", machines)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 // only root may.
 func (b *Bench) isolate(does string, o Options) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
-	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 && spec.Management() == nil {
+	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 && spec.Management() == nil && spec.Machine == nil {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")
 	}
@@ -145,6 +145,9 @@ func (b *Bench) makeDevice(spec v1alpha1.Device) error {
 		b.Device = "none: the ports are the ends of veth pairs"
 		b.closers = append(b.closers, cables.close)
 		return nil
+	}
+	if b.machine != nil {
+		return b.startMachine()
 	}
 	substitute := dut.NewNetns(ports)
 	if err := b.start(substitute); err != nil {

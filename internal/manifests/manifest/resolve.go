@@ -35,7 +35,7 @@ type Bundle struct {
 	// device as it is, without a name, and of those variants that the benchmark names
 	// and the bed has. Empty when the device is not modelled.
 	Tables map[v1alpha1.VariantName]Tables
-	// Configurations are the texts that a device with management has in the variants that the benchmark
+	// Configurations are the texts that a device with management, or a machine, has in the variants that the benchmark
 	// names, and its base without a name. Empty where people configure the device.
 	Configurations map[v1alpha1.VariantName]string
 	// ConfigMaps of the device by name: those that have its tables. A topology of
@@ -138,11 +138,11 @@ func (r *resolver) models() (err error) {
 // configurations finds the texts that a device is configured with.
 func (r *resolver) configurations() (err error) {
 	all := r.bundle.Bed.Spec.Device
-	m := all.Management()
-	if m == nil {
+	own, kind := configuration(&all)
+	if own == nil {
 		return nil
 	}
-	base, _, err := r.text(m.Configuration.ConfigMapRef, "spec.device.physical.management.configuration.configMapRef")
+	base, _, err := r.text(own.ConfigMapRef, "spec.device."+kind+".configuration.configMapRef")
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (r *resolver) configurations() (err error) {
 			continue
 		}
 		text := base
-		if v.Physical != nil {
-			if text, _, err = r.text(v.Physical.Configuration.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].physical.configuration.configMapRef", i)); err != nil {
+		if source, kind := variantConfiguration(&v); source != nil {
+			if text, _, err = r.text(source.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].%s.configuration.configMapRef", i, kind)); err != nil {
 				return err
 			}
 		}
@@ -163,6 +163,29 @@ func (r *resolver) configurations() (err error) {
 		r.bundle.Configurations[v.Name] = text
 	}
 	return nil
+}
+
+// configuration returns the source of the configuration of a device, and the member of the device that has it; nil if people
+// configure it.
+func configuration(d *v1alpha1.Device) (source *v1alpha1.DeviceConfigurationSource, member string) {
+	if m := d.Management(); m != nil {
+		return &m.Configuration, "physical.management"
+	}
+	if d.Machine != nil {
+		return &d.Machine.Configuration, "machine"
+	}
+	return nil, ""
+}
+
+// variantConfiguration returns the source of the configuration of a variant, and the member that has it; nil without one.
+func variantConfiguration(v *v1alpha1.DeviceVariant) (source *v1alpha1.DeviceConfigurationSource, member string) {
+	switch {
+	case v.Physical != nil:
+		return &v.Physical.Configuration, "physical"
+	case v.Machine != nil:
+		return &v.Machine.Configuration, "machine"
+	}
+	return nil, ""
 }
 
 func (b *Bundle) found(d *document) {

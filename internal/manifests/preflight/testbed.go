@@ -23,6 +23,10 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	for i, g := range bed.Spec.Access {
 		problems = append(problems, selection.Problems(spec.Child("access").Index(i).Child("selector"), g.Selector)...)
 	}
+	if bed.Spec.Device.Machine != nil {
+		return append(problems, field.Forbidden(spec.Child("device", "machine"),
+			"a cluster starts no emulated machines, since its nodes need not have QEMU and kernels: measure this bed with nodrop run on one computer, or give containerlab or physical"))
+	}
 	if bed.Spec.Engine.Sim != nil && bed.Spec.Engine.Sim.Ports != nil {
 		return problems
 	}

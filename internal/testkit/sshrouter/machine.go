@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,32 +15,25 @@ import (
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/sshaccess"
-	"nodrop.dev/nodrop/internal/testkit/kubetest"
+	driver "nodrop.dev/nodrop/internal/dut/machine"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // machine contains the parts of an emulated machine that a network namespace does not have.
 type machine struct {
 	// free are the ports that are not cabled yet.
-	free []machinePort
+	free []driver.Interface
 	// cabled has the names of interfaces of this network namespace, each with the one of the machine.
 	cabled map[string]string
 	// client is the connection on which Run runs programs.
 	client *ssh.Client
 }
 
-// machinePort is an interface of this network namespace (TAP), which leads to a card of an emulated machine with an address.
-type machinePort struct{ tap, address string }
-
 const (
-	// machineKernel is the kernel of emulated machines, as hack/vm/run names it.
+	// machineKernel is the kernel of emulated machines, as hack/vm/prepare names it.
 	machineKernel = "debian13"
-	// machineShare is the path at which the machine finds the folder of the device.
-	machineShare = "/run/vm/out"
-	// bootWithin bounds the start of a machine, in which hack/vm/run may start it three times.
-	bootWithin = 9 * time.Minute
-	// machineLife is the longest life of a machine, so that one whose test was killed ends.
-	machineLife = 15 * time.Minute
+	// answersWithin bounds the wait for OpenSSH in a machine that has started.
+	answersWithin = 2 * time.Minute
 )
 
 // StartMachine boots an emulated machine with Debian's kernel, which loads some modules, until the test ends. It has some ports,
@@ -53,83 +45,74 @@ func StartMachine(t testing.TB, ports int, modules ...string) *Linux {
 		t.Skip("only root may make network namespaces")
 	}
 	testserver.Installed(t, "qemu-system-x86_64", "QEMU", "hack/vm/install")
-	testserver.Cached(t, filepath.Join("vm", machineKernel, "release"), "kernel of an emulated machine", "hack/vm/prepare "+machineKernel)
+	release := testserver.Cached(t, filepath.Join("vm", machineKernel, "release"), "kernel of an emulated machine", "hack/vm/prepare "+machineKernel)
 	s := opensshServer(t)
 	l := &Linux{device{t: t, folder: t.TempDir(), machine: &machine{cabled: map[string]string{}}}}
-	share := t.TempDir()
-	address := managementThere + ":22"
-	l.writeConfig(s, address, `sh -c "$SSH_ORIGINAL_COMMAND"`, share, machineShare)
-
-	management := machinePort{"nd-machine", "52:54:00:00:01:00"}
-	qemu := management.qemu("management")
+	management := driver.Interface{TAP: "nd-machine", Name: "management"}
 	for i := range ports {
-		p := machinePort{fmt.Sprintf("nd-machine%d", i+1), fmt.Sprintf("52:54:00:00:01:%02x", i+1)}
-		qemu += p.qemu(fmt.Sprintf("port%d", i+1))
-		l.machine.free = append(l.machine.free, p)
+		l.machine.free = append(l.machine.free, driver.Interface{TAP: fmt.Sprintf("nd-machine%d", i+1), Name: fmt.Sprintf("port%d", i+1)})
 	}
-	script := fmt.Sprintf(`set -e
-for m in %s; do modprobe $m; done
-cp %[2]s/passwd %[2]s/shadow /etc
+	address := managementThere + ":22"
+	m := driver.New(driver.Config{
+		Dir: filepath.Dir(filepath.Dir(release)), Kernel: machineKernel, Modules: modules, Processors: 1, Memory: 512 << 20,
+		Interfaces: append([]driver.Interface{management}, l.machine.free...), Files: l.machineFiles(s, address),
+	})
+	t.Cleanup(func() {
+		if err := m.Restore(context.Background()); err != nil {
+			t.Errorf("ending the machine: %v", err)
+		}
+	})
+	l.must(m.Prepare(t.Context()))
+	l.output(exec.Command("ip", "address", "add", managementHere+"/30", "dev", management.TAP))
+	_, err := m.Run(t.Context(), fmt.Sprintf(`set -e
+cp %[1]s/passwd %[1]s/shadow /etc
 mkdir -p -m 755 /run/sshd
 sysctl -qw net.ipv4.ip_forward=1
-%[3]s management
-ip address add %[4]s/30 dev management
-ip link set management up
-LD_LIBRARY_PATH=%[5]s exec %[6]s -D -e -f %[2]s/config
-`, strings.Join(modules, " "), machineShare, management.rename(), managementThere, s.libraries, s.program)
-	// TERM lets hack/vm/run end the machine and remove its files. No process survives it in its namespace.
-	t.Cleanup(func() { l.awaitEnd(management.tap) })
-	l.start("machine", "env", "--chdir=/", "VM_CARD=none", "VM_CPUS=1", "VM_MEMORY=512", fmt.Sprintf("VM_TIMEOUT=%d", int(machineLife.Seconds())), "VM_OUT="+share, "VM_QEMU="+qemu,
-		"unshare", "--pid", "--fork", "--kill-child=TERM", filepath.Join(kubetest.Root(t), "hack/vm/run"), machineKernel, "bash", "-c", script)
-	l.awaitMachine(address, management.tap)
+ip address add %[2]s/30 dev management
+LD_LIBRARY_PATH=%[3]s setsid %[4]s -D -e -f %[1]s/config > /run/sshd.log 2>&1 &
+`, driver.Share, managementThere, s.libraries, s.program))
+	l.must(err)
+	l.awaitMachine(address, m)
 	return l
 }
 
-// qemu returns the arguments with which QEMU makes the card and its TAP.
-func (p machinePort) qemu(id string) string {
-	return fmt.Sprintf("-netdev tap,id=%[1]s,ifname=%[2]s,script=no,downscript=no -device virtio-net-pci,netdev=%[1]s,mac=%[3]s,rx_queue_size=1024,tx_queue_size=256 ", id, p.tap, p.address)
+// machineFiles are the files of OpenSSH in a machine.
+func (d *device) machineFiles(s server, address string) map[string][]byte {
+	d.t.Helper()
+	folder, files := d.t.TempDir(), map[string][]byte{}
+	d.writeConfig(s, address, `sh -c "$SSH_ORIGINAL_COMMAND"`, folder, driver.Share)
+	entries, err := os.ReadDir(folder)
+	d.must(err)
+	for _, e := range entries {
+		files[e.Name()], err = os.ReadFile(filepath.Join(folder, e.Name()))
+		d.must(err)
+	}
+	return files
 }
 
-// rename returns the command that gives the card a name, which follows.
-func (p machinePort) rename() string {
-	return fmt.Sprintf("ip link set $(basename $(dirname $(grep -l %s /sys/class/net/*/address))) name", p.address)
+func (d *device) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
 }
 
-// awaitMachine connects to the machine when it has started.
-func (d *device) awaitMachine(address, tap string) {
+// awaitMachine connects to OpenSSH in the machine.
+func (d *device) awaitMachine(address string, m *driver.Machine) {
 	d.t.Helper()
 	access := d.Access()
 	access.Address, access.Timeout = address, time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	d.t.Cleanup(cancel)
-	up := false
-	for deadline := time.Now().Add(bootWithin); ; time.Sleep(200 * time.Millisecond) {
-		err := errors.New("QEMU has made no interface")
-		if !up {
-			up = exec.Command("ip", "address", "add", managementHere+"/30", "dev", tap).Run() == nil && exec.Command("ip", "link", "set", tap, "up").Run() == nil
+	for deadline := time.Now().Add(answersWithin); ; time.Sleep(200 * time.Millisecond) {
+		var err error
+		if d.machine.client, err = access.Connect(ctx); err == nil {
+			d.Address = address
+			return
 		}
-		if up {
-			if d.machine.client, err = access.Connect(ctx); err == nil {
-				d.Address = address
-				return
-			}
-		}
-		log, _ := os.ReadFile(filepath.Join(d.folder, "machine.out"))
-		if time.Now().After(deadline) || errors.Is(err, configure.ErrRefused) || strings.Contains(string(log), "\nerror: ") {
+		if time.Now().After(deadline) || errors.Is(err, configure.ErrRefused) {
+			log, _ := m.Run(ctx, "cat /run/sshd.log")
 			d.t.Fatalf("the machine does not answer: %v: %s", err, log)
-		}
-	}
-}
-
-// awaitEnd waits until the machine has ended, and with it its interfaces in this network namespace.
-func (d *device) awaitEnd(tap string) {
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := net.InterfaceByName(tap); err != nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			d.t.Errorf("the machine did not end")
-			return
 		}
 	}
 }
@@ -146,8 +129,9 @@ func (d *device) plug(here, there string) {
 	}
 	p := d.machine.free[0]
 	d.machine.free = d.machine.free[1:]
-	d.output(exec.Command("ip", "link", "set", p.tap, "name", here))
-	d.runInMachine([]string{"sh", "-c", p.rename() + " " + there + " && ip link set " + there + " up"})
+	d.output(exec.Command("ip", "link", "set", p.TAP, "down"))
+	d.output(exec.Command("ip", "link", "set", p.TAP, "name", here))
+	d.runInMachine([]string{"sh", "-c", fmt.Sprintf("ip link set %[1]s down && ip link set %[1]s name %[2]s && ip link set %[2]s up", p.Name, there)})
 	d.machine.cabled[here] = there
 }
 
