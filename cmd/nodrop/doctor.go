@@ -43,11 +43,15 @@ without privilege on each node, which is removed again.
 
 Without --bed and --node, an engine is ready when one node has all that it needs.
 
+With --engine machine it looks at this computer, without a cluster: at what nodrop run
+needs for a device that is an emulated machine.
+
 Exit codes: 0 everything is there, 2 something is missing, 3 nothing is known to
 be missing but not everything could be seen, 1 it could not be looked at all.`,
 		Example: `  kubectl nodrop doctor --probe
   kubectl nodrop doctor --bed access-switch --probe
-  kubectl nodrop doctor --engine xdp --node worker-1 --probe -o json`,
+  kubectl nodrop doctor --engine xdp --node worker-1 --probe -o json
+  nodrop doctor --engine machine`,
 		Args: cobra.NoArgs,
 	}
 	k := cluster.NewClient(cmd)
@@ -55,7 +59,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = out.Names()
 	flags.StringVar(&ask.Bed, "bed", "", "look at what this TestBed needs")
-	flags.StringSliceVar(&engines, "engine", nil, "look at this engine only, may be repeated: "+engineNames(doctor.Engines))
+	flags.StringSliceVar(&engines, "engine", nil, "look at this engine only, may be repeated: "+engineNames(doctor.Engines)+"; or at this computer for machine")
 	flags.StringSliceVar(&ask.Nodes, "node", nil, "look at this node only, may be repeated")
 	flags.StringVar(&namespace, "operator-namespace", "nodrop-system", "namespace of the operator")
 	flags.StringVar(&lab, "lab-namespace", "nodrop-lab", "namespace of the lab")
@@ -72,9 +76,19 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 			}
 			ask.Probe = &probe
 		}
+		if slices.Contains(engines, string(doctor.Machine)) {
+			if len(engines) > 1 || ask.Bed != "" || len(ask.Nodes) > 0 || withProbe {
+				return errors.New("--engine machine looks at this computer, and not at a cluster: leave out other engines, --bed, --node and --probe")
+			}
+			result, err := examineMachines()
+			if err != nil {
+				return err
+			}
+			return concludeDiagnosis(cmd, &out, result)
+		}
 		for _, name := range engines {
 			if !slices.Contains(doctor.Engines, doctor.Engine(name)) {
-				return fmt.Errorf("--engine %q is not an engine: give %s", name, engineNames(doctor.Engines))
+				return fmt.Errorf("--engine %q is not an engine: give %s", name, engineNames(append(slices.Clone(doctor.Engines), doctor.Machine)))
 			}
 			ask.Engines = append(ask.Engines, doctor.Engine(name))
 		}
@@ -84,18 +98,23 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 		if err != nil {
 			return err
 		}
-		if err := out.Write(cmd.OutOrStdout(), diagnosis(result)); err != nil {
-			return err
-		}
-		switch result.State() {
-		case doctor.Lacking:
-			return &exit.Coded{Code: exit.Failed}
-		case doctor.NotKnown:
-			return &exit.Coded{Code: exit.Invalid}
-		}
-		return nil
+		return concludeDiagnosis(cmd, &out, result)
 	}
 	return cmd
+}
+
+// concludeDiagnosis writes a report, and returns the exit code that it leads to.
+func concludeDiagnosis(cmd *cobra.Command, out *terminal.Output, result doctor.Report) error {
+	if err := out.Write(cmd.OutOrStdout(), diagnosis(result)); err != nil {
+		return err
+	}
+	switch result.State() {
+	case doctor.Lacking:
+		return &exit.Coded{Code: exit.Failed}
+	case doctor.NotKnown:
+		return &exit.Coded{Code: exit.Invalid}
+	}
+	return nil
 }
 
 // examine gathers the facts and judges them.

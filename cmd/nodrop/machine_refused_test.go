@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/base/exit"
-	"nodrop.dev/nodrop/internal/dut/machine"
+	vm "nodrop.dev/nodrop/internal/dut/machine"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // TestRunMachineRefuses runs the sample machine where it cannot start, and with values that it cannot have. It sends no frames.
 func TestRunMachineRefuses(t *testing.T) {
+	sendsNoFrames(t)
 	empty := t.TempDir()
 	for name, c := range map[string]struct {
 		args []string
@@ -24,7 +25,7 @@ func TestRunMachineRefuses(t *testing.T) {
 		"no directory":   {dir: "", installed: true, want: []string{"$NODROP_MACHINES is not set", "hint: set NODROP_MACHINES to a directory with kernels, which hack/vm/machines DIR fills"}},
 		"missing":        {dir: filepath.Join(empty, "none"), installed: true, want: []string{"none: no such file or directory", "hack/vm/machines " + empty + "/none makes it"}},
 		"unknown kernel": {dir: empty, installed: true, want: []string{empty + " contains no kernel", "hint: hack/vm/machines " + empty + " debian13"}},
-		"memory":         {args: []string{"--set", "bed.spec.device.machine.memory=64Mi"}, want: []string{"testbed.yaml", "spec.device.machine.memory", "memory is 64Mi: give 256Mi to 16Gi"}},
+		"memory":         {args: []string{"--set", "bed.spec.device.machine.memory=64Mi"}, want: []string{"spec.device.machine.memory", "memory is 64Mi: give 256Mi to 16Gi"}},
 		"processors":     {args: []string{"--set", "bed.spec.device.machine.processors=17"}, want: []string{"spec.device.machine.processors", "17", "16"}},
 		"kernel":         {args: []string{"--set", "bed.spec.device.machine.kernel=../debian"}, want: []string{"spec.device.machine.kernel", `"../debian" is not the name of a kernel`, "such as debian13"}},
 		"modules":        {args: []string{"--set", "bed.spec.device.machine.modules=[-v]"}, want: []string{`"-v" is not the name of a kernel module`}},
@@ -39,7 +40,7 @@ func TestRunMachineRefuses(t *testing.T) {
 				testserver.Installed(t, "qemu-system-x86_64", "QEMU", "hack/vm/install")
 			}
 			p := prepare(t, "nodrop", append([]string{"run", "-f", filepath.Join(samplesDir, "machine"), "--state-dir", t.TempDir()}, c.args...)...)
-			p.cmd.Env = append(p.cmd.Env, machine.DirEnv+"="+c.dir)
+			p.cmd.Env = append(p.cmd.Env, vm.DirEnv+"="+c.dir)
 			p.begin()
 			if code := p.exit(); code != exit.Use {
 				t.Errorf("exit code %d, want %d", code, exit.Use)

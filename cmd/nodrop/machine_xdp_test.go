@@ -16,7 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
-	"nodrop.dev/nodrop/internal/dut/machine"
+	vm "nodrop.dev/nodrop/internal/dut/machine"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
@@ -34,7 +34,7 @@ func machineRun(t *testing.T, args ...string) *process {
 	testserver.Installed(t, "qemu-system-x86_64", "QEMU", "hack/vm/install")
 	dir := filepath.Dir(filepath.Dir(testserver.Cached(t, "vm/debian13/release", "kernel of an emulated machine", "hack/vm/prepare debian13")))
 	p := prepare(t, "nodrop", slices.Concat([]string{"run", "-f", filepath.Join(samplesDir, "machine"), "--state-dir", t.TempDir()}, shortMachine, args)...)
-	p.cmd.Env = append(p.cmd.Env, machine.DirEnv+"="+dir)
+	p.cmd.Env = append(p.cmd.Env, vm.DirEnv+"="+dir)
 	return p
 }
 

@@ -19,7 +19,7 @@ import (
 	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
-	"nodrop.dev/nodrop/internal/dut/machine"
+	vm "nodrop.dev/nodrop/internal/dut/machine"
 	router "nodrop.dev/nodrop/internal/dut/router"
 	"nodrop.dev/nodrop/internal/lab/standalone"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
@@ -96,7 +96,7 @@ func (r *runCommand) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.calibration, "calibration", "", "result (-o json) of a benchmark on a bed with device backToBack, which says what the tester does by itself")
 	cmd.Flags().StringArrayVar(&r.baselines, "baseline", nil, "file with a result (-o json), or directory of such files, that relative gates compare with; may be repeated")
 	cmd.Flags().StringVar(&r.options.TrexDir, "trex", os.Getenv(standalone.TrexDirEnv), "with the engine trex, directory of the TRex server, which holds _t-rex-64; $"+standalone.TrexDirEnv+" without it")
-	cmd.Flags().StringVar(&r.options.Machines, "machines", os.Getenv(machine.DirEnv), "with a device machine, directory that contains kernels; $"+machine.DirEnv+" without it")
+	cmd.Flags().StringVar(&r.options.Machines, "machines", os.Getenv(vm.DirEnv), "with a device machine, directory that contains kernels; $"+vm.DirEnv+" without it")
 	cmd.Flags().BoolVar(&r.options.InPlace, "in-place", false, "use the interfaces of a physical device where they are, without moving them into a network namespace of the run")
 	cmd.Flags().BoolVar(&r.resume, "resume", false, "go on with a run that was interrupted: finished rows are not measured again")
 	addRoutingFlags(cmd, &r.options.Routing)

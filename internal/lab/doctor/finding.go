@@ -11,9 +11,11 @@ const (
 	TRexSoftware Engine = "trex-software"
 	TRex         Engine = "trex"
 	Containerlab Engine = "containerlab"
+	// Machine starts emulated machines on the computer itself, and in no cluster.
+	Machine Engine = "machine"
 )
 
-// Engines are all of them, in the order of the report.
+// Engines are the ones of clusters, in the order of the report.
 var Engines = []Engine{Sim, XDP, TRexSoftware, TRex, Containerlab}
 
 // Title is the engine's name for people.
@@ -25,14 +27,19 @@ func (e Engine) Title() string {
 		return "trex (line rate)"
 	case Containerlab:
 		return "containerlab devices"
+	case Machine:
+		return "emulated machines"
 	}
 	return string(e)
 }
 
 // heading of the engine's table.
 func (e Engine) heading() string {
-	if e == Containerlab {
+	switch e {
+	case Containerlab:
 		return "Containerlab devices"
+	case Machine:
+		return "Emulated machines on this computer"
 	}
 	return "Engine " + e.Title()
 }
