@@ -41,7 +41,7 @@ var guest string
 type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
-	// lines are what the machine tells the driver.
+	// lines has the messages of the machine to the driver.
 	lines chan string
 	// ended is closed when the process has ended.
 	ended chan struct{}
@@ -123,7 +123,7 @@ func hardwareAddress(i int) string { return fmt.Sprintf("52:54:00:00:01:%02x", i
 // quote returns a word for bash.
 func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// arguments are those of QEMU.
+// arguments returns the arguments of QEMU.
 func (m *Machine) arguments(files *files) []string {
 	accelerator, processor := "tcg,thread=multi", "max"
 	if m.accelerator == kvm {
