@@ -53,6 +53,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodBGPRestart:         {"BGPRestart"},
 	v1alpha1.MethodSessionScale:       {"SessionScale"},
 	v1alpha1.MethodFIBTruth:           {"FIBTruth"},
+	v1alpha1.MethodConfigurationScale: {"ConfigurationScale"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -359,6 +359,10 @@ type Test struct {
 	// fibTruth checks of each announced route whether the device forwards to it.
 	// +optional
 	FIBTruth *FIBTruthTest `json:"fibTruth,omitempty"`
+	// configurationScale searches the largest number of entries of a list on the device that
+	// has no effect on frames.
+	// +optional
+	ConfigurationScale *ConfigurationScaleTest `json:"configurationScale,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

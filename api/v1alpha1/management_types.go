@@ -35,6 +35,7 @@ type DeviceManagement struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'netconf'",message="resets are commands, which a session of NETCONF does not run: leave resets out, and reset the device by the switches of its power outlets or by hand",fieldPath=".resets"
 // +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'junos', 'nxos']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe, junos and nxos is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
+// +kubebuilder:validation:XValidation:rule="!has(self.scales) || self.platform in ['eos', 'junos', 'nftables', 'nxos']",message="lists are written for the platforms eos, junos, nftables and nxos: leave scales out",fieldPath=".scales"
 type SSHManagement struct {
 	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; junos, which is Juniper Junos; iproute2,
 	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate
@@ -56,6 +57,14 @@ type SSHManagement struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Resets []DeviceReset `json:"resets,omitempty"`
+	// scales are lists whose number of entries the test configurationScale varies. NoDrop writes them in the
+	// words of the platform. Benchmarks choose one of them and numbers within its range, and give no text of their own.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Scales []DeviceScale `json:"scales,omitempty"`
 }
 
 // DeviceReset resets a device, or a part of it, by commands (RFC 6201 sections 4.1 and 4.2). They are entered with the
@@ -172,6 +181,17 @@ func (m *DeviceManagement) Platform() string {
 	}
 	return ""
 }
+
+// Scales are the lists whose number of entries NoDrop may vary.
+func (m *DeviceManagement) Scales() []DeviceScale {
+	if m == nil || m.SSH == nil {
+		return nil
+	}
+	return m.SSH.Scales
+}
+
+// Scales are the lists of a device whose number of entries NoDrop may vary.
+func (d *Device) Scales() []DeviceScale { return d.Management().Scales() }
 
 // Resets are the ways in which NoDrop may reset the device by commands.
 func (m *DeviceManagement) Resets() []DeviceReset {

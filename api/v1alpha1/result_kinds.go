@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale
 type Method string
 
 const (
@@ -87,4 +87,6 @@ const (
 	MethodSessionScale Method = "SessionScale"
 	// MethodFIBTruth checks of each announced route whether the device forwards to it.
 	MethodFIBTruth Method = "FIBTruth"
+	// MethodConfigurationScale searches the largest number of entries of a list without an effect.
+	MethodConfigurationScale Method = "ConfigurationScale"
 )

@@ -314,6 +314,9 @@ type ResultRow struct {
 	// sessionScale is the number of BGP sessions that the device held.
 	// +optional
 	SessionScale *SessionScaleSummary `json:"sessionScale,omitempty"`
+	// configurationScale is the number of entries of a list that had no effect.
+	// +optional
+	ConfigurationScale *ConfigurationScaleSummary `json:"configurationScale,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

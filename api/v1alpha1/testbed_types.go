@@ -437,6 +437,24 @@ type SimulatedBehaviour struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",messageExpression="'resetTime is ' + self + ': give 0s to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	ResetTime *metav1.Duration `json:"resetTime,omitempty"`
+	// accessListCapacity is the number of entries of an access list with which the device forwards
+	// every frame. Of a longer list it cannot look up the further entries in time, and drops their
+	// share of the frames of each stream, at least one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	AccessListCapacity *int64 `json:"accessListCapacity,omitempty"`
+	// accessListLimit is the number of entries of the longest access list that the device accepts.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	AccessListLimit *int64 `json:"accessListLimit,omitempty"`
+	// accessListLatency is the time by which each entry of an access list delays every frame.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('1ms')",messageExpression="'accessListLatency is ' + self + ': give 0s to 1ms, a number with one of the units ns, us, ms, s, m and h'"
+	AccessListLatency *metav1.Duration `json:"accessListLatency,omitempty"`
 }
 
 // ModelSource is the source of a device model.

@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/configure/scale"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/dut/telemetry/readers"
@@ -33,7 +34,7 @@ func newDeviceTelemetryCommand() *cobra.Command {
 		Use:   "telemetry",
 		Short: "Read the counters of a device, and its power, and reset it, for a runner",
 		Long: `Read counters and sensors of a device, and the meter of its power, whenever the runner asks, over HTTPS with
-mutual TLS. Reset the device, and give it its configuration again. It ends on SIGTERM.
+mutual TLS. Reset the device, give it its configuration again, and give it lists of as many entries as the runner asks for. It ends on SIGTERM.
 
 Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 		Args: cobra.NoArgs,
@@ -79,6 +80,9 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 					return err
 				}
 				read.Resetter = resetter
+				if resetter.scales != nil {
+					read.Scaler = resetter.scales
+				}
 			}
 			bundle, err := pki.LoadDir(tls)
 			if err != nil {
@@ -115,9 +119,10 @@ Exit codes: 0 when stopped by a signal, 1 otherwise.`,
 	return cmd
 }
 
-// resetter resets a device by the commands of its bed, and gives it the configuration of the run.
+// resetter resets a device by the commands of its bed, and gives it the configuration of the run, with and without the lists of its bed.
 type resetter struct {
 	*configure.Resets
+	scales *scale.Scales // nil where the bed describes no lists
 	driver configure.Driver
 	wanted configure.Configuration
 }
@@ -145,7 +150,11 @@ func openResetter(management, access, configuration string) (*resetter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &resetter{configure.NewResets(driver, m.Resets()), driver, wanted}, nil
+	r := &resetter{Resets: configure.NewResets(driver, m.Resets()), driver: driver, wanted: wanted}
+	if described := m.Scales(); len(described) > 0 {
+		r.scales = scale.New(driver, m.Platform(), wanted, described)
+	}
+	return r, nil
 }
 
 // keysIn returns a function that reads the keys of a Secret in a folder.
@@ -171,7 +180,10 @@ func openTelemetry(config runner.Config, bundle pki.Bundle, follow telemetry.Fol
 	if described := config.Bed.Spec.Device.Resets(); len(described) > 0 {
 		options = append(options, runner.WithResets(client))
 	}
-	if device.RestoredAfterResets(config.Bed.Spec.Device) {
+	if described := config.Bed.Spec.Device.Scales(); len(described) > 0 {
+		options = append(options, runner.WithScaler(client))
+	}
+	if device.ConfiguredInRuns(config.Bed.Spec.Device) {
 		options = append(options, runner.WithRestore(client.Restore))
 	}
 	if described := config.Bed.Spec.Device.Power(); described != nil {

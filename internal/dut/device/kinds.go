@@ -31,6 +31,8 @@ type Capabilities struct {
 	Cabled bool
 	// Resets reports whether NoDrop can reset the device.
 	Resets bool
+	// Scales reports whether NoDrop can vary the number of entries of a list on the device while it is measured.
+	Scales bool
 	// RestartsBGP reports whether NoDrop can restart the BGP of the device in a cluster.
 	RestartsBGP bool
 }
@@ -79,7 +81,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true, RestartsBGP: true},
+		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true, Scales: true, RestartsBGP: true},
 		given:        func(d v1alpha1.Device) bool { return d.Simulated != nil },
 		describe: func(d v1alpha1.Device) string {
 			ref := d.Simulated.Model.ConfigMapRef
@@ -133,6 +135,7 @@ func kindOf(d v1alpha1.Device) (kind, bool) {
 func Of(d v1alpha1.Device) Capabilities {
 	k, _ := kindOf(d)
 	k.Resets = k.Resets || d.Power().Switches() || len(d.Resets()) > 0
+	k.Scales = k.Scales || len(d.Scales()) > 0
 	return k.Capabilities
 }
 
@@ -179,9 +182,11 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 // restore it afterwards: they start it, or configure it.
 func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
 
-// RestoredAfterResets reports whether NoDrop gives the device of a bed its configuration again after it has reset it: it does for all
-// devices that it configures.
-func RestoredAfterResets(d v1alpha1.Device) bool { return d.Management() != nil && Of(d).Resets }
+// ConfiguredInRuns reports whether NoDrop gives the device of a bed another configuration while it is measured, or its configuration
+// again after it has reset it: it does for all devices that it configures.
+func ConfiguredInRuns(d v1alpha1.Device) bool {
+	return d.Management() != nil && (Of(d).Resets || Of(d).Scales)
+}
 
 // Configuration is the source of a configuration of a device.
 type Configuration struct {

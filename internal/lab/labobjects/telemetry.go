@@ -27,7 +27,7 @@ type Telemetry struct {
 // TelemetryOf returns the pod that reads and resets the device of a bed; nil where it is neither read nor reset.
 func TelemetryOf(bed *v1alpha1.TestBed) *Telemetry {
 	t := &Telemetry{device: bed.Spec.Device.Telemetry(), power: bed.Spec.Device.Power(), index: len(Agents(bed))}
-	if device.RestoredAfterResets(bed.Spec.Device) {
+	if device.ConfiguredInRuns(bed.Spec.Device) {
 		t.management = bed.Spec.Device.Management()
 	}
 	if t.device == nil && t.power == nil && t.management == nil {

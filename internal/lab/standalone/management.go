@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
+	"nodrop.dev/nodrop/internal/dut/configure/scale"
 	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
@@ -107,6 +108,9 @@ func (m *managed) configures(b *Bench) {
 				return nil, err
 			}
 			return record.Summary(m.platform.Language, m.wanted[""]), nil
+		}
+		if described := b.config.Bed.Spec.Device.Scales(); len(described) > 0 {
+			one.Scaler = scale.New(m.driver, m.platform.Name, m.wanted[variant], described)
 		}
 		one.Restore = func(ctx context.Context) (bool, error) { return configure.Restore(ctx, m.driver, m.wanted[variant]) }
 		b.Variants = append(b.Variants, one)

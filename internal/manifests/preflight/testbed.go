@@ -10,6 +10,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/selection"
+	"nodrop.dev/nodrop/internal/dut/configure/scale"
 	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/policy"
@@ -45,6 +46,7 @@ func TestBed(bed *v1alpha1.TestBed) field.ErrorList {
 	}
 	problems = append(problems, hookProblems(spec.Child("hooks"), bed.Spec.Hooks)...)
 	problems = append(problems, parameters.ValidateBed(bed)...)
+	problems = append(problems, scale.ValidateBed(bed)...)
 	return append(problems, planProblems(bed)...)
 }
 

@@ -20,6 +20,7 @@ var methods = []func() trials.Definition{
 	controlplane.DescribeBGPRestart,
 	describeBroadcast,
 	describeBufferSize,
+	describeConfigurationScale,
 	describeCongestionControl,
 	controlplane.DescribeConvergence,
 	controlplane.DescribeFIBTruth,

@@ -50,6 +50,9 @@ type Method struct {
 	// Latency reports whether the method is about latency, which the engine must measure
 	// between all senders and receivers.
 	Latency bool
+	// TestsLatency reports whether a test is about latency, of a method of which not all are; nil for
+	// the others.
+	TestsLatency func(v1alpha1.Test) bool
 	// Ordering reports whether the engine must count reordered frames, ArrivalTimes that it
 	// must know when frames arrive, Gaps where in a stream frames were lost, and
 	// Ethernet that the method sends frames without a network layer.

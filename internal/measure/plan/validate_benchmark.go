@@ -59,7 +59,7 @@ func validateLatency(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, be
 	var errs field.ErrorList
 	for i, test := range b.Spec.Tests {
 		m, ok := methodOf(test)
-		if !ok || !m.Latency {
+		if !ok || !m.Latency && (m.TestsLatency == nil || !m.TestsLatency(test)) {
 			continue
 		}
 		path := field.NewPath("spec", "tests").Index(i).Child(m.Member)

@@ -64,26 +64,50 @@ func TestAResetThatNobodyMade(t *testing.T) {
 	}
 }
 
-// A runner that was lost after a reset leaves the device with another configuration. The next one gives it that of the run before the first
-// trial, and measures nothing if it cannot.
-func TestTheDeviceIsRestoredBeforeTheFirstTrial(t *testing.T) {
-	cfg := resetConfig(v1alpha1.ResetByDevice)
-	var calls []string
-	restore := func(context.Context) (bool, error) { calls = append(calls, "restore"); return true, nil }
-	trial := func(trials.Event) {
-		if calls[len(calls)-1] != "trial" {
-			calls = append(calls, "trial")
+// scaleConfig gives a simulated device lists.
+func scaleConfig() Config {
+	cfg := small(good)
+	cfg.Bed.Spec.Device.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{AccessListCapacity: new(int64(100))}
+	test := v1alpha1.ConfigurationScaleTest{Load: "20%"}
+	test.TrialDuration.Duration = time.Second
+	cfg.Benchmark.Spec.Tests = []v1alpha1.Test{{Name: "scale", ConfigurationScale: &test}}
+	return cfg
+}
+
+// The engine sim is a device that the lab can give lists, from the configuration to the rows.
+func TestTheSimulatedDeviceGetsLists(t *testing.T) {
+	state := runSim(t, scaleConfig())
+	if state.Outcome != v1alpha1.PhaseMeasured || len(state.Rows) != 2 {
+		t.Fatalf("%s: %s, %d rows", state.Outcome, state.Message, len(state.Rows))
+	}
+	for _, row := range state.Rows {
+		if s := row.ConfigurationScale; s == nil || s.Entries != 100 || s.FailedEntries != 101 || row.Validity != v1alpha1.ValiditySimulated || row.Trials != s.Configurations+1 {
+			t.Errorf("%d B: %+v, %s, %d trials", row.FrameSize, s, row.Validity, row.Trials)
 		}
 	}
-	state := runSim(t, cfg, WithRestore(restore), WithEvents(trial))
-	if state.Outcome != v1alpha1.PhaseMeasured || len(calls) < 2 || calls[0] != "restore" || calls[1] != "trial" {
-		t.Errorf("%s: %s; calls %q", state.Outcome, state.Message, calls)
-	}
+}
 
-	calls = nil
-	failing := func(context.Context) (bool, error) { return false, errors.New("the device cannot be reached") }
-	state = runSim(t, cfg, WithRestore(failing), WithEvents(func(trials.Event) { calls = append(calls, "trial") }))
-	if want := "reading the configuration of the device before the first trial: the device cannot be reached"; state.Outcome != v1alpha1.PhaseError || state.Message != want || len(calls) > 0 {
-		t.Errorf("%s: %s, want %q; calls %q", state.Outcome, state.Message, want, calls)
+// A runner that was lost after a reset, or with a list on the device, leaves it with another configuration. The next one gives it that of the
+// run before the first trial, and measures nothing if it cannot.
+func TestTheDeviceIsRestoredBeforeTheFirstTrial(t *testing.T) {
+	for name, cfg := range map[string]Config{"reset": resetConfig(v1alpha1.ResetByDevice), "lists": scaleConfig()} {
+		var calls []string
+		restore := func(context.Context) (bool, error) { calls = append(calls, "restore"); return true, nil }
+		trial := func(trials.Event) {
+			if calls[len(calls)-1] != "trial" {
+				calls = append(calls, "trial")
+			}
+		}
+		state := runSim(t, cfg, WithRestore(restore), WithEvents(trial))
+		if state.Outcome != v1alpha1.PhaseMeasured || len(calls) < 2 || calls[0] != "restore" || calls[1] != "trial" {
+			t.Errorf("%s: %s: %s; calls %q", name, state.Outcome, state.Message, calls)
+		}
+
+		calls = nil
+		failing := func(context.Context) (bool, error) { return false, errors.New("the device cannot be reached") }
+		state = runSim(t, cfg, WithRestore(failing), WithEvents(func(trials.Event) { calls = append(calls, "trial") }))
+		if want := "reading the configuration of the device before the first trial: the device cannot be reached"; state.Outcome != v1alpha1.PhaseError || state.Message != want || len(calls) > 0 {
+			t.Errorf("%s: %s: %s, want %q; calls %q", name, state.Outcome, state.Message, want, calls)
+		}
 	}
 }

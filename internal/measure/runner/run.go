@@ -111,6 +111,9 @@ func WithResets(resets trials.NamedResets) Option { return func(r *run) { r.rese
 // WithRestore restores the configuration of the device after it was reset; nil where NoDrop does not configure it.
 func WithRestore(restore trials.Restore) Option { return func(r *run) { r.restore = restore } }
 
+// WithScaler lets tests give the device the lists that the bed describes; nil where it describes none.
+func WithScaler(s trials.Scaler) Option { return func(r *run) { r.scaler = s } }
+
 // WithPower adds to rows the power of the device.
 func WithPower(m PowerMeter) Option { return func(r *run) { r.power = &power{meter: m} } }
 
@@ -128,6 +131,7 @@ type run struct {
 	// resets are the resets of the device that the bed describes, and restore gives it its configuration after one; nil without.
 	resets    trials.NamedResets
 	restore   trials.Restore
+	scaler    trials.Scaler // gives it lists; nil without
 	dir       string
 	given     []v1alpha1.ResultRow
 	logs      []func(v1alpha1.ResultRow)
@@ -397,6 +401,12 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 		opts = append(opts, trials.WithResets(r.resets, r.cfg.Bed.Spec.Device.Resets()))
 	}
 	opts = append(opts, trials.WithRestore(r.restore))
+	if s, is := r.device.(trials.Scaler); is && r.scaler == nil {
+		r.scaler = s
+	}
+	if r.scaler != nil {
+		opts = append(opts, trials.WithScaler(r.scaler, r.cfg.Bed.Spec.Device.Scales()))
+	}
 	if r.device != nil && r.device.Capabilities().Resets {
 		opts = append(opts, trials.WithDevice(r.device))
 	}
@@ -424,13 +434,13 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	return tester, nil
 }
 
-// restoreFirst gives the device the configuration of the run, if tests reset it: an earlier runner may have been lost between a reset
-// and what follows it.
+// restoreFirst gives the device the configuration of the run, if tests reset it or give it lists: an earlier runner may have been lost
+// before the device had that configuration again.
 func (r *run) restoreFirst(ctx context.Context) error {
-	resets := slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool {
-		return s.Test.Reset != nil && s.Test.Reset.Trigger == v1alpha1.ResetByDevice
+	changes := slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool {
+		return s.Test.Reset != nil && s.Test.Reset.Trigger == v1alpha1.ResetByDevice || s.Test.ConfigurationScale != nil
 	})
-	if r.restore == nil || !resets {
+	if r.restore == nil || !changes {
 		return nil
 	}
 	if _, err := r.restore(ctx); err != nil {

@@ -22,6 +22,8 @@ type Prepared struct {
 	Configure func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error)
 	// Restore gives the device the configuration of the variant again, after a reset; nil without Configure.
 	Restore trials.Restore
+	// Scaler gives the device the configuration of the variant with lists; nil where the bed describes none.
+	Scaler trials.Scaler
 	// Device is the driver; nil when nothing can be done with the device.
 	Device device.Driver
 	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
@@ -45,7 +47,7 @@ func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State
 				return notConfigured(ctx, state, v.Config.Bed.Spec.Device, err)
 			}
 		}
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router), WithRestore(v.Restore))...)
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router), WithRestore(v.Restore), WithScaler(v.Scaler))...)
 		if state.Environment != nil {
 			state.Environment.KeepConfigurations(before)
 		}

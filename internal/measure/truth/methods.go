@@ -35,6 +35,7 @@ var methods = map[v1alpha1.Method]func(draw) Pair{
 	v1alpha1.MethodBGPRestart:         drawBGPRestart,
 	v1alpha1.MethodSessionScale:       drawSessionScale,
 	v1alpha1.MethodFIBTruth:           drawFIBTruth,
+	v1alpha1.MethodConfigurationScale: drawConfigurationScale,
 }
 
 // Draw returns the pair of a method that a seed makes.

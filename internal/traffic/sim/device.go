@@ -23,6 +23,8 @@ type dut struct {
 	rib *rib
 	// resets of the device: when it forwards nothing.
 	resets []window
+	// entries of its access list; 0 without one.
+	entries int64
 }
 
 // Device is the driver of the device that an engine models. The model is there from

@@ -172,6 +172,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			}
 			var said string
 			size.shape, said = h.of(s.FrameSize).shape(load)
+			size.shape = size.shape.later(fw.dut.searched())
 			remark(m, said)
 			fates[s.FrameSize] = size
 		}
@@ -179,6 +180,9 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			if n := min(c.received, mulDiv(c.sent, uint64(own.lossPPM), uint64(whole))); n > 0 {
 				c.received, c.gapEnd = c.received-n, c.sent
 			}
+		}
+		if n := fw.dut.filtered(c.received); n > 0 {
+			c.received, c.gapEnd = c.received-n, c.sent
 		}
 		own.odd.damage(&c, m, port)
 		fw.receive(&c, s.Stream, port, m, d)

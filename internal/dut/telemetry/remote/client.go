@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,6 +74,13 @@ func (c *Client) Restore(ctx context.Context) (bool, error) {
 	var restored bool
 	err := c.ask(ctx, http.MethodPost, restorePath, &restored)
 	return restored, err
+}
+
+// Scale gives the device a list of the bed, by its name, with n entries; 0 for no list. Rejected is the reason why the device did not
+// take it; empty if it did.
+func (c *Client) Scale(ctx context.Context, name string, n int64) (rejected string, err error) {
+	err = c.ask(ctx, http.MethodPost, scalePath+"?"+url.Values{"name": {name}, "entries": {strconv.FormatInt(n, 10)}}.Encode(), &rejected)
+	return rejected, err
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {

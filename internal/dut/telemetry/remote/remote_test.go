@@ -20,8 +20,12 @@ type fakeDevice struct {
 	err     error
 	off     time.Duration
 	reset   string
-	busy    sync.Mutex
-	t       *testing.T
+	// list is the list that the device got last, and entries its number of entries.
+	list     string
+	entries  int64
+	rejected string
+	busy     sync.Mutex
+	t        *testing.T
 }
 
 func (f *fakeDevice) Read(context.Context) (*telemetry.Reading, error) {
@@ -52,6 +56,11 @@ func (f *fakeDevice) Reset(_ context.Context, name string) error {
 
 func (f *fakeDevice) Restore(context.Context) (bool, error) { return true, f.err }
 
+func (f *fakeDevice) Scale(_ context.Context, name string, n int64) (string, error) {
+	f.list, f.entries = name, n
+	return f.rejected, f.err
+}
+
 func (f *fakeDevice) Close() {}
 
 // TestReadings carries readings and errors to the runner of the run, and nothing to any other client.
@@ -73,7 +82,7 @@ func TestReadings(t *testing.T) {
 	device.reading.Add("input discards of e1", telemetry.Counter{Value: 1<<63 + 1, Bits: 64})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, listener, Devices{device, device, device, device}, serving) }()
+	go func() { ended <- Serve(ctx, listener, Devices{device, device, device, device, device}, serving) }()
 
 	client := func(b pki.Bundle, name string) *Client {
 		c, err := NewClient(listener.Addr().String(), name, b)
@@ -120,7 +129,20 @@ func TestReadings(t *testing.T) {
 	if restored, err := runner.Restore(t.Context()); err != nil || !restored {
 		t.Errorf("%t, %v", restored, err)
 	}
+	for _, rejected := range []string{"", "no room for 70 entries"} {
+		device.rejected = rejected
+		if got, err := runner.Scale(t.Context(), "a b&c", 70); err != nil || got != rejected || device.list != "a b&c" || device.entries != 70 {
+			t.Errorf("rejected %q, %v: %+v", got, err, device)
+		}
+	}
+	var got string
+	if err := runner.ask(t.Context(), "POST", scalePath+"?name=acl&entries=many", &got); err == nil || !strings.Contains(err.Error(), `entries is "many": give a whole number`) {
+		t.Errorf("%v", err)
+	}
 	device.err = errors.New("the device is away")
+	if _, err := runner.Scale(t.Context(), "acl", 0); err == nil || !strings.Contains(err.Error(), "the device is away") || device.entries != 0 {
+		t.Errorf("%v", err)
+	}
 	if err := runner.Reset(t.Context(), "reload"); err == nil || !strings.Contains(err.Error(), "the device is away") {
 		t.Errorf("%v", err)
 	}

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/configure/scale"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 )
 
@@ -22,6 +24,7 @@ const (
 	cyclePath   = "/v1/power-cycle"
 	resetPath   = "/v1/reset"
 	restorePath = "/v1/restore"
+	scalePath   = "/v1/scale"
 )
 
 // readWithin bounds one reading of the device.
@@ -38,12 +41,20 @@ type Resetter interface {
 	Restore(ctx context.Context) (bool, error)
 }
 
-// Devices contains the device that a server reads and resets, and the meter and the switch of its power. Each may be nil.
+// Scaler gives a device lists of a chosen number of entries.
+type Scaler interface {
+	// Scale gives the device a list of the bed, by its name, with n entries; 0 for no list. Rejected is the reason why the device did
+	// not take it; empty if it did.
+	Scale(ctx context.Context, name string, n int64) (rejected string, err error)
+}
+
+// Devices contains the device that a server reads, resets and gives lists, and the meter and the switch of its power. Each may be nil.
 type Devices struct {
 	Reader   telemetry.Reader
 	Meter    telemetry.Meter
 	Switch   telemetry.PowerSwitch
 	Resetter Resetter
+	Scaler   Scaler
 }
 
 // queue answers requests one after the other.
@@ -75,7 +86,7 @@ func (q *queue) answer(ask func(r *http.Request) (any, error)) http.HandlerFunc 
 // same time are answered one after the other, and so are resets.
 func Serve(ctx context.Context, l net.Listener, of Devices, peer *tls.Config) error {
 	// A reset takes its time, in which the device is read.
-	readings, resets := &queue{within: readWithin}, &queue{within: max(configure.ResetWithin, configure.RestoreWithin)}
+	readings, resets := &queue{within: readWithin}, &queue{within: max(configure.ResetWithin, configure.RestoreWithin, scale.Within)}
 	mux := http.NewServeMux()
 	if of.Reader != nil {
 		mux.HandleFunc("GET "+readingPath, readings.answer(func(r *http.Request) (any, error) { return of.Reader.Read(r.Context()) }))
@@ -98,6 +109,15 @@ func Serve(ctx context.Context, l net.Listener, of Devices, peer *tls.Config) er
 			return true, of.Resetter.Reset(r.Context(), r.URL.Query().Get("name"))
 		}))
 		mux.HandleFunc("POST "+restorePath, resets.answer(func(r *http.Request) (any, error) { return of.Resetter.Restore(r.Context()) }))
+	}
+	if of.Scaler != nil {
+		mux.HandleFunc("POST "+scalePath, resets.answer(func(r *http.Request) (any, error) {
+			n, err := strconv.ParseInt(r.URL.Query().Get("entries"), 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("entries is %q: give a whole number", r.URL.Query().Get("entries"))
+			}
+			return of.Scaler.Scale(r.Context(), r.URL.Query().Get("name"), n)
+		}))
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 3 * readWithin, MaxHeaderBytes: 16 << 10, TLSConfig: peer}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

@@ -28,6 +28,14 @@ type NamedResets interface {
 	Reset(ctx context.Context, name string) error
 }
 
+// Scaler gives a device under test lists of a chosen number of entries.
+type Scaler interface {
+	// Scale gives the device the configuration of its variant with a list, which has a name in the bed, of n entries; 0 for no
+	// list. It returns when the device reports the configuration. Rejected is the reason why the device did not take it; empty if
+	// it did.
+	Scale(ctx context.Context, name string, n int64) (rejected string, err error)
+}
+
 // Restore gives a device that was reset the configuration of its variant again, and reports whether it had another one.
 type Restore func(ctx context.Context) (restored bool, err error)
 
@@ -75,6 +83,10 @@ type Device struct {
 	Described []v1alpha1.DeviceReset
 	// Restore restores the configuration after a reset; nil where NoDrop does not configure the device.
 	Restore Restore
+	// Scaler gives the device lists of its bed, which describes them as Scales; nil if that is not possible. A device without a
+	// description has one list without a name.
+	Scaler Scaler
+	Scales []v1alpha1.DeviceScale
 	// Router of the device; nil when it cannot be started anew. Full reports whether
 	// its table is full: it is started anew before the next test.
 	Router Router

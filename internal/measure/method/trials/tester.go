@@ -201,6 +201,11 @@ func WithResets(resets NamedResets, described []v1alpha1.DeviceReset) Option {
 // WithRestore restores the configuration of the device after it was reset.
 func WithRestore(restore Restore) Option { return func(t *Tester) { t.Device.Restore = restore } }
 
+// WithScaler gives the tester the lists of the device that its bed describes.
+func WithScaler(s Scaler, described []v1alpha1.DeviceScale) Option {
+	return func(t *Tester) { t.Device.Scaler, t.Device.Scales = s, described }
+}
+
 // WithDevice gives the tester a device that it can reset.
 func WithDevice(d Resetter) Option { return func(t *Tester) { t.Device.Resetter = d } }
 
