@@ -381,6 +381,22 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("%+v %q", s, rows[0].Message)
 		}
 	},
+	"configuration-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 8 {
+			t.Fatalf("%d rows, want 8", len(rows))
+		}
+		for i, r := range rows[2:] {
+			s := r.ConfigurationScale
+			want := map[string][2]int64{"loss": {2000, 2001}, "latency": {500, 501}, "coarse": {2000, 2100}}[r.Test]
+			if s == nil || [2]int64{s.Entries, s.FailedEntries} != want || *s.AddedLatencyNs != 2*s.Entries || *s.FailedAddedLatencyNs != 2*s.FailedEntries || (s.Effect == v1alpha1.ScaleAddsLatency) != (r.Test == "latency") {
+				t.Errorf("%s %d B: %+v", r.Test, r.FrameSize, s)
+			}
+			// 90 % of the throughput, rounded down.
+			if share := rows[i%2].Frames.LineRatePPM * 9 / 10; r.Frames.Lost != 0 || r.Test != "coarse" && r.Frames.LineRatePPM != share {
+				t.Errorf("%s %d B: %d frames lost at %d ppm, want none at %d", r.Test, r.FrameSize, r.Frames.Lost, r.Frames.LineRatePPM, share)
+			}
+		}
+	},
 	"recovery": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		// At 33 % of line rate, frames of 64 bytes on 10G leave every 204 ns.
 		if r := rows[3].Recovery; r == nil || r.Repetitions != 3 || r.OverloadPPM != 660_000 || r.ReducedPPM != 330_000 ||

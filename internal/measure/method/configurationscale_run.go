@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
@@ -140,7 +139,8 @@ func (s *scaleSearch) try(ctx context.Context, n int64) (passed bool, err error)
 	}
 	t := out.Trial
 	t.Note(func(r *v1alpha1.TrialRecord) { r.Tried = n })
-	if out.Limit != nil || !t.Passed() && t.Doubtful() {
+	// A loss while others used the tester's processors counts: the row is Contended then.
+	if out.Limit != nil || !t.Passed() && t.Disturbed() {
 		s.limit, s.limitedAt = t, n
 		return false, errTesterLimits
 	}
@@ -172,12 +172,16 @@ func (s *scaleSearch) effect(t *trials.Trial) v1alpha1.ScaleEffect {
 // outcome makes the result of a search. Without is the outcome of the trial without the list.
 func (s *scaleSearch) outcome(without trials.Outcome, counts search.CountConfig, found search.Counted) trials.Outcome {
 	passed, failed := s.passed[found.Passed], s.failed[found.Failed]
-	out := trials.Outcome{LoadPPM: without.LoadPPM, Limit: s.limit}
-	out.Trial = without.Trial
+	out := trials.Outcome{LoadPPM: without.LoadPPM, Limit: s.limit, Trial: without.Trial}
 	for _, t := range []*trials.Trial{passed.trial, failed.trial} {
 		if t != nil {
 			out.Trial = t
 			break
+		}
+	}
+	for _, t := range []*trials.Trial{failed.trial, without.Trial} {
+		if out.Limit == nil && t != nil && t.Notes.Contended() {
+			out.Limit = t // Not the reason why the search ended, but one to doubt the boundary.
 		}
 	}
 	sum := v1alpha1.ConfigurationScaleSummary{
@@ -211,7 +215,7 @@ func (s *scaleSearch) messages(counts search.CountConfig, found search.Counted, 
 	case failed.effect == v1alpha1.ScaleLosesFrames:
 		add("with %s %s of %s frames were lost", entries, traffic.Grouped(failed.trial.Lost), traffic.Grouped(failed.trial.Expected))
 	case failed.effect == v1alpha1.ScaleAddsLatency:
-		add("with %s the mean latency is %s higher than without the list", entries, trials.Readable(time.Duration(*failed.added)))
+		add("with %s the mean latency is %s higher than without the list", entries, trials.TimeText(*failed.added))
 	}
 	if len(found.Unsteady) > 0 {
 		add("the boundary is not sharp: the effect of %s differed between trials", listEntries(found.Unsteady))

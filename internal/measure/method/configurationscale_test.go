@@ -66,7 +66,7 @@ func TestConfigurationScale(t *testing.T) {
 			v1alpha1.SimulatedBehaviour{AccessListLatency: lasting(10 * time.Nanosecond)}, func(t *v1alpha1.ConfigurationScaleTest) { t.MaxAddedLatency = lasting(3 * time.Microsecond) },
 			v1alpha1.ConfigurationScaleSummary{Entries: 300, FailedEntries: 301, MinimumEntries: 1, MaximumEntries: 65536, Configurations: 20,
 				Effect: v1alpha1.ScaleAddsLatency, AddedLatencyNs: new(int64(3000)), FailedAddedLatencyNs: new(int64(3010))},
-			"with 301 entries the mean latency is 3µs higher than without the list",
+			"with 301 entries the mean latency is 3.010 us higher than without the list",
 		},
 		"latency that does not matter": {
 			v1alpha1.SimulatedBehaviour{AccessListLatency: lasting(10 * time.Nanosecond)}, func(t *v1alpha1.ConfigurationScaleTest) { t.Maximum = 500 },
@@ -247,6 +247,37 @@ func TestConfigurationScaleWhereTheTesterIsTheLimit(t *testing.T) {
 		!strings.Contains(out.Message, "the search ended at 64 entries, with which the tester may be the reason of the loss") {
 		t.Errorf("%s, %s: %s", describe(s), row.Validity, out.Message)
 	}
+}
+
+// A loss while others used the processors of the tester counts, and the row is marked.
+func TestConfigurationScaleOnABusyTester(t *testing.T) {
+	test := scaleTest(func(s *v1alpha1.ConfigurationScaleTest) { s.Maximum = 64 })
+	p, err := planOf(t, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := simulate(t, ideal, p, sim.WithBehaviour(v1alpha1.SimulatedBehaviour{AccessListCapacity: new(int64(40))}))
+	tester := open(t, &busyTester{e}, p, nil)
+	trials.WithScaler(e.Device(), nil)(tester)
+	out := mustRun(t, tester, p.Steps[0])
+	row := rowOf(p, out)
+	if s := row.ConfigurationScale; s == nil || s.Entries != 40 || s.FailedEntries != 41 || s.Capped || row.Frames.Lost > 0 || row.Validity != v1alpha1.ValidityContended {
+		t.Errorf("%s, %s: %s", describe(s), row.Validity, out.Message)
+	}
+}
+
+// busyTester is a tester whose processors others use whenever the device drops frames.
+type busyTester struct{ *sim.Engine }
+
+func (b *busyTester) Read(ctx context.Context) (traffic.Measurement, error) {
+	m, err := b.Engine.Read(ctx)
+	for key, rx := range m.Rx {
+		if m.Tx[key.Stream].Sent > rx.Received {
+			m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteForeignLoad, Text: "others used a processor of the tester"})
+			break
+		}
+	}
+	return m, err
 }
 
 // droppingTester is a tester whose port drops frames whenever the device does.

@@ -115,7 +115,7 @@ func (c *check) scaleAnswer(r *v1alpha1.TrialRecord, without *big.Rat) int {
 	short := because(r, v1alpha1.TrialShortOfLoad) && !heldBack
 	passes := r.Lost <= r.Unreachable && r.Excess == 0 && !heldBack && r.Received > 0
 	switch {
-	case short || because(r, v1alpha1.TrialTesterLost) || because(r, v1alpha1.TrialStalled), !passes && (because(r, v1alpha1.TrialLink) || because(r, v1alpha1.TrialContended)):
+	case short || because(r, v1alpha1.TrialTesterLost) || because(r, v1alpha1.TrialStalled), !passes && (because(r, v1alpha1.TrialLink) || because(r, v1alpha1.TrialSessionDown) || because(r, v1alpha1.TrialRouterDown)):
 		return 0
 	case !passes:
 		return -1

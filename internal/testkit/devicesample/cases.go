@@ -45,6 +45,17 @@ var AccessLists = Case{
 	Fault: "gap", Of: "last", Break: without("ip saddr 198.18.2.0/24 counter accept"),
 }
 
+// AccessListScale searches the number of entries of an access list with an effect: by latency, by a list that lacks the network of one
+// direction, and by one that the device rejects. The longest list delays each frame by more than twice the bound.
+var AccessListScale = Case{
+	Sample: "acl-scale", Start: sshrouter.StartLinuxAt, FrameSize: 128, Check: checkAccessListScale,
+	Tests: `
+- {name: latency, configurationScale: {name: acl, load: 1kpps, minimum: 16, maximum: 16384, resolution: 1024, maxAddedLatency: 60us, waitTime: 0s, trialDuration: 1s}}
+- {name: gap, configurationScale: {name: gap, load: 1kpps, maximum: 100, waitTime: 0s, trialDuration: 500ms}}
+- {name: elsewhere, configurationScale: {name: elsewhere, load: 1kpps, waitTime: 0s, trialDuration: 200ms}}
+`,
+}
+
 // Resets resets a router with a packet filter: its forwarding, so that it forgets the filter, and a port.
 var Resets = Case{
 	Sample: "device-reset", Start: sshrouter.StartLinuxAt, FrameSize: 128,

@@ -166,3 +166,30 @@ func checkClasses(t testing.TB, rows []v1alpha1.ResultRow) {
 		}
 	}
 }
+
+// checkAccessListScale expects that Linux delays frames with long lists, that a list without the network of one direction drops its frames
+// with any number of entries, and that Linux rejects a list with the name of an interface that is too long.
+func checkAccessListScale(t testing.TB, rows []v1alpha1.ResultRow) {
+	t.Helper()
+	for _, row := range rows {
+		s := row.ConfigurationScale
+		if s == nil {
+			t.Errorf("%s: %s", row.Test, row.Message)
+			continue
+		}
+		switch row.Test {
+		case "latency":
+			if s.Name != "acl" || s.Effect != v1alpha1.ScaleAddsLatency || *s.FailedAddedLatencyNs <= 60_000 || s.Entries >= s.FailedEntries || s.FailedEntries > 16384 || s.Entries > 0 && (*s.AddedLatencyNs > 60_000 || s.FailedEntries-s.Entries > 1024) {
+				t.Errorf("%s: %+v: %s", row.Test, s, row.Message)
+			}
+		case "gap":
+			if back := flowsOf(row)["back"]; s.Entries != 0 || s.FailedEntries != 2 || s.Effect != v1alpha1.ScaleLosesFrames || s.FailedLost != row.Frames.Lost || back.Sent == 0 || back.Received > 0 || row.Frames.Lost != back.Sent {
+				t.Errorf("%s: %+v, %+v: %s", row.Test, s, back, row.Message)
+			}
+		default:
+			if s.Entries != 0 || s.FailedEntries != 2 || s.Effect != v1alpha1.ScaleRejected || !strings.Contains(s.DeviceMessage, "Numerical result out of range") || row.Frames.Lost > 0 {
+				t.Errorf("%s: %+v: %s", row.Test, s, row.Message)
+			}
+		}
+	}
+}
