@@ -33,7 +33,7 @@ func TestRunConfigurationScale(t *testing.T) {
 func TestInterruptedConfigurationScale(t *testing.T) {
 	l := newLinuxDevice(t, devicesample.AccessListScale)
 	before := l.Running()
-	l.sample.Ask(t, "- {name: entries, configurationScale: {load: 1%, minimum: 50, trialDuration: 1h, waitTime: 1h}}\n", 128)
+	l.sample.Ask(t, "- {name: entries, configurationScale: {load: 100pps, minimum: 50, trialDuration: 1h, waitTime: 1h}}\n", 128)
 	l.sample.Benchmark.Spec.Tests[0].ConfigurationScale.TrialDuration.Duration = 200 * time.Millisecond
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p := l.start(l.sample)

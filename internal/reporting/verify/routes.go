@@ -173,7 +173,7 @@ func (c *check) routeCapacity() {
 		for i := range m.Blocks {
 			path := fmt.Sprintf("%sblocks[%d]", memory, i)
 			at, known := (i+1)*int(m.BlocksEach)-1, c.role("block")
-			if c.log.Omitted == 0 && at < len(known) {
+			if c.log.Omitted == 0 && at >= 0 && at < len(known) {
 				c.is(path, figureOf(known[at], "heldBytes"))
 			}
 			c.agrees(path, true, "")
