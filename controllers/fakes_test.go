@@ -295,6 +295,10 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	case pod.Labels[labobjects.LabelRole] == labobjects.RoleHook:
 		k.hook(pod)
+	case slices.Contains(pod.Spec.Containers[0].Args, "--configuration"):
+		if err := k.startNode(ctx, pod); err != nil {
+			return reconcile.Result{}, err
+		}
 	case strings.HasPrefix(role, "device-"):
 		succeeded(pod)
 	case strings.HasPrefix(role, "probe-"):

@@ -110,8 +110,9 @@ type ParameterGrant struct {
 // ParametersOf returns the parameters of a variant's configuration.
 func (d *Device) ParametersOf(variant VariantName) []DeviceParameter {
 	for i := range d.Variants {
-		if v := &d.Variants[i]; v.Name == variant && v.Physical != nil {
-			return v.Physical.Parameters
+		if v := &d.Variants[i]; v.Name == variant {
+			parameters, _ := v.Parameters()
+			return parameters
 		}
 	}
 	return nil

@@ -144,6 +144,7 @@ type BedConnection struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.containerlab) || !self.variants.exists(v, has(v.containerlab))",messageExpression="'device.variants gives containerlab, and the device is not of containerlab: give ' + (has(self.physical) ? 'physical' : (has(self.machine) ? 'machine' : 'simulated')) + ' in its place'"
 // +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.physical) || !self.variants.exists(v, has(v.physical))",messageExpression="'device.variants gives physical, and the device is not physical: give ' + (has(self.simulated) ? 'simulated' : (has(self.machine) ? 'machine' : 'containerlab')) + ' in its place'"
 // +kubebuilder:validation:XValidation:rule="!has(self.variants) || has(self.machine) || !self.variants.exists(v, has(v.machine))",messageExpression="'device.variants gives machine, and the device is not a machine: give ' + (has(self.simulated) ? 'simulated' : (has(self.physical) ? 'physical' : 'containerlab')) + ' in its place'"
+// +kubebuilder:validation:XValidation:rule="!has(self.variants) || !has(self.containerlab) || has(self.containerlab.configuration) || !self.variants.exists(v, has(v.containerlab) && has(v.containerlab.configuration))",message="device.variants gives containerlab.configuration, and device.containerlab has no configuration: give device.containerlab.configuration, with the platform of the node and its base"
 type Device struct {
 	// containerlab starts a virtual device from a containerlab topology for the
 	// time of a benchmark.
@@ -201,6 +202,10 @@ type ContainerlabDevice struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9][-a-zA-Z0-9._/:@]*([a-zA-Z0-9]|[-._/:@][*])$')",messageExpression="'\"' + self + '\" is not an image: give a name as in registry.example/router:1.2, or one that ends with *, after one of / : @ . - _, as in registry.example/router:*'"
 	AllowedImages []string `json:"allowedImages,omitempty"`
+	// configuration lets NoDrop configure the node when the topology has started. Without it the node is as the
+	// topology starts it.
+	// +optional
+	Configuration *NodeConfiguration `json:"configuration,omitempty"`
 }
 
 // DeviceImage is the reference of a container image: its repository with a tag or a digest.

@@ -37,9 +37,10 @@ type DeviceVariant struct {
 }
 
 // ContainerlabVariant is another topology with the same node and the same links, another
-// image of the node, or both.
+// image of the node, another configuration of it, or several of these.
 //
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.parameters) || has(self.configuration)",message="parameters are places in the configuration of the variant, and it has none: give configuration, or leave parameters out",fieldPath=".parameters"
 type ContainerlabVariant struct {
 	// topology is the containerlab topology file of the variant; without it that of the
 	// device.
@@ -48,6 +49,16 @@ type ContainerlabVariant struct {
 	// image is the container image of the node in the variant; without it that of the device.
 	// +optional
 	Image DeviceImage `json:"image,omitempty"`
+	// configuration of the node in the variant, for the platform of the device's configuration; without it that of the device.
+	// +optional
+	Configuration *DeviceConfigurationSource `json:"configuration,omitempty"`
+	// parameters are the parts of the configuration that a benchmark chooses. Each has to be in the text, such as {{vlan}}.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Parameters []DeviceParameter `json:"parameters,omitempty"`
 }
 
 // SimulatedVariant is another model, another behavior, or both.
@@ -96,6 +107,9 @@ func (d Device) As(name VariantName) (Device, bool) {
 	}
 	if v.Machine != nil && out.Machine != nil {
 		out.Machine.Configuration = v.Machine.Configuration
+	}
+	if c := out.NodeConfiguration(); v.Containerlab != nil && v.Containerlab.Configuration != nil && c != nil {
+		c.DeviceConfigurationSource = *v.Containerlab.Configuration
 	}
 	return out, true
 }

@@ -35,6 +35,17 @@ func TestDeviceAsAVariant(t *testing.T) {
 			{Name: "new", Containerlab: &v1alpha1.ContainerlabVariant{Image: "router:2"}},
 		},
 	}
+	list := v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "lists", Key: "201"}}
+	filter := v1alpha1.Device{
+		Containerlab: &v1alpha1.ContainerlabDevice{Topology: topology("plain"), Node: "dut", Configuration: &v1alpha1.NodeConfiguration{
+			Platform: "nftables", DeviceConfigurationSource: v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "lists", Key: "none"}},
+		}},
+		Variants: []v1alpha1.DeviceVariant{
+			{Name: "acl", Containerlab: &v1alpha1.ContainerlabVariant{Topology: &acl}},
+			{Name: "list", Containerlab: &v1alpha1.ContainerlabVariant{Configuration: &list}},
+			{Name: "both", Containerlab: &v1alpha1.ContainerlabVariant{Topology: &acl, Configuration: &list}},
+		},
+	}
 	for name, tc := range map[string]struct {
 		device  v1alpha1.Device
 		variant v1alpha1.VariantName
@@ -46,8 +57,13 @@ func TestDeviceAsAVariant(t *testing.T) {
 		"another behaviour": {simulated, "blocking", func(d *v1alpha1.Device) {
 			d.Simulated.Behaviour = &v1alpha1.SimulatedBehaviour{HeadOfLineBlocking: &yes}
 		}},
-		"another topology": {virtual, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = topology("acl") }},
-		"another image":    {virtual, "new", func(d *v1alpha1.Device) { d.Containerlab.Image = "router:2" }},
+		"another topology":               {virtual, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = topology("acl") }},
+		"another image":                  {virtual, "new", func(d *v1alpha1.Device) { d.Containerlab.Image = "router:2" }},
+		"another topology with the base": {filter, "acl", func(d *v1alpha1.Device) { d.Containerlab.Topology = acl }},
+		"another configuration":          {filter, "list", func(d *v1alpha1.Device) { d.Containerlab.Configuration.DeviceConfigurationSource = list }},
+		"another topology and configuration": {filter, "both", func(d *v1alpha1.Device) {
+			d.Containerlab.Topology, d.Containerlab.Configuration.DeviceConfigurationSource = acl, list
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, want := tc.device.DeepCopy(), tc.device.DeepCopy()

@@ -26,6 +26,8 @@ func TestRunRefusesVariants(t *testing.T) {
   ports:
   - {name: p1, node: lab, attachment: {hostDevice: {interface: eth1}}, speed: 1G, addresses: [198.18.1.2/24], gateways: [198.18.1.1]}
   - {name: p2, node: lab, attachment: {hostDevice: {interface: eth2}}, speed: 1G, addresses: [198.18.2.2/24], gateways: [198.18.2.1]}`, 1)
+	configured := strings.NewReplacer("node: dut}\n", "node: dut, configuration: {platform: nftables, configMapRef: {name: lists, key: base}}}\n",
+		"topology: {configMapRef: {name: router, key: fast.clab.yaml}}", "configuration: {configMapRef: {name: lists, key: fast}}").Replace(virtual)
 	for name, test := range map[string]struct{ rest, want string }{
 		"a bed without them":   {simManifests, `spec.variants[0]: Invalid value: "slow": the device of test bed chassis has no variants`},
 		"a model that is gone": {having("model: {configMapRef: {name: models, key: quick.csv}}"), `spec.device.variants[1].simulated.model.configMapRef.key: ConfigMap "models" in`},
@@ -33,6 +35,7 @@ func TestRunRefusesVariants(t *testing.T) {
 		"another kind of device": {strings.Replace(having("model: {configMapRef: {name: models, key: chassis.csv}}"), "simulated: {model: {configMapRef: {name: models, key: chassis.csv}}}}\n",
 			"containerlab: {topology: {configMapRef: {name: a, key: b}}}}\n", 1), "device.variants gives containerlab, and the device is not of containerlab"},
 		"a device that a router stands in for": {virtual, "and without a cluster a Linux router or bridge takes the place of the device, which has no variants"},
+		"a configuration that a router does not get": {configured, "spec.device.containerlab.configuration of TestBed chassis is lists/base, and without a cluster a Linux router or bridge takes the place of the node, which gets no configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start(t, "run", "-f", manifests(t, named, test.rest)).wants(exit.Use, "", test.want)

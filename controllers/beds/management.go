@@ -21,13 +21,12 @@ import (
 
 // configurationsAreSound reads the configurations of a device that NoDrop configures.
 func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.TestBed) (reason, message string, _ error) {
-	m := bed.Spec.Device.Management()
-	if m == nil {
+	language, problem := languageOf(bed)
+	if language == nil {
+		if problem != "" {
+			return v1alpha1.ReasonBedInvalid, problem, nil
+		}
 		return "", "", nil
-	}
-	kind, err := platform.Named(m.Platform())
-	if err != nil {
-		return v1alpha1.ReasonBedInvalid, "spec.device.physical.management: " + err.Error(), nil
 	}
 	base := ""
 	for i, c := range device.Configurations(bed.Spec.Device) {
@@ -40,7 +39,7 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 		}
 		if problem == "" {
 			if text, err = parameters.Fill(text, &bed.Spec.Device, c.Variant, nil); err == nil {
-				_, err = configure.Whole(kind.Language, text)
+				_, err = configure.Whole(language, text)
 			}
 			if err != nil {
 				problem = fmt.Sprintf("key %s of ConfigMap %s: %v", c.ConfigMapRef.Key, c.ConfigMapRef.Name, err)
@@ -54,6 +53,25 @@ func (r *Reconciler) configurationsAreSound(ctx context.Context, bed *v1alpha1.T
 		}
 	}
 	return "", "", nil
+}
+
+// languageOf returns the language of a device that NoDrop configures; nil for another one, or with a problem.
+func languageOf(bed *v1alpha1.TestBed) (_ configure.Language, problem string) {
+	switch m, node := bed.Spec.Device.Management(), bed.Spec.Device.NodeConfiguration(); {
+	case m != nil:
+		kind, err := platform.Named(m.Platform())
+		if err != nil {
+			return nil, "spec.device.physical.management: " + err.Error()
+		}
+		return kind.Language, ""
+	case node != nil:
+		language, err := platform.NodeLanguage(node)
+		if err != nil {
+			return nil, "spec.device.containerlab.configuration." + err.Error()
+		}
+		return language, ""
+	}
+	return nil, ""
 }
 
 // accessExists checks for the Secrets by which a device is reached. Their type is a condition of the request:

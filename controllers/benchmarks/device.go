@@ -52,11 +52,23 @@ func (d *devices) start(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		return fail(problem)
 	}
 	is, was, not := "is being started", "is up", "did not come up"
-	if labobjects.IsConfiguration(described) {
+	switch {
+	case labobjects.IsConfiguration(described):
 		is, was, not = "is being configured", "is configured", "was not configured"
+	case labobjects.IsNodeConfigured(described):
+		is, not = "is being started and configured", "did not come up with its configuration, and its topology is destroyed"
+		was = "is up and configured; its topology is destroyed afterwards, so that nothing is restored"
 	}
 	switch up.Status.Phase {
 	case corev1.PodSucceeded:
+		if labobjects.IsNodeConfigured(described) {
+			if err := labobjects.KeepNodeReport(described, up); err != nil {
+				return fail(err.Error())
+			}
+			if err := d.objects.Client.Update(ctx, described); err != nil {
+				return kit.Step{}, fmt.Errorf("keeping how the device was configured: %w", err)
+			}
+		}
 		s.Set(v1alpha1.ConditionDeviceReady, metav1.ConditionTrue, v1alpha1.ReasonDeviceReady, "the device "+was)
 		return kit.Proceed(), nil
 	case corev1.PodFailed:
@@ -84,10 +96,14 @@ func (d *devices) placement(ctx context.Context, s *kit.Scope) (device.Placement
 }
 
 // configuration returns how the device got its configuration; nil where people configure it. A pod that was
-// deleted since is made again, which finds the device as it left it.
+// deleted since is made again, which finds the device as it left it, but for one that starts a topology.
 func (d *devices) configuration(ctx context.Context, s *kit.Scope) (_ *v1alpha1.DeviceConfiguration, waitsFor string, _ error) {
-	if s.Device.Management() == nil {
+	if !device.Configured(s.Device) {
 		return nil, "", nil
+	}
+	if s.Device.Management() == nil {
+		reported, err := d.nodeReport(ctx, s)
+		return reported, "", err
 	}
 	_, up, problem, err := d.up(ctx, s)
 	switch {
@@ -105,6 +121,20 @@ func (d *devices) configuration(ctx context.Context, s *kit.Scope) (_ *v1alpha1.
 		return nil, "", kit.Permanent(err)
 	}
 	return reported, "", nil
+}
+
+// nodeReport returns how the node of a topology got its configuration.
+func (d *devices) nodeReport(ctx context.Context, s *kit.Scope) (*v1alpha1.DeviceConfiguration, error) {
+	sec := &corev1.Secret{}
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: d.settings.Namespace, Name: labobjects.DeviceSecretName(s.Run)}, sec)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading how the device was configured: %w", err)
+	}
+	reported, err := labobjects.NodeReport(sec)
+	if err != nil {
+		return nil, kit.Permanent(err)
+	}
+	return reported, nil
 }
 
 // up makes the pod that starts or configures the device.
@@ -143,23 +173,31 @@ func (d *devices) describe(ctx context.Context, s *kit.Scope) (_ *corev1.Secret,
 
 // configurations describes a device that is configured: the configuration of the variant, and the base.
 func (d *devices) configurations(ctx context.Context, s *kit.Scope) (_ *corev1.Secret, problem string, _ error) {
-	var texts []string
-	for _, of := range []*v1alpha1.Device{&s.Device, &s.Bed.Spec.Device} {
-		text, problem, err := d.files.Configuration(ctx, of.Management().Configuration.ConfigMapRef)
-		if err != nil || problem != "" {
-			return nil, problem, err
-		}
-		texts = append(texts, text)
+	wanted, base, problem, err := d.texts(ctx, s, s.Device.Management().Configuration, s.Bed.Spec.Device.Management().Configuration)
+	if err != nil || problem != "" {
+		return nil, problem, err
 	}
-	wanted, err := parameters.Fill(texts[0], &s.Bed.Spec.Device, s.Status.Variant, s.Spec.DeviceParameters)
-	if err != nil {
-		return nil, err.Error(), nil
-	}
-	sec, err := labobjects.ConfigurationSecret(d.settings, s.Run, s.Bed, s.Device.Management(), wanted, texts[1])
+	sec, err := labobjects.ConfigurationSecret(d.settings, s.Run, s.Bed, s.Device.Management(), wanted, base)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
 	return sec, "", nil
+}
+
+// texts returns the configuration of the variant, with the values that the benchmark chose, and the base.
+func (d *devices) texts(ctx context.Context, s *kit.Scope, ofVariant, ofBase v1alpha1.DeviceConfigurationSource) (wanted, base, problem string, _ error) {
+	wanted, problem, err := d.files.Configuration(ctx, ofVariant.ConfigMapRef)
+	if err == nil && problem == "" {
+		base, problem, err = d.files.Configuration(ctx, ofBase.ConfigMapRef)
+	}
+	if err != nil || problem != "" {
+		return "", "", problem, err
+	}
+	wanted, err = parameters.Fill(wanted, &s.Bed.Spec.Device, s.Status.Variant, s.Spec.DeviceParameters)
+	if err != nil {
+		return "", "", err.Error(), nil
+	}
+	return wanted, base, "", nil
 }
 
 // topology describes a virtual device.
@@ -178,6 +216,16 @@ func (d *devices) topology(ctx context.Context, s *kit.Scope) (_ *corev1.Secret,
 	sec, err := labobjects.DeviceSecret(d.settings, s.Run, bed, config, passwords)
 	if err != nil {
 		return nil, err.Error(), nil
+	}
+	if c := s.Device.NodeConfiguration(); c != nil {
+		node := &device.Node{NodeConfiguration: *c}
+		node.Wanted, node.Base, problem, err = d.texts(ctx, s, c.DeviceConfigurationSource, s.Bed.Spec.Device.NodeConfiguration().DeviceConfigurationSource)
+		if err != nil || problem != "" {
+			return nil, problem, err
+		}
+		if err := labobjects.AddNodeConfiguration(sec, s.Bed.Name, node); err != nil {
+			return nil, err.Error(), nil
+		}
 	}
 	return sec, "", nil
 }

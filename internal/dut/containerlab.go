@@ -44,11 +44,15 @@ type Containerlab struct {
 	// device, by those of the host at their other end. A file that the topology has stays.
 	// It needs Dir; nil makes none.
 	Files func(topology string, interfaces map[string]string) (map[string][]byte, error)
+	// Configuration is what the node gets when the topology has started; nil leaves the node as the topology starts it.
+	Configuration *device.Node
 	// Output gets what containerlab prints; nil discards it.
 	Output io.Writer
 	// namespaces has a link to the network namespace of every node that this process
 	// started; empty means where containerlab makes them.
 	namespaces string
+	// configured describes how the node got its configuration; nil before.
+	configured *v1alpha1.DeviceConfiguration
 }
 
 var (
@@ -89,8 +93,19 @@ func (c *Containerlab) Prepare(ctx context.Context) error {
 	return c.waitRunning(ctx, path, t.Name, container)
 }
 
-// Configure does nothing: the configuration of a node is part of its topology.
-func (c *Containerlab) Configure(context.Context) error { return nil }
+// Configure gives the node its configuration, if it has one beyond the topology.
+func (c *Containerlab) Configure(ctx context.Context) error {
+	if c.Configuration == nil {
+		return nil
+	}
+	if err := c.configureNode(ctx); err != nil {
+		return fmt.Errorf("configuring node %s: %w", c.Node, err)
+	}
+	return nil
+}
+
+// Configured describes how the node got its configuration; nil for a node that is as the topology starts it.
+func (c *Containerlab) Configured() *v1alpha1.DeviceConfiguration { return c.configured }
 
 // Reset implements device.Driver.
 func (c *Containerlab) Reset(context.Context) error { return device.CannotReset(c.Capabilities()) }

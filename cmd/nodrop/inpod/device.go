@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/dut/router"
 )
 
@@ -30,11 +32,14 @@ func NewDeviceCommand() *cobra.Command {
 }
 
 func newDeviceUpCommand() *cobra.Command {
-	var placement, sessions string
+	var report, sessions, configuration string
+	var own bool
 	cmd := newDeviceActionCommand("up", `Deploy a containerlab topology anew, and return once the device's container runs
 and its links are up. With --sessions the files device.frr.conf and device.bird.conf,
-where the topology mentions them, are made from the BGP sessions of the bed. With --placement the device takes in what it receives from
-the host on processors of its own, where there are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
+where the topology mentions them, are made from the BGP sessions of the bed. With --configuration the node gets a
+configuration through the container runtime, which is then read back. A node that rejects a line is left as it is.
+With --own-processors the device takes in what it receives from the host on processors of its own, where there
+are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
 		if sessions != "" {
 			var bed router.BedSessions
 			if err := readJSON(sessions, &bed); err != nil {
@@ -42,24 +47,47 @@ the host on processors of its own, where there are two or more.`, func(ctx conte
 			}
 			lab.Files = bed.Files
 		}
+		if configuration != "" {
+			lab.Configuration = &device.Node{}
+			if err := readJSON(configuration, lab.Configuration); err != nil {
+				return err
+			}
+		}
 		if err := lab.Prepare(ctx); err != nil {
 			return err
 		}
-		if err := lab.Configure(ctx); err != nil || placement == "" {
+		if err := lab.Configure(ctx); err != nil {
 			return err
 		}
-		text, err := json.Marshal(lab.Place())
-		if err == nil {
-			err = os.WriteFile(placement, text, 0o600)
+		started := device.Started{Configuration: lab.Configured()}
+		if own {
+			started.Placement = lab.Place()
 		}
-		if err != nil {
-			return fmt.Errorf("reporting the device's processors: %w", err)
-		}
-		return nil
+		return writeStarted(report, &started)
 	})
 	cmd.Flags().StringVar(&sessions, "sessions", "", "file with the sessions of the bed; empty for a bed without")
-	cmd.Flags().StringVar(&placement, "placement", "", "file that gets, as JSON, which processors the device has of its own, or why it has none; without it the device works in the processor time of its senders")
+	cmd.Flags().StringVar(&configuration, "configuration", "", "file with the configuration of the node, and with its base; without it the node is as the topology starts it")
+	cmd.Flags().BoolVar(&own, "own-processors", false, "give the device processors of its own; without it the device works in the processor time of its senders")
+	cmd.Flags().StringVar(&report, "report", "", "file that gets, as JSON, which processors the device has of its own, or why it has none, and how the node got its configuration")
 	return cmd
+}
+
+// writeStarted writes the report of a started device to a file, if there is one.
+func writeStarted(file string, started *device.Started) error {
+	if file == "" {
+		return nil
+	}
+	if started.Configuration != nil {
+		configure.Shorten(started.Configuration, started)
+	}
+	text, err := json.Marshal(started)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("reporting how the device was started: %w", err)
+	}
+	return nil
 }
 
 func newDeviceDownCommand() *cobra.Command {

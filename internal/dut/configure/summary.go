@@ -35,13 +35,18 @@ func (r *Record) Summary(l Language, base Configuration) *v1alpha1.DeviceConfigu
 			out.Answers = append(out.Answers, shortened(a.Command+": "+strings.Join(strings.Fields(a.Text), " ")))
 		}
 	}
-	for len(out.Answers) > 0 {
-		if written, err := json.Marshal(out); err != nil || len(written) <= maxMessage {
-			break
-		}
-		out.Answers = out.Answers[:len(out.Answers)-1]
-	}
+	Shorten(out, out)
 	return out
+}
+
+// Shorten leaves out answers of a summary, the last ones first, until a document that contains the summary has less than 4 KiB as JSON.
+func Shorten(summary *v1alpha1.DeviceConfiguration, document any) {
+	for len(summary.Answers) > 0 {
+		if written, err := json.Marshal(document); err != nil || len(written) <= maxMessage {
+			return
+		}
+		summary.Answers = summary.Answers[:len(summary.Answers)-1]
+	}
 }
 
 // few returns the first differences, and the number of the others.

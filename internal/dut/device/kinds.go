@@ -57,8 +57,15 @@ var kinds = []kind{
 		describe: func(d v1alpha1.Device) string {
 			ref := d.Containerlab.Topology.ConfigMapRef
 			text := fmt.Sprintf("containerlab node %s of topology %s/%s", d.Containerlab.Node, ref.Name, ref.Key)
+			var with []string
 			if d.Containerlab.Image != "" {
-				text += " with image " + string(d.Containerlab.Image)
+				with = append(with, "image "+string(d.Containerlab.Image))
+			}
+			if c := d.Containerlab.Configuration; c != nil {
+				with = append(with, fmt.Sprintf("configuration %s/%s", c.ConfigMapRef.Name, c.ConfigMapRef.Key))
+			}
+			if with != nil {
+				text += " with " + strings.Join(with, " and ")
 			}
 			return text
 		},
@@ -182,6 +189,9 @@ func Files(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 // restore it afterwards: they start it, or configure it.
 func InPods(d v1alpha1.Device) bool { return Of(d).OnNode || d.Management() != nil }
 
+// Configured reports whether NoDrop gives the device of a bed its configuration, over its management or through the container runtime.
+func Configured(d v1alpha1.Device) bool { return d.Management() != nil || d.NodeConfiguration() != nil }
+
 // ConfiguredInRuns reports whether NoDrop gives the device of a bed another configuration while it is measured, or its configuration
 // again after it has reset it: it does for all devices that it configures.
 func ConfiguredInRuns(d v1alpha1.Device) bool {
@@ -198,13 +208,19 @@ type Configuration struct {
 // Configurations are the sources of the configurations of a device: its base, then the ones that variants have in place of it;
 // none where people configure it. They are not among Files: teams read those, and configurations have secrets.
 func Configurations(d v1alpha1.Device) []Configuration {
-	if d.Management() == nil {
+	var base v1alpha1.DeviceConfigurationSource
+	switch m, node := d.Management(), d.NodeConfiguration(); {
+	case m != nil:
+		base = m.Configuration
+	case node != nil:
+		base = node.DeviceConfigurationSource
+	default:
 		return nil
 	}
-	all := []Configuration{{"", d.Management().Configuration}}
-	for _, v := range d.Variants {
-		if v.Physical != nil {
-			all = append(all, Configuration{v.Name, v.Physical.Configuration})
+	all := []Configuration{{"", base}}
+	for i := range d.Variants {
+		if own := d.Variants[i].Source(); own != nil {
+			all = append(all, Configuration{d.Variants[i].Name, *own})
 		}
 	}
 	return all

@@ -37,10 +37,17 @@ func TestDescribe(t *testing.T) {
 	model.Model.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "switch", Key: "model.csv"}
 	emulated := &v1alpha1.MachineDevice{Kernel: "debian13"}
 	emulated.Configuration.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "lsr", Key: "swap"}
+	filter := lab.DeepCopy()
+	filter.Configuration = &v1alpha1.NodeConfiguration{Platform: "nftables"}
+	filter.Configuration.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: "lists", Key: "201"}
+	image := filter.DeepCopy()
+	image.Image = "router:2"
 	for want, d := range map[string]v1alpha1.Device{
-		"emulated machine with the kernel debian13, configured by lsr/swap": {Machine: emulated},
-		"containerlab node dut of topology frr/topology.clab.yaml":          {Containerlab: lab},
-		"modelled by switch/model.csv with addressTableSize 8192":           {Simulated: model},
+		"containerlab node dut of topology frr/topology.clab.yaml with configuration lists/201":                    {Containerlab: filter},
+		"containerlab node dut of topology frr/topology.clab.yaml with image router:2 and configuration lists/201": {Containerlab: image},
+		"containerlab node dut of topology frr/topology.clab.yaml":                                                 {Containerlab: lab},
+		"modelled by switch/model.csv with addressTableSize 8192":                                                  {Simulated: model},
+		"emulated machine with the kernel debian13, configured by lsr/swap":                                        {Machine: emulated},
 		"cisco N9K-C9508":                          {Physical: &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}},
 		"none: the bed's cables join the ports":    {BackToBack: &v1alpha1.BackToBackDevice{JoinedBy: v1alpha1.JoinedByCables}},
 		"none: the ports are joined at the tester": {BackToBack: &v1alpha1.BackToBackDevice{}},
@@ -48,6 +55,29 @@ func TestDescribe(t *testing.T) {
 		if got := Describe(d); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// The configurations of a node are not among its files, which teams read.
+func TestConfigurationsOfNodes(t *testing.T) {
+	source := func(key string) v1alpha1.DeviceConfigurationSource {
+		return v1alpha1.DeviceConfigurationSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "lists", Key: key}}
+	}
+	d := v1alpha1.Device{Containerlab: &v1alpha1.ContainerlabDevice{Node: "dut"}}
+	if Configured(d) || Configurations(d) != nil {
+		t.Errorf("%v", Configurations(d))
+	}
+	list := source("list")
+	d.Containerlab.Configuration = &v1alpha1.NodeConfiguration{Platform: "nftables", DeviceConfigurationSource: source("base")}
+	d.Variants = []v1alpha1.DeviceVariant{
+		{Name: "plain"}, {Name: "new", Containerlab: &v1alpha1.ContainerlabVariant{Image: "router:2"}},
+		{Name: "list", Containerlab: &v1alpha1.ContainerlabVariant{Configuration: &list}},
+	}
+	if got, want := Configurations(d), []Configuration{{"", source("base")}, {"list", list}}; !Configured(d) || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := Files(d); len(got) != 1 {
+		t.Errorf("files %v", got)
 	}
 }
 

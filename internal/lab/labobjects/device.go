@@ -29,6 +29,11 @@ const (
 	// annotationSessions names the key with the sessions of the bed; it is there where the
 	// bed has some.
 	annotationSessions = "nodrop.dev/sessions-key"
+	// annotationConfiguration names the key with the configuration of the node; it is there
+	// where NoDrop configures it.
+	annotationConfiguration = "nodrop.dev/configuration-key"
+	// annotationConfigured has the report of how the node got its configuration, when it has.
+	annotationConfigured = "nodrop.dev/configured"
 )
 
 // FinalizerDevice keeps the Secret of a device until the device is stopped: the Secret has what it takes
@@ -38,6 +43,9 @@ const FinalizerDevice = "nodrop.dev/device"
 // sessionsFile is the key of the device's secret with the sessions of the bed, and their
 // passwords.
 const sessionsFile = "sessions.json.zst"
+
+// configurationFile is the key of the device's secret with the configuration of the node.
+const configurationFile = "configuration.json.zst"
 
 // How long containerlab may take, a little less than the operator waits for the
 // pod, so that its own message is the one that is seen.
@@ -138,12 +146,17 @@ func DeviceUpPod(s Settings, run Run, sec *corev1.Secret) (*corev1.Pod, error) {
 		return nil, err
 	}
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
-	if sec.Annotations[annotationPlaced] != "" {
-		c := &p.Spec.Containers[0]
-		c.Args = append(c.Args, "--placement", corev1.TerminationMessagePathDefault)
+	c, placed, configuration := &p.Spec.Containers[0], sec.Annotations[annotationPlaced] != "", sec.Annotations[annotationConfiguration]
+	if placed || configuration != "" {
+		c.Args = append(c.Args, "--report", terminationLog)
+	}
+	if placed {
+		c.Args = append(c.Args, "--own-processors")
+	}
+	if configuration != "" {
+		c.Args = append(c.Args, "--configuration", topologyDir+"/"+configuration)
 	}
 	if key := sec.Annotations[annotationSessions]; key != "" {
-		c := &p.Spec.Containers[0]
 		c.Args = append(c.Args, "--sessions", topologyDir+"/"+key)
 	}
 	return p, nil

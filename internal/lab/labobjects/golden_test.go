@@ -104,6 +104,8 @@ func TestGolden(t *testing.T) {
 		"device-secret":          device,
 		"device-up-pod":          must(DeviceUpPod(s, run, device)),
 		"device-down-pod":        must(DeviceDownPod(s, run, device)),
+		"node-secret":            nodeSecret(),
+		"node-up-pod":            must(DeviceUpPod(s, run, nodeSecret())),
 		"configuration-secret":   configuration,
 		"configuration-up-pod":   must(DeviceUpPod(s, run, configuration)),
 		"configuration-down-pod": must(DeviceDownPod(s, run, configuration)),

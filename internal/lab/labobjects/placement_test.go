@@ -40,7 +40,7 @@ func TestDeviceIsPlacedForTheEngineXDP(t *testing.T) {
 		bed := aBed()
 		bed.Spec.Engine.Kind = kind
 		up := must(DeviceUpPod(settings(), aRun(), must(DeviceSecret(settings(), aRun(), bed, aTopology(), nil))))
-		if got := strings.Contains(strings.Join(up.Spec.Containers[0].Args, " "), "--placement /dev/termination-log"); got != want {
+		if got := strings.Contains(strings.Join(up.Spec.Containers[0].Args, " "), "--report /dev/termination-log --own-processors"); got != want {
 			t.Errorf("%s: args %q", kind, up.Spec.Containers[0].Args)
 		}
 	}

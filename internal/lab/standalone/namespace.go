@@ -27,6 +27,11 @@ import (
 // only root may.
 func (b *Bench) isolate(does string, o Options) ([]plan.Port, error) {
 	spec := b.config.Bed.Spec.Device
+	if c := spec.NodeConfiguration(); c != nil {
+		return nil, hint.With(fmt.Errorf("spec.device.containerlab.configuration of TestBed %s is %s/%s, and without a cluster a Linux router or bridge takes the place of the node, which gets no configuration",
+			b.config.Bed.Name, c.ConfigMapRef.Name, c.ConfigMapRef.Key),
+			"apply the manifests to the cluster, or leave spec.device.containerlab.configuration out of the bed and its variants, and measure the router")
+	}
 	if names := b.config.Benchmark.Spec.Variants; len(names) > 0 && spec.Management() == nil && spec.Machine == nil {
 		return nil, hint.With(fmt.Errorf("spec.variants of Benchmark %s names %s, and without a cluster a Linux router or bridge takes the place of the device, which has no variants", b.config.Benchmark.Name, names[0]),
 			"apply the manifests to the cluster, leave spec.variants out, or choose a bed with the engine sim")

@@ -44,6 +44,7 @@ func TestAdmission(t *testing.T) {
 		}
 	})
 	t.Run("beyond a grant", func(t *testing.T) { beyondGrant(t, s) })
+	t.Run("beyond a grant of a node", func(t *testing.T) { beyondGrantOfNode(t, s) })
 	t.Run("a schedule changes", func(t *testing.T) { scheduleChanges(s) })
 	t.Run("a benchmark names a queue", func(t *testing.T) { namesAQueue(s) })
 	t.Run("a reservation changes", func(t *testing.T) { reservationChanges(s) })

@@ -25,6 +25,8 @@ type Docker struct {
 	t           testing.TB
 	program     string
 	environment []string
+	// pid is the process whose only child is the daemon, in namespaces of its own.
+	pid int
 }
 
 // Image is FRR from Debian's packages, as in devices of containerlab.
@@ -87,6 +89,7 @@ func (d *Docker) launch(daemon, config, log string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.pid = cmd.Process.Pid
 	d.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // And with it all in its namespace of processes: the daemon and the containers.
 		<-ended

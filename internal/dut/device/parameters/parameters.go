@@ -17,14 +17,12 @@ import (
 // ValidateBed returns the problems of a bed's parameters for themselves.
 func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 	var problems field.ErrorList
-	for i, v := range bed.Spec.Device.Variants {
-		if v.Physical == nil {
-			continue
-		}
-		for j := range v.Physical.Parameters {
-			p := &v.Physical.Parameters[j]
+	for i := range bed.Spec.Device.Variants {
+		all, member := bed.Spec.Device.Variants[i].Parameters()
+		for j := range all {
+			p := &all[j]
 			if !p.Allow(p.Default) {
-				path := field.NewPath("spec", "device", "variants").Index(i).Child("physical", "parameters").Index(j).Child("default")
+				path := field.NewPath("spec", "device", "variants").Index(i).Child(member, "parameters").Index(j).Child("default")
 				problems = append(problems, field.Invalid(path, p.Default, fmt.Sprintf("give %s, or allow this value", &p.ParameterBounds)))
 			}
 		}

@@ -104,6 +104,24 @@ func TestValidateBed(t *testing.T) {
 	}
 }
 
+// The parameters of a variant of containerlab are those of a physical one.
+func TestParametersOfNodes(t *testing.T) {
+	node := filter()
+	v := &node.Variants[1]
+	v.Containerlab = &v1alpha1.ContainerlabVariant{Configuration: &v1alpha1.DeviceConfigurationSource{}, Parameters: v.Physical.Parameters}
+	v.Physical = nil
+	if got, err := Fill(text, node, "filter", choose("entries", "7")); err != nil || got != "limit 7\nlast 7 deny\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	bed := &v1alpha1.TestBed{}
+	bed.Spec.Device = *node
+	v.Containerlab.Parameters[0].Default = "0"
+	const want = `spec.device.variants[1].containerlab.parameters[0].default: Invalid value: "0"`
+	if problems := ValidateBed(bed); len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), want) {
+		t.Errorf("%v, want %s", problems, want)
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	if got := Describe(Values(filter(), "filter", choose("action", "permit"))); got != " with entries 201, action permit" {
 		t.Error(got)

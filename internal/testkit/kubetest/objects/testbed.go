@@ -48,6 +48,13 @@ func Managed(name, address, key string) *v1alpha1.DeviceManagement {
 	}
 }
 
+// NodeConfiguration is how NoDrop configures the node of a topology, from a key of a ConfigMap.
+func NodeConfiguration(platform v1alpha1.NodePlatform, configMap, key string) *v1alpha1.NodeConfiguration {
+	c := &v1alpha1.NodeConfiguration{Platform: platform}
+	c.ConfigMapRef = v1alpha1.ConfigMapKeyReference{Name: configMap, Key: key}
+	return c
+}
+
 // Simulated makes the DUT a table in a key of a ConfigMap.
 func Simulated(configMap, key string) BedFunc {
 	return Device(v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{
