@@ -7,7 +7,7 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.platform == 'files' ? has(self.files) && has(self.reload) : true",message="the platform files needs files and reload: give the paths of the files in the container, and the command that makes them effective"
 // +kubebuilder:validation:XValidation:rule="self.platform == 'files' || !has(self.files) && !has(self.reload)",messageExpression="'files and reload belong to the platform files, and the platform is ' + self.platform + ': leave files and reload out, or set platform to files'"
 type NodeConfiguration struct {
-	// platform is what is configured in the container: files, which are texts that a command makes effective; frr, which is FRRouting by
+	// platform is the part of the container that is configured: files, which are texts that a command makes effective; frr, which is FRRouting by
 	// vtysh; iproute2, which are the routes and labels of Linux; nftables, which is its packet filter; or openvswitch, which are the
 	// flows of bridges. All variants have the same platform.
 	// +required
@@ -33,7 +33,7 @@ type NodeConfiguration struct {
 	Reload string `json:"reload,omitempty"`
 }
 
-// NodePlatform is what NoDrop configures in a container.
+// NodePlatform is a kind of configuration in a container.
 //
 // +kubebuilder:validation:Enum=files;frr;iproute2;nftables;openvswitch
 type NodePlatform string

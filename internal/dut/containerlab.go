@@ -44,7 +44,7 @@ type Containerlab struct {
 	// device, by those of the host at their other end. A file that the topology has stays.
 	// It needs Dir; nil makes none.
 	Files func(topology string, interfaces map[string]string) (map[string][]byte, error)
-	// Configuration is what the node gets when the topology has started; nil leaves the node as the topology starts it.
+	// Configuration contains the configuration that the node gets when the topology has started; nil leaves the node as the topology starts it.
 	Configuration *device.Node
 	// Output gets what containerlab prints; nil discards it.
 	Output io.Writer

@@ -2,7 +2,7 @@ package device
 
 import "nodrop.dev/nodrop/api/v1alpha1"
 
-// Node contains what a node of a topology is configured with. In a cluster the pod that starts the device reads it as JSON.
+// Node contains the configurations of a node of a topology. In a cluster the pod that starts the device reads it as JSON.
 type Node struct {
 	v1alpha1.NodeConfiguration `json:"configuration"`
 	// Wanted is the configuration that the node gets, and Base the one of the device without a variant.

@@ -14,7 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
-// aNode is what the node of a topology is configured with.
+// aNode has the configurations of a node.
 func aNode() *device.Node {
 	return &device.Node{
 		NodeConfiguration: *objects.NodeConfiguration(v1alpha1.NodePlatform(v1alpha1.PlatformNFTables), "lists", "201"),
