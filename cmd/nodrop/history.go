@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -32,6 +34,7 @@ missed or wrong.
 
 ` + documents.HistoryHelp,
 		Example: `  nodrop history nightly/
+  nodrop history nightly/ -o html --output-file nightly/history.html
   nodrop history monday.json tuesday.json wednesday.json -o json` + documents.HistoryExamples,
 		Args: cobra.MinimumNArgs(1),
 	}
@@ -43,7 +46,7 @@ missed or wrong.
 		if err := out.Check(); err != nil {
 			return err
 		}
-		h, err := historyOf(ctx, from, args)
+		h, err := historyOf(ctx, from, args, filepath.Dir(out.File))
 		if err != nil {
 			return err
 		}
@@ -52,11 +55,16 @@ missed or wrong.
 	return cmd
 }
 
-// historyOf reads the results that arguments name, one after the other.
-func historyOf(ctx context.Context, from *documents.Source, args []string) (*report.History, error) {
+// historyOf reads the results that arguments name, one after the other. Reports in HTML next to them are
+// linked from a directory.
+func historyOf(ctx context.Context, from *documents.Source, args []string, dir string) (*report.History, error) {
 	var b report.HistoryBuilder
 	skip := func(u history.Unreadable) { b.Skip(u) }
-	if err := eachResult(ctx, from, args, b.Add, skip); err != nil {
+	add := func(name string, d *report.Document) error {
+		d.Report = reportBeside(name, dir)
+		return b.Add(d)
+	}
+	if err := eachNamed(ctx, from, args, add, skip); err != nil {
 		return nil, err
 	}
 	return b.History()
@@ -66,6 +74,11 @@ func historyOf(ctx context.Context, from *documents.Source, args []string) (*rep
 // other. A result in a directory or in a folder of an archive that cannot be read in two attempts is
 // passed to skip; it is an error if skip is nil.
 func eachResult(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error, skip func(history.Unreadable)) error {
+	return eachNamed(ctx, from, args, func(_ string, d *report.Document) error { return do(d) }, skip)
+}
+
+// eachNamed is eachResult with the name of each result.
+func eachNamed(ctx context.Context, from *documents.Source, args []string, do func(string, *report.Document) error, skip func(history.Unreadable)) error {
 	for _, arg := range args {
 		names, err := documentsIn(arg)
 		if err == nil && names == nil {
@@ -85,7 +98,7 @@ func eachResult(ctx context.Context, from *documents.Source, args []string, do f
 			if err != nil {
 				return err
 			}
-			if err := do(d); err != nil {
+			if err := do(name, d); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -112,4 +125,21 @@ func documentsIn(dir string) ([]string, error) {
 		return nil, hint.With(fmt.Errorf("directory %s has no file with the ending .json, .yaml, .yml or .zst", dir), "nodrop run -o json --output-file writes one")
 	}
 	return names, nil
+}
+
+// reportBeside returns the address, relative to a directory, of the report in HTML next to a result:
+// monday.html next to monday.json. It is empty if there is none.
+func reportBeside(name, dir string) string {
+	if documents.IsURL(name) {
+		return ""
+	}
+	base := strings.TrimSuffix(name, ".zst")
+	path := strings.TrimSuffix(base, filepath.Ext(base)) + ".html"
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if relative, err := filepath.Rel(dir, path); err == nil {
+		path = relative
+	}
+	return (&url.URL{Path: filepath.ToSlash(path)}).String()
 }

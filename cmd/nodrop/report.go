@@ -20,21 +20,29 @@ func newReportCommand() *cobra.Command {
 document for programs. The exit code is 0 when there is something to report.
 
 ` + documents.Help,
-		Example: `  nodrop report result.json -o html --output-file report.html` + documents.Examples,
-		Args:    cobra.ExactArgs(1),
+		Example: `  nodrop report result.json -o html --output-file report.html
+  nodrop report result.json -o pdf --output-file report.pdf --title "Acceptance test" --customer "Example Networks" --logo logo.svg` + documents.Examples,
+		Args: cobra.ExactArgs(1),
 	}
 	from := documents.NewSource(cmd)
 	out.AddFlags(cmd, report.Formats())
+	var cover cover
+	cover.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		if err := out.Check(); err != nil {
 			return err
 		}
+		shown, err := cover.read(out.Format)
+		if err != nil {
+			return err
+		}
 		document, err := from.Read(ctx, args[0])
 		if err != nil {
 			return err
 		}
+		document.Cover = shown
 		return out.Write(cmd.OutOrStdout(), document)
 	}
 	return cmd

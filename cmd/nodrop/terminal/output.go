@@ -1,6 +1,8 @@
 package terminal
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"golang.org/x/term"
+
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/reporting/pdf"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -28,9 +33,15 @@ type writer interface {
 	Write(w io.Writer, format report.Format) error
 }
 
+// FormatPDF is the report in HTML, printed by an installed Chromium.
+const FormatPDF report.Format = "pdf"
+
 // AddFlags adds the flags of a command that can write these formats.
 func (o *Output) AddFlags(cmd *cobra.Command, formats []report.Format) {
-	o.formats = formats
+	o.formats = slices.Clone(formats)
+	if at := slices.Index(formats, report.FormatHTML); at >= 0 {
+		o.formats = slices.Insert(o.formats, at+1, FormatPDF)
+	}
 	cmd.Flags().StringVarP(&o.Format, "output", "o", string(report.FormatTable), o.Names()+" (docs/report-formats.md)")
 	cmd.Flags().StringVar(&o.File, "output-file", "", "write the result to this file instead of stdout")
 }
@@ -50,6 +61,11 @@ func (o *Output) Names() string {
 func (o *Output) Check() error {
 	if !slices.Contains(o.formats, report.Format(o.Format)) {
 		return fmt.Errorf("%q is not an output format: give %s", o.Format, o.Names())
+	}
+	if o.Format == string(FormatPDF) {
+		if _, err := pdf.Find(); err != nil {
+			return fmt.Errorf("-o pdf: %w", err)
+		}
 	}
 	if o.File == "" {
 		return nil
@@ -77,6 +93,13 @@ func (o *Output) Check() error {
 // to stdout all the same, so that a long measurement is not lost.
 func (o *Output) Write(stdout io.Writer, result writer) error {
 	format := report.Format(o.Format)
+	if format == FormatPDF {
+		printed, err := o.printed(stdout, result)
+		if err != nil {
+			return err
+		}
+		result, format = printed, FormatPDF
+	}
 	if o.File == "" {
 		return result.Write(stdout, format)
 	}
@@ -94,4 +117,37 @@ func (o *Output) Write(stdout io.Writer, result writer) error {
 		return fmt.Errorf("writing the result to a file (it is on stdout instead): %w", err)
 	}
 	return nil
+}
+
+// content is a result that was written.
+type content []byte
+
+// Write writes the content, whatever the format.
+func (c content) Write(w io.Writer, _ report.Format) error {
+	_, err := w.Write(c)
+	return err
+}
+
+// printed is the result as PDF. With a browser that fails, the report goes to stdout as HTML, so that
+// a long measurement is not lost.
+func (o *Output) printed(stdout io.Writer, result writer) (writer, error) {
+	if file, isFile := stdout.(*os.File); o.File == "" && isFile && term.IsTerminal(int(file.Fd())) {
+		return nil, hint.With(errors.New("-o pdf: a terminal cannot show a PDF"), "give a file with --output-file report.pdf")
+	}
+	var page bytes.Buffer
+	if err := result.Write(&page, report.FormatHTML); err != nil {
+		return nil, err
+	}
+	browser, err := pdf.Find()
+	var text []byte
+	if err == nil {
+		text, err = browser.Print(context.Background(), page.Bytes())
+	}
+	if err == nil {
+		return content(text), nil
+	}
+	if _, lost := stdout.Write(page.Bytes()); lost != nil {
+		return nil, lost
+	}
+	return nil, fmt.Errorf("-o pdf (the report is on stdout as HTML instead): %w", err)
 }

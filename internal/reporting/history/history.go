@@ -63,6 +63,9 @@ type RunInfo struct {
 	UID string `json:"uid,omitempty"`
 	// device describes the device under test, with its version where that is known.
 	Device string `json:"device,omitempty"`
+	// Report is the address of the report of the run; empty if there is none. It is no part of the
+	// document.
+	Report string `json:"-"`
 }
 
 // Line is one figure over all runs.

@@ -30,44 +30,67 @@ func largest(value, least float64, units ...unitOf) unitOf {
 	return units[len(units)-1]
 }
 
-// ratesOverTime draws the rates in the course of a row's trial, and its events. It is nil
-// when the rates were not sampled.
-func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Chart {
+// ratesOverTime draws the rates in the course of a row's trial, and its events. Networks that do not
+// flap have a drawing of their own, so that each axis fits. There is none when the rates were not
+// sampled.
+func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) []*layout.Chart {
 	s := row.Series
 	if s == nil || s.Points.Len() == 0 || len(s.Points.SentFramesPerSecond) != s.Points.Len() {
 		return nil
 	}
-	c := &layout.Chart{ID: id, Title: "Rates over time, " + row.SizeName(), Width: layout.ChartWidth, Height: 340,
-		Left: 46, Top: 26, Right: 362, Bottom: 296}
-	if row.Load != "" {
-		c.Title += " at " + string(row.Load)
-	}
 	p := &s.Points
-	end := float64(s.DurationMilliseconds)
-	highest := max(1, slices.Max(p.SentFramesPerSecond), slices.Max(p.ReceivedFramesPerSecond))
+	title := "Rates over time, " + row.SizeName()
+	if row.Load != "" {
+		title += " at " + string(row.Load)
+	}
+	lines := []rateLine{{"sent", s, p.SentFramesPerSecond}, {"received", s, p.ReceivedFramesPerSecond}}
+	joined := len(p.MinReceivedFramesPerSecond) > 0
+	if joined && !slices.Equal(p.MinReceivedFramesPerSecond, p.ReceivedFramesPerSecond) {
+		lines = append(lines, rateLine{"lowest", s, p.MinReceivedFramesPerSecond})
+	}
 	stable := stableOf(row)
 	if stable != nil {
-		highest = max(highest, slices.Max(stable.Points.ReceivedFramesPerSecond))
+		title += ", flapping networks"
 	}
-	joined := len(p.MinReceivedFramesPerSecond) > 0
+	charts := []*layout.Chart{t.ratesChart(id, title, lines, row)}
+	if joined {
+		charts[0].Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. %s", layout.Group(int64(s.Samples)), charts[0].Caption)
+		if len(lines) == 2 {
+			charts[0].Caption = strings.Replace(charts[0].Caption, "; “lowest” is the lowest receive rate of any of them.", ", which all have the same receive rate.", 1)
+		}
+	}
+	if stable != nil {
+		title = strings.Replace(title, "flapping networks", "stable networks", 1)
+		charts = append(charts, t.ratesChart(id+"-stable", title, []rateLine{{"received", stable, stable.Points.ReceivedFramesPerSecond}}, row))
+	}
+	for _, c := range charts {
+		c.Caption = strings.TrimSpace(c.Caption)
+	}
+	return charts
+}
+
+// rateLine is a line of a chart of rates.
+type rateLine struct {
+	label  string
+	of     *v1alpha1.RateSeries
+	values []int64
+}
+
+// ratesChart draws lines over time. The time axis ends with the data, and the axis of rates begins
+// near the lowest one where all are high, so that dips are visible.
+func (t testResults) ratesChart(id, title string, lines []rateLine, row v1alpha1.ResultRow) *layout.Chart {
+	c := &layout.Chart{ID: id, Title: title, Width: layout.ChartWidth, Height: 340, Left: 52, Top: 26, Right: 362, Bottom: 296}
+	end, lowest, highest := 0.0, lines[0].values[0], int64(1)
+	for _, l := range lines {
+		end = max(end, float64(l.of.DurationMilliseconds))
+		lowest, highest = min(lowest, slices.Min(l.values)), max(highest, slices.Max(l.values))
+	}
 	time := largest(end, 3, unitOf{"h", 3_600_000}, unitOf{"min", 60_000}, unitOf{"s", 1000}, unitOf{"ms", 1})
 	rate := largest(float64(highest), 1, unitOf{"million frames/s", 1_000_000}, unitOf{"thousand frames/s", 1000}, unitOf{"frames/s", 1})
 	c.XTitle, c.YTitle = "time, "+time.name, rate.name
-	x := layout.ScaleFor(0, end/time.size, c.Left, c.Right)
-	y := layout.ScaleFor(0, float64(highest)/rate.size, c.Bottom, c.Top)
+	x := layout.EndingScale(end/time.size, c.Left, c.Right)
+	y := layout.RateScale(float64(lowest)/rate.size, float64(highest)/rate.size, c.Bottom, c.Top)
 	c.Axes(&x, &y)
-	type line struct {
-		label  string
-		of     *v1alpha1.RateSeries
-		values []int64
-	}
-	lines := []line{{"sent", s, p.SentFramesPerSecond}, {"received", s, p.ReceivedFramesPerSecond}}
-	if joined {
-		lines = append(lines, line{"lowest", s, p.MinReceivedFramesPerSecond})
-	}
-	if stable != nil {
-		lines = append(lines, line{"stable", stable, stable.Points.ReceivedFramesPerSecond})
-	}
 	for i, l := range lines {
 		// What lies over the others is drawn last, and leaves gaps to look through.
 		line := layout.ChartSeries{Color: layout.SeriesColor(i, len(lines)), Dash: layout.Dashes[i], Label: l.label}
@@ -84,11 +107,8 @@ func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Ch
 	}
 	addMark(c, t.moments(), func(ms float64) float64 { return x.At(ms / time.size) })
 	chartLabel(c)
-	if joined {
-		c.Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. ", layout.Group(int64(s.Samples)))
-	}
-	if stable != nil {
-		c.Caption += "“stable” is the receive rate of the networks that do not flap; the other lines are of those that do. "
+	if y.Low > 0 {
+		c.Caption += fmt.Sprintf("The axis begins at %s %s. ", layout.TickLabel(y.Low), rate.name)
 	}
 	if len(c.Events) > 0 {
 		c.Caption += "Vertical lines are where events were due to begin. "
@@ -96,7 +116,6 @@ func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) *layout.Ch
 	if !result.Trusted(row.Validity) {
 		c.Caption += "This row is in doubt: see validity in the table."
 	}
-	c.Caption = strings.TrimSpace(c.Caption)
 	return c
 }
 

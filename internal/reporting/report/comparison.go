@@ -17,6 +17,8 @@ type Comparison struct {
 	*compare.Comparison
 	// banner names the simulated results; empty when all results were measured.
 	banner string
+	// documents that were compared, in their order.
+	documents []*Document
 }
 
 // ComparisonFormats lists all formats of a Comparison.
@@ -25,7 +27,8 @@ func ComparisonFormats() []Format {
 }
 
 // Compare compares documents, the first of which is the baseline, under the given
-// names. It fails on fewer than two, and when names are not unique.
+// names. It fails on fewer than two, when names are not unique, and when the results are of other
+// traffic or ports, or have no row in common. Where tests differ, there is no winner.
 func Compare(documents []*Document, names []string) (*Comparison, error) {
 	var results []compare.Result
 	for i, d := range documents {
@@ -39,8 +42,12 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Notes = conditions(documents, names)
-	return &Comparison{c, comparisonBanner(documents, names)}, nil
+	if err := incomparable(documents, names); err != nil {
+		return nil, err
+	}
+	c.Notes = conditions(documents, names, aspects...)
+	withoutWinners(c, documents, names)
+	return &Comparison{c, comparisonBanner(documents, names), documents}, nil
 }
 
 // comparisonBanner names the simulated documents; empty when all documents were measured.
@@ -90,20 +97,33 @@ func scaleOf(env *v1alpha1.ResultEnvironment, profile *v1alpha1.TrafficProfileSp
 	return plan.ScaleOf(&v1alpha1.TrafficProfile{Spec: *profile}, id, speed)
 }
 
-// conditions lists the differences between the conditions of the results.
-func conditions(documents []*Document, names []string) []string {
-	aspects := []struct {
-		name string
-		of   func(d *Document, env *v1alpha1.ResultEnvironment) []string
-	}{
-		{"latency is measured differently", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.LatencyType} }},
+// aspect is a condition of a measurement.
+type aspect struct {
+	// name describes a difference.
+	name string
+	of   func(d *Document, env *v1alpha1.ResultEnvironment) []string
+}
+
+// The conditions by their effect: results of other traffic or ports are not compared at all.
+var (
+	trafficAspect = aspect{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }}
+	portsAspect   = aspect{"the ports differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{portKinds(env)} }}
+	latencyAspect = aspect{"latency is measured differently", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.LatencyType} }}
+	kindAspect    = aspect{"the kinds of device differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }}
+
+	aspects = []aspect{
+		latencyAspect,
 		{"the engines differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{string(env.Engine)} }},
-		{"the ports differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{portKinds(env)} }},
-		{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }},
+		portsAspect,
+		trafficAspect,
 		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return trialLines(&d.Spec) }},
 		{"the versions of NoDrop differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.NoDropVersion} }},
-		{"the kinds of device differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }},
+		kindAspect,
 	}
+)
+
+// conditions lists the differences between the conditions of the results.
+func conditions(documents []*Document, names []string, aspects ...aspect) []string {
 	var notes []string
 	for _, aspect := range aspects {
 		having := map[string]int{}

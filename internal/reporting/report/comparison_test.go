@@ -3,10 +3,12 @@ package report
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
@@ -17,6 +19,7 @@ func comparisons(t *testing.T) map[string]*Comparison {
 	slower := curves()
 	slower.Rows[0].Frames.LineRatePPM -= 100_000
 	slower.Rows[0].Frames.FramesPerSecond = slower.Rows[0].Frames.FramesPerSecond * 596875 / 696875
+	slower.Rows[0].Frames.OfferedFramesPerSecond = slower.Rows[0].Frames.OfferedFramesPerSecond * 596875 / 696875
 	// Closer than the resolution of the search.
 	slower.Rows[1].Frames.FramesPerSecond -= 1000
 	for i := range slower.Rows {
@@ -27,18 +30,21 @@ func comparisons(t *testing.T) map[string]*Comparison {
 	}
 	slower.Rows[2].Validity, slower.Rows[2].ValidityReasons = v1alpha1.ValidityGeneratorBound, []string{"p1 sent 1 of 2 frames"}
 	slower.Rows = slower.Rows[:14]
-	compare := func(documents []*Document, names ...string) *Comparison {
+	compared := func(documents []*Document, names ...string) *Comparison {
 		c, err := Compare(documents, names)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
+	shorter := curves()
+	shorter.Spec.Tests = slices.Clone(shorter.Spec.Tests)
+	shorter.Spec.Tests[1].Latency = &v1alpha1.LatencyTest{Loads: shorter.Spec.Tests[1].Latency.Loads, TrialDuration: seconds(5)}
 	return map[string]*Comparison{
-		"two":   compare([]*Document{curves(), slower}, "FEC off", "FEC on"),
-		"three": compare([]*Document{chassis(), router(), chassis()}, "chassis", "router", "chassis | again"),
-		"mixes": compare([]*Document{curves(), mixes()}, "sizes", "mixes"),
-		"empty": compare([]*Document{aborted(), aborted()}, "one", "two"),
+		"two":   compared([]*Document{curves(), slower}, "FEC off", "FEC on"),
+		"three": compared([]*Document{curves(), shorter, slower}, "chassis", "short", "chassis | again"),
+		"mixes": compared([]*Document{mixes(), mixes()}, "before", "after"),
+		"empty": compared([]*Document{aborted(), aborted()}, "one", "two"),
 	}
 }
 
@@ -78,22 +84,95 @@ func TestComparisonFormatsAgree(t *testing.T) {
 	}
 }
 
+// Results of other traffic or ports, and results without a common row, are refused by name. Where
+// something else differs, it is a note.
 func TestComparisonTellsOtherConditions(t *testing.T) {
-	c := comparisons(t)["three"]
-	text := strings.Join(c.Notes, "\n")
-	for _, want := range []string{
-		"latency is measured differently: chassis: FIFO, as the model says; router: from just before",
-		"the engines differ: chassis: sim; router: xdp; chassis | again: sim",
-		"the ports differ: chassis: 256 of 100G; router: 2 of 10G",
-		"the traffic differs", "the trials differ: chassis: nothing else; router: latency: trials of 1m30s; chassis | again: nothing else",
-		"the kinds of device differ: chassis: a model, not measured; router: software (Virtual); chassis | again: a model, not measured",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the notes lack %q:\n%s", want, text)
+	_, err := Compare([]*Document{chassis(), router()}, []string{"chassis", "router"})
+	for _, want := range []string{"the results are not comparable: the traffic differs: chassis: IPv4/UDP", "the ports differ: chassis: 256 of 100G; router: 2 of 10G"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
 		}
+	}
+	other := chassis()
+	for i := range other.Rows {
+		other.Rows[i].Test = "rates"
+	}
+	if _, err := Compare([]*Document{chassis(), other}, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "they have no row of the same test, size and load (a has test throughput of 64 B, 1518 B, 9216 B; b has test rates of 64 B, 1518 B, 9216 B)") {
+		t.Errorf("%v, want the tests of both", err)
+	}
+	c := comparisons(t)["three"]
+	if text := strings.Join(c.Notes, "\n"); !strings.Contains(text, "the trials differ: chassis: latency: ") {
+		t.Errorf("the notes lack the trials:\n%s", text)
 	}
 	if same, err := Compare([]*Document{curves(), curves()}, []string{"a", "b"}); err != nil || len(same.Notes) != 0 {
 		t.Errorf("%v, %v", same.Notes, err)
+	}
+}
+
+// There is a winner only where the same was measured.
+func TestWinnersOfTheSameOnly(t *testing.T) {
+	winners := func(c *Comparison, test string, metric compare.Metric) (n int) {
+		for _, l := range c.Lines {
+			if l.Test == test && l.Metric == metric {
+				n += len(l.Winners)
+			}
+		}
+		for _, s := range c.Scores {
+			if s.Test == test && s.Metric == metric {
+				n += len(s.Winners)
+			}
+		}
+		return n
+	}
+	c := comparisons(t)["three"] // of which the trials of one latency test are shorter
+	if winners(c, "throughput", compare.Throughput) == 0 || winners(c, "latency", compare.LatencyAvg) > 0 {
+		t.Errorf("%d and %d winners, want some of throughput and none of latency", winners(c, "throughput", compare.Throughput), winners(c, "latency", compare.LatencyAvg))
+	}
+	if text := c.Text(); !strings.Contains(text, "There is no winner: the trials of the test differ.") {
+		t.Errorf("the text does not say why:\n%s", text)
+	}
+	timed := curves()
+	timed.Environment = new(*timed.Environment)
+	timed.Environment.LatencyType = "LIFO"
+	c, err := Compare([]*Document{curves(), timed}, []string{"a", "b"})
+	if err != nil || winners(c, "throughput", compare.Throughput) == 0 || winners(c, "throughput", compare.LatencyAvg) > 0 {
+		t.Errorf("%v: latencies that are timed differently have a winner", err)
+	}
+	measured := curves()
+	measured.Environment = new(*measured.Environment)
+	measured.Environment.Engine = v1alpha1.EngineXDP
+	for i := range measured.Rows {
+		measured.Rows[i].Validity = v1alpha1.ValidityValid
+	}
+	c, err = Compare([]*Document{curves(), measured}, []string{"model", "device"})
+	if err != nil || winners(c, "throughput", compare.Throughput) > 0 || !strings.Contains(c.Text(), "There is no winner: the kinds of device differ: model: a model, not measured; device: hardware.") {
+		t.Errorf("%v: a model and a device have a winner", err)
+	}
+}
+
+// Each table of a comparison has a sentence and a chart with all values.
+func TestComparisonIsDrawn(t *testing.T) {
+	c := comparisons(t)["two"]
+	lines := c.tables()[0]
+	if got, want := c.sentence(lines), "FEC on compared with FEC off: worse in 1 of 2 rows (by up to 14.35 % at 64 B), not distinguishable in 1; 1 more without a rank."; got != want {
+		t.Errorf("%q, not\n%q", got, want)
+	}
+	bars := c.chart("c", lines)
+	if len(bars.Bars) != 6 || len(bars.Legend) != 2 || bars.Bars[0].BarX == "" || bars.Bars[5].Value != "N/A" || !strings.Contains(bars.Description, "64 B, FEC on: 59.69%") {
+		t.Errorf("%+v", bars)
+	}
+	dots := c.chart("d", c.tables()[1])
+	if len(dots.Bars) == 0 || dots.Bars[0].Dot == "" || dots.Bars[0].BarX != "" {
+		t.Errorf("%+v", dots)
+	}
+	repeated := curves()
+	repeated.Rows[0].Repeated = &v1alpha1.RepeatedSummary{Figures: []v1alpha1.FigureInterval{{Metric: "LatencyAvg", Median: 2377, Low: 2300, High: 2500, Values: []int64{2300, 2377, 2500}}}}
+	c, err := Compare([]*Document{repeated, curves()}, []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dots := c.chart("d", c.tables()[1]); dots.Bars[0].Whisker == "" || dots.Bars[1].Whisker != "" {
+		t.Errorf("the interval is not drawn: %+v", dots.Bars[:2])
 	}
 }
 

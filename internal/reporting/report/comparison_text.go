@@ -38,7 +38,7 @@ func (c *Comparison) Text() string {
 	}
 	b.WriteString("\nScore\n\n" + c.scoreGrid().String())
 	for _, lines := range c.tables() {
-		fmt.Fprintf(&b, "\n%s\n\n%s", tableTitle(lines), c.lineGrid(lines).String())
+		fmt.Fprintf(&b, "\n%s\n\n%s\n%s", tableTitle(lines), wrap(c.sentence(lines), layout.Gap), c.lineGrid(lines).String())
 		for i, n := range c.notes(lines) {
 			if i == 0 {
 				b.WriteString("\n")
@@ -81,7 +81,7 @@ func (c *Comparison) markdown() string {
 	}
 	b.WriteString("\n## Score\n\n" + gridMarkdown(c.scoreGrid()))
 	for _, lines := range c.tables() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s", tableTitle(lines), gridMarkdown(c.lineGrid(lines)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", tableTitle(lines), plainMarkdown(c.sentence(lines)), gridMarkdown(c.lineGrid(lines)))
 		for i, n := range c.notes(lines) {
 			if i == 0 {
 				b.WriteString("\n")
@@ -92,6 +92,9 @@ func (c *Comparison) markdown() string {
 	b.WriteString("\n" + readingComparison + "\n")
 	return b.String()
 }
+
+// maxComparedSentences is the maximum number of sentences at the head of a comparison.
+const maxComparedSentences = 3
 
 type comparisonPage struct {
 	page
@@ -119,18 +122,25 @@ func (c *Comparison) html() ([]byte, error) {
 		p.Subjects = append(p.Subjects, htmlEntry{name, []string{c.subject(i)}})
 	}
 	for _, text := range c.Notes {
-		p.Notes = append(p.Notes, sentence(text))
+		p.Notes = append(p.Notes, foldPorts(htmlText(sentence(text))))
 	}
 	if len(c.Scores) > 0 {
 		p.Score = gridHTML(c.scoreGrid(), "Score")
 	}
 	for i, lines := range c.tables() {
 		title := tableTitle(lines)
-		s := section{ID: fmt.Sprintf("table-%d", i+1), Title: title, Table: gridHTML(c.lineGrid(lines), title)}
+		s := section{ID: fmt.Sprintf("table-%d", i+1), Title: title, Table: gridHTML(c.lineGrid(lines), title), Sentence: c.sentence(lines)}
+		if chart := c.chart(s.ID+"-chart", lines); chart != nil {
+			s.Charts = []*layout.Chart{chart}
+		}
+		p.Contents = append(p.Contents, Link{title, "#" + s.ID})
 		for _, n := range c.notes(lines) {
 			s.note(n)
 		}
 		p.Sections = append(p.Sections, s)
+		if len(p.Summary) < maxComparedSentences {
+			p.Summary = append(p.Summary, sentence(metricTexts[lines[0].Metric].name)+" in test "+testName(lines[0].Test, lines[0].Variant)+": "+s.Sentence)
+		}
 	}
 	return render("comparison", p)
 }

@@ -101,6 +101,9 @@ func New(c Content) *Document {
 	if d.Rows == nil {
 		d.Rows = []v1alpha1.ResultRow{}
 	}
+	if note := goneNote(status, len(c.Rows)); note != "" {
+		d.Notes = append([]string{note}, d.Notes...)
+	}
 	if note := shared(status, c.Bed); note != "" {
 		d.Notes = append([]string{note}, d.Notes...)
 	}

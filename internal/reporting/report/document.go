@@ -86,6 +86,11 @@ type Document struct {
 	// Manifest is the file of the benchmark, which SARIF points at where it is a relative
 	// path; empty where it is not known. It is not a part of the document.
 	Manifest string `json:"-"`
+
+	// Cover is shown by the report in HTML, and is no part of the document.
+	Cover Cover `json:"-"`
+	// Report is the address of the report of this result, for the history; empty if there is none.
+	Report string `json:"-"`
 }
 
 // Identity names a benchmark.

@@ -25,17 +25,17 @@ func TestFactsAreOfConclusiveRows(t *testing.T) {
 		d.Rows[i].Validity = v1alpha1.ValidityVirtual
 	}
 	d.Rows[0].Validity = v1alpha1.ValidityGeneratorBound // 13.592 Tbit/s
-	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>25.266 – 25.543 <small>Tbit/s, without 1 row in doubt</small></dd>") {
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "25.266 – 25.543 Tbit/s, 2 rows, without 1 row in doubt</dd>") {
 		t.Error("the row in doubt is among the figures")
 	}
 	for i := range d.Rows {
 		d.Rows[i].Validity = v1alpha1.ValidityGeneratorBound
 	}
-	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>Not known <small>3 rows in doubt</small></dd>") {
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "Not known</dd><dd>highest load without loss</dd><dd class=\"rows\">3 rows in doubt</dd>") {
 		t.Error("rows in doubt are the figures")
 	}
 	d.Bed.Device = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
-	if page := written(t, d, FormatHTML); !strings.Contains(page, "<dd>13.592 – 25.543 <small>Tbit/s</small></dd>") {
+	if page := written(t, d, FormatHTML); !strings.Contains(page, "13.592 – 25.543 Tbit/s, 3 rows</dd>") {
 		t.Error("the limit of the tester is not among the figures of a calibration")
 	}
 }
@@ -76,10 +76,16 @@ func TestPercentilesAreShown(t *testing.T) {
 
 // A comparison says which of its results were computed.
 func TestComparisonSaysWhatIsSimulated(t *testing.T) {
+	measured := chassis()
+	measured.Environment = new(*measured.Environment)
+	measured.Environment.Engine, measured.Notes = v1alpha1.EngineXDP, nil
+	for i := range measured.Rows {
+		measured.Rows[i].Validity = v1alpha1.ValidityValid
+	}
 	for want, documents := range map[string][]*Document{
 		simulatedBanner: {chassis(), chassis()},
-		"SIMULATED: a: computed from a model, and not measured": {chassis(), router()},
-		"": {router(), router()},
+		"SIMULATED: a: computed from a model, and not measured": {chassis(), measured},
+		"": {measured, measured},
 	} {
 		c, err := Compare(documents, []string{"a", "b"})
 		if err != nil {

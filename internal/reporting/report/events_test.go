@@ -103,7 +103,7 @@ func seriesOf(rate int64, points int) *v1alpha1.RateSeries {
 }
 
 // Each withdrawal and announcement is a labelled line at its time, and the stable networks
-// have a line of their own, which the scale has room for.
+// have a chart of their own.
 func TestEventsAreDrawn(t *testing.T) {
 	t.Parallel()
 	d := flapped()
@@ -112,7 +112,11 @@ func TestEventsAreDrawn(t *testing.T) {
 	seconds := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
 	test := v1alpha1.RouteFlapTest{Flaps: 3, LeadTime: seconds(10), WithdrawnTime: seconds(10), AnnouncedTime: seconds(10)}
 	d.Spec.Tests = []v1alpha1.Test{{Name: "flap", RouteFlap: &test}}
-	c := d.byTest()[0].ratesOverTime("rates", row)
+	charts := d.byTest()[0].ratesOverTime("rates", row)
+	if len(charts) != 2 {
+		t.Fatalf("%d charts, want one of the flapping and one of the stable networks", len(charts))
+	}
+	c, stable := charts[0], charts[1]
 	var labels []string
 	for _, e := range c.Events {
 		labels = append(labels, e.Label)
@@ -120,12 +124,12 @@ func TestEventsAreDrawn(t *testing.T) {
 	if want := []string{"withdraw", "announce", "withdraw", "announce", "withdraw", "announce"}; !slices.Equal(labels, want) {
 		t.Errorf("%q", labels)
 	}
-	if len(c.Series) != 3 || c.Series[2].Label != "stable" || !strings.Contains(c.Description, "stable: 3,000 to 3,000 frames/s") || !strings.Contains(c.Description, "withdraw at 30s.") {
-		t.Errorf("%d series: %s", len(c.Series), c.Description)
+	if len(c.Series) != 2 || len(stable.Series) != 1 || len(stable.Events) != 6 || !strings.Contains(stable.Description, "received: 3,000 to 3,000 frames/s") || !strings.Contains(c.Description, "withdraw at 30s.") {
+		t.Errorf("%d and %d series: %s %s", len(c.Series), len(stable.Series), c.Description, stable.Description)
 	}
-	// 10 s of 70 s and of the axis that ends at 80 s; 3,000 frames/s are in the plot.
-	if at := layout.Coordinate(c.Left + (c.Right-c.Left)/8); c.Events[0].At != at || c.Series[2].EndY < c.Top {
-		t.Errorf("the first line is at %s, want %s; the stable line at %v", c.Events[0].At, at, c.Series[2].EndY)
+	// 10 s of the axis, which ends with the data at 70 s.
+	if at := layout.Coordinate(c.Left + (c.Right-c.Left)/7); c.Events[0].At != at || c.Series[1].EndX != c.Right {
+		t.Errorf("the first line is at %s, want %s; the data end at %v, want %v", c.Events[0].At, at, c.Series[1].EndX, c.Right)
 	}
 	page, err := render("chart", c)
 	if err != nil || strings.Count(string(page), `class="event"`) != 6 || !strings.Contains(string(page), "rotate(-90)\">withdraw</text>") {
@@ -133,7 +137,7 @@ func TestEventsAreDrawn(t *testing.T) {
 	}
 	// Labels that would cover each other are left out, and no line is.
 	test.Flaps, test.LeadTime, test.WithdrawnTime, test.AnnouncedTime = 30, seconds(1), seconds(1), seconds(1)
-	if c := d.byTest()[0].ratesOverTime("rates", row); len(c.Events) != 60 || c.Events[1].Label != "" || c.Events[0].Label == "" {
+	if c := d.byTest()[0].ratesOverTime("rates", row)[0]; len(c.Events) != 60 || c.Events[1].Label != "" || c.Events[0].Label == "" {
 		t.Errorf("%+v", c.Events)
 	}
 	row.Series = nil

@@ -73,7 +73,7 @@ func TestLoadsOfPartsOfLineRate(t *testing.T) {
 		FormatMarkdown: {"intended of full load, %", "offered % of line rate by sender", "| 30.0000 |", "| 6.0000-24.0000 |"},
 		FormatHTML: {
 			"intended, % of full load", "% of line rate by sender</th>", ">6.0000–24.0000</td>",
-			"<dt>Share of line rate</dt><dd>6.0000 – 24.0000 <small>% by sender</small>", ">% of full load</text>",
+			"6.0000 – 24.0000% of line rate by sender", ">% of full load</text>",
 		},
 	} {
 		var b bytes.Buffer

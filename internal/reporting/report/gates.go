@@ -56,14 +56,15 @@ func (j judgedGates) bound(i int) string {
 		return "-"
 	}
 	g := j.asked[i]
+	unit := j.list()[i].Unit
 	var parts []string
 	add := func(text, value string) {
 		if value != "" {
 			parts = append(parts, fmt.Sprintf(text, value))
 		}
 	}
-	add("at least %s", string(g.Min))
-	add("at most %s", string(g.Max))
+	add("at least %s", boundText(g.Min, unit))
+	add("at most %s", boundText(g.Max, unit))
 	if g.Relative == nil {
 		return strings.Join(parts, ", ")
 	}
@@ -134,17 +135,36 @@ func (j judgedGates) rowsGrid() *layout.Grid {
 	return g
 }
 
+// gateUnits are the units of gates that have a form of their own.
+var gateUnits = []gate.Unit{gate.PPM, gate.PPB, gate.Nanoseconds, gate.YesNo}
+
+// boundText is a bound as values of its unit are written: "20,000,000 frames/s" for 20M.
+func boundText(bound v1alpha1.GateBound, unit string) string {
+	if bound == "" {
+		return ""
+	}
+	for _, u := range append(gateUnits, gate.Number) {
+		if u.String() != unit && (u != gate.Number || unit != gate.FramesPerSecond.String()) {
+			continue
+		}
+		if n, err := u.Parse(bound); err == nil {
+			return strings.Replace(gateValue(&n, unit), ".000 ", " ", 1)
+		}
+	}
+	return string(bound)
+}
+
 // gateValue is a value of a document for a person; a dash where there is none.
 func gateValue(n *int64, unit string) string {
 	if n == nil {
 		return "-"
 	}
-	for _, u := range []gate.Unit{gate.PPM, gate.PPB, gate.Nanoseconds, gate.YesNo} {
+	for _, u := range gateUnits {
 		if u.String() == unit {
 			return u.Text(*n)
 		}
 	}
-	return traffic.Grouped(*n)
+	return strings.TrimSpace(traffic.Grouped(*n) + " " + unit)
 }
 
 // notes returns the reasons why gates and rows did not pass. Each reason occurs once, with
@@ -227,7 +247,7 @@ func (j judgedGates) section(simulated bool) *section {
 	if j.verdicts == nil {
 		return nil
 	}
-	s := &section{ID: "gates", Title: "Gates: " + string(j.verdicts.Verdict), Table: gridHTML(j.grid(), "Gates")}
+	s := &section{ID: "gates", Title: "Gates: " + string(j.verdicts.Verdict), Table: gridHTML(j.grid(), "Gates").withUnits()}
 	marks := map[v1alpha1.GateVerdict]string{v1alpha1.GatePassed: "passed", v1alpha1.GateFailed: "failed", v1alpha1.GateInconclusive: "inconclusive"}
 	if simulated {
 		marks[v1alpha1.GatePassed] = "" // Nothing that was not measured is green.
@@ -242,7 +262,7 @@ func (j judgedGates) section(simulated bool) *section {
 	if len(rows.Rows) == 0 {
 		return s
 	}
-	table := furtherTable{Title: "Rows of the gates", Table: gridHTML(rows, "Rows of the gates")}
+	table := furtherTable{Title: "Rows of the gates", Table: gridHTML(rows, "Rows of the gates").withUnits()}
 	at := 0
 	for _, r := range j.list() {
 		for _, row := range r.Rows {

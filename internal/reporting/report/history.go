@@ -17,10 +17,12 @@ type History struct {
 	*history.History
 	// banner states that the history is simulated; empty when it was measured.
 	banner string
+	// Links lead to other pages about the history.
+	Links []Link
 }
 
 // HistoryFormats lists all formats of a History.
-func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON} }
+func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON, FormatHTML} }
 
 // MaxHistoryRows is the maximum number of rows of a history, over all of its runs: the oldest runs beyond it
 // are left out, and named. It is 1,000 rows in each of 250 runs.
@@ -45,7 +47,7 @@ func (b *HistoryBuilder) Add(d *Document) error {
 	if err != nil {
 		return err
 	}
-	info := history.RunInfo{UID: d.Benchmark.UID, NamespaceUID: d.Benchmark.NamespaceUID}
+	info := history.RunInfo{UID: d.Benchmark.UID, NamespaceUID: d.Benchmark.NamespaceUID, Report: d.Report}
 	if d.StartTime != nil {
 		info.Time = *d.StartTime
 	}
@@ -106,12 +108,18 @@ func (b *HistoryBuilder) History() (*History, error) {
 
 // Write writes the history in a format. The same history gives the same bytes.
 func (h *History) Write(w io.Writer, format Format) error {
-	text := []byte(h.Text())
-	if format == FormatJSON {
-		var err error
-		if text, err = indented(h.History); err != nil {
-			return fmt.Errorf("encoding the history: %w", err)
-		}
+	var text []byte
+	var err error
+	switch format {
+	case FormatJSON:
+		text, err = indented(h.History)
+	case FormatHTML:
+		text, err = h.html()
+	default:
+		text = []byte(h.Text())
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the history as %s: %w", format, err)
 	}
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing the history: %w", err)

@@ -47,6 +47,9 @@ func nights(t *testing.T) *History {
 			profile.FrameSizes = []int32{64}
 			d.Profile = &profile
 		}
+		if n%2 == 0 {
+			d.Report = fmt.Sprintf("reports/%04d.html", n)
+		}
 		if err := b.Add(d); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +69,39 @@ func TestHistoryGolden(t *testing.T) {
 		if err := h.Write(&got, format); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, filepath.Join("testdata", "history."+map[Format]string{FormatTable: "txt", FormatJSON: "json"}[format]), got.String())
+		golden(t, filepath.Join("testdata", "history."+map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatHTML: "html"}[format]), unstyled(got.String()))
+	}
+}
+
+// The page of a history draws the levels and marks their changes; runs with a report lead to it.
+func TestHistoryPage(t *testing.T) {
+	t.Parallel()
+	h := nights(t)
+	text := pageOf(t, h)
+	p := parseHTML(t, text)
+	for _, what := range p.fetches {
+		if !strings.HasPrefix(what, "href=#") && !strings.HasPrefix(what, "href=reports/") {
+			t.Errorf("the page leads to %s", what)
+		}
+	}
+	for _, want := range []string{"Regression", `<p class="mark-failed">regression: throughput 64 B, throughput −5.00 %</p>`, `class="band worse"`, `<a href="reports/0022.html"><path class="mark"`, `<td class="left"><a href="reports/0048.html">Report</a></td>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	bands := 0
+	for _, l := range h.Lines {
+		c := h.chart("c", l)
+		if len(c.Bands) != len(l.Changes)+1 || len(c.Events) != len(l.Changes) || len(c.Series[0].Marks) != len(l.Points) {
+			t.Errorf("%s: %d bands, %d changes, %d marks", l.Metric, len(c.Bands), len(c.Events), len(c.Series[0].Marks))
+		}
+		bands += len(c.Bands)
+	}
+	if bands != len(h.Lines)+1 {
+		t.Errorf("%d bands of %d lines, want one more", bands, len(h.Lines))
+	}
+	if got := runTicks(50); !slices.Equal(got, []int{1, 10, 20, 30, 40, 50}) {
+		t.Errorf("ticks %v", got)
 	}
 }
 

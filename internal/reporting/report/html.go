@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -48,15 +49,23 @@ type page struct {
 	Banner string
 	// Running stands at the foot of every printed page.
 	Running string
+	// Customer and Logo stand at the head of the page.
+	Customer string
+	Logo     template.URL
+	// Summary are the main results in a few sentences.
+	Summary []string
+	Tiles   []tile
+	// Contents leads to the sections, and Links to other pages.
+	Contents []Link
+	Links    []Link
 }
-
-// fact is a figure of the summary.
-type fact struct{ Name, Value, Unit string }
 
 type section struct {
 	ID, Title, Purpose string
-	Table              htmlTable
-	Notes              []htmlNote
+	// Sentence is the result in words.
+	Sentence string
+	Table    htmlTable
+	Notes    []htmlNote
 	// Captures are the files with frames that were captured, of rows by their names.
 	Captures []htmlCapture
 	Charts   []*layout.Chart
@@ -94,7 +103,6 @@ type htmlValidity struct {
 
 type resultPage struct {
 	page
-	Facts []fact
 	// Gates are their verdicts; nil without any.
 	Gates    *section
 	Sections []section
@@ -106,8 +114,14 @@ type resultPage struct {
 	// line rate.
 	FullLoad   string
 	Validities []htmlValidity
-	Appendix   []htmlEntry
-	Manifests  string
+	// Limits describe what the figures do not show, and Method how they were measured.
+	Limits   []string
+	Method   string
+	Topology *topology
+	// Gone is true if the rows were measured, and are no more.
+	Gone      bool
+	Appendix  []htmlEntry
+	Manifests string
 }
 
 // html is the report in one file: it fetches nothing, and needs no script.
@@ -118,21 +132,27 @@ func (d *Document) html() ([]byte, error) {
 	}
 	p := resultPage{
 		page: page{
-			Kicker: "Benchmark report", Title: d.Benchmark.Name, Subtitle: subtitle(d.Environment, d.StartTime),
-			Verdict: string(d.Phase), Tone: ToneOf(d.Phase), Message: sentence(d.Message), Doubt: doubtText(d.Rows),
-			Running: "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
+			Kicker: "Benchmark report", Title: cmp.Or(d.Cover.Title, d.Benchmark.Name), Subtitle: subtitle(d.Environment, d.StartTime),
+			Verdict: string(d.Phase), Tone: ToneOf(d.Phase), Message: htmlText(sentence(d.Message)), Doubt: doubtText(d.Rows),
+			Running:  "NoDrop · " + d.Benchmark.Namespace + "/" + d.Benchmark.Name,
+			Customer: d.customer(), Logo: d.Cover.Logo.URL(), Links: d.Cover.Links,
+			Summary: d.summary(), Tiles: d.tiles(),
 		},
-		Facts: d.facts(), Gates: d.judged().section(d.simulated()), FullLoad: d.fullLoad(), Manifests: manifests, Differences: differenceSections(d.Differences), Reading: readingDifferences,
+		Gone: d.judgedWithoutRows(), Limits: d.limits(), Method: d.methodParagraph(), Topology: d.topology(),
+		Gates: d.gatesSection(), FullLoad: d.fullLoad(), Manifests: manifests, Differences: differenceSections(d.Differences), Reading: readingDifferences,
 	}
 	if d.simulated() {
 		p.Banner, p.Running = simulatedBanner, "SIMULATED · "+p.Running
 	}
 	for _, text := range furtherNotes(d.Notes) {
-		p.Notes = append(p.Notes, sentence(text))
+		p.Notes = append(p.Notes, foldPorts(htmlText(sentence(text))))
 	}
 	unit := layout.UnitFor(highestBitRate(d.Rows))
 	for i, t := range d.byTest() {
-		p.Sections = append(p.Sections, t.section(fmt.Sprintf("test-%d", i+1), unit))
+		p.Sections = append(p.Sections, t.section(sectionID(i), unit))
+	}
+	if d.judgedWithoutRows() && !slices.ContainsFunc(d.Notes, func(text string) bool { return strings.Contains(text, "are gone") || strings.Contains(text, "is gone") }) {
+		p.Notes = append(p.Notes, sentence(rowsMissing))
 	}
 	for _, v := range validities {
 		count := 0
@@ -144,9 +164,29 @@ func (d *Document) html() ([]byte, error) {
 		p.Validities = append(p.Validities, htmlValidity{string(v.validity), sentence(v.meaning), count})
 	}
 	for _, e := range d.appendix().merged() {
-		p.Appendix = append(p.Appendix, htmlEntry{e.name, e.texts})
+		texts := slices.Clone(e.texts)
+		for i, text := range texts {
+			texts[i] = foldPorts(htmlText(text))
+		}
+		p.Appendix = append(p.Appendix, htmlEntry{e.name, texts})
 	}
+	p.Contents = p.contents()
 	return render("result", p)
+}
+
+// contents leads to the sections of the report.
+func (p *resultPage) contents() []Link {
+	var all []Link
+	if p.Gates != nil {
+		all = append(all, Link{p.Gates.Title, "#" + p.Gates.ID})
+	}
+	for _, s := range p.Sections {
+		all = append(all, Link{"Test " + s.Title, "#" + s.ID})
+	}
+	for _, s := range p.Differences {
+		all = append(all, Link{s.Title, "#" + s.ID})
+	}
+	return append(all, Link{"Limits of validity", "#limits"}, Link{"Method and test bed", "#method"}, Link{"How to read the figures", "#reading"}, Link{"To repeat this", "#repeat"})
 }
 
 func render(name string, data any) ([]byte, error) {
@@ -179,7 +219,7 @@ func (t testResults) section(id string, unit layout.BitUnit) section {
 			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
 	}
 	for i, row := range rows {
-		charts = append(charts, t.ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row))
+		charts = append(charts, t.ratesOverTime(fmt.Sprintf("%s-rates-%d", id, i+1), row)...)
 	}
 	for _, c := range charts {
 		if c != nil {
@@ -225,7 +265,7 @@ func (s *section) note(n note) {
 		s.Notes = append(s.Notes, htmlNote{Rows: n.rows})
 	}
 	last := &s.Notes[len(s.Notes)-1]
-	last.Texts = append(last.Texts, htmlText(sentence(n.text)))
+	last.Texts = append(last.Texts, foldPorts(htmlText(sentence(n.text))))
 }
 
 // doubtful counts the rows that forbid to judge by them.

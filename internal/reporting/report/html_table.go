@@ -111,3 +111,13 @@ func classOf(c layout.Column, first bool) string {
 	}
 	return ""
 }
+
+// withUnits writes the units in the cells of a table as people write them.
+func (t htmlTable) withUnits() htmlTable {
+	for i := range t.Rows {
+		for j := range t.Rows[i].Cells {
+			t.Rows[i].Cells[j].Text = htmlText(t.Rows[i].Cells[j].Text)
+		}
+	}
+	return t
+}

@@ -101,7 +101,7 @@ func TestMixesHaveLinesAndCurvesOfTheirOwn(t *testing.T) {
 		DurationMilliseconds: 1000, PointMilliseconds: 1000,
 		Points: v1alpha1.RatePoints{SentFramesPerSecond: []int64{10}, ReceivedFramesPerSecond: []int64{10}},
 	}
-	if c := (testResults{rows: rows}).ratesOverTime("rates", row); !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
+	if c := (testResults{rows: rows}).ratesOverTime("rates", row)[0]; !strings.HasPrefix(c.Title, "Rates over time, mix genome-of-core at ") {
 		t.Errorf("%q", c.Title)
 	}
 }

@@ -55,3 +55,27 @@ func TestPlaceMovesLabelsApart(t *testing.T) {
 		}
 	}
 }
+
+// An axis of rates begins near them where all are high, and covers more than noise.
+func TestRateScale(t *testing.T) {
+	for name, tc := range map[string]struct {
+		low, high float64
+		want      []string
+	}{
+		"dips to nothing": {0, 9, []string{"0", "2.5", "5", "7.5", "10"}},
+		"a small dip":     {2.009, 2.232, []string{"1.9", "2", "2.1", "2.2", "2.3"}},
+		"constant":        {29.761, 29.762, []string{"29.4", "29.5", "29.6", "29.7", "29.8"}},
+	} {
+		s := layout.RateScale(tc.low, tc.high, 100, 0)
+		var got []string
+		for _, tick := range s.Ticks {
+			got = append(got, layout.TickLabel(tick))
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	if s := layout.EndingScale(12, 0, 120); s.High != 12 || s.At(12) != 120 || len(s.Ticks) != 5 {
+		t.Errorf("%+v does not end with the data", s)
+	}
+}

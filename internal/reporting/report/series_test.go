@@ -31,7 +31,7 @@ func dipping() *Document {
 }
 
 func TestRatesOverTimeAreDrawn(t *testing.T) {
-	c := dipping().byTest()[0].ratesOverTime("rates", dipping().Rows[0])
+	c := dipping().byTest()[0].ratesOverTime("rates", dipping().Rows[0])[0]
 	if c == nil || len(c.Series) != 3 || c.XTitle != "time, min" || c.YTitle != "million frames/s" || c.Title != "Rates over time, 64 B at 50%" {
 		t.Fatalf("%+v", c)
 	}
@@ -54,7 +54,7 @@ func TestRatesOverTimeAreDrawn(t *testing.T) {
 	row := dipping().Rows[0]
 	row.Series.Points.MinReceivedFramesPerSecond = nil
 	row.Series.PointMilliseconds, row.Series.DurationMilliseconds = 60, 600
-	if c := dipping().byTest()[0].ratesOverTime("rates", row); len(c.Series) != 2 || c.XTitle != "time, ms" {
+	if c := dipping().byTest()[0].ratesOverTime("rates", row)[0]; len(c.Series) != 2 || c.XTitle != "time, ms" {
 		t.Errorf("%+v", c)
 	}
 	row.Series = nil

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -26,6 +27,23 @@ type Chart struct {
 	Series                   []ChartSeries
 	Bars                     []ChartBar
 	Events                   []ChartEvent
+	Bands                    []ChartBand
+	Legend                   []ChartKey
+}
+
+// ChartBand is a range of values over a part of the horizontal axis, with the path of its median.
+type ChartBand struct {
+	X, Y, Width, Height string
+	Median              string
+	// Class is worse where the values are worse than before.
+	Class string
+}
+
+// ChartKey explains a color and a mark.
+type ChartKey struct {
+	Color template.CSS
+	Mark  string
+	Name  string
 }
 
 // ChartEvent is a vertical line at a time, with a label along it; without one where it would
@@ -61,6 +79,8 @@ type ChartMark struct {
 	Path  string
 	Open  bool
 	Title string
+	// Href leads to a page about the point; empty for none.
+	Href string
 }
 
 // ChartBar is a row of a chart by frame size.
@@ -75,7 +95,17 @@ type ChartBar struct {
 	Class string
 	// Mark is the position of the mean; empty in a chart of single values.
 	Mark string
+	// Color is of the result that the bar is of; empty in a chart of one result.
+	Color template.CSS
+	// Dot is the path of a mark that is drawn instead of the bar, and Whisker of its interval.
+	Dot, Whisker string
+	Title        string
+	// At is the position of the label, where it is not that of the bar.
+	At string
 }
+
+// LabelAt is the position of the label of the bar.
+func (b ChartBar) LabelAt() string { return cmp.Or(b.At, b.Y) }
 
 const (
 	// ChartWidth is the width of a chart in pixels.
@@ -193,6 +223,41 @@ func ScaleFor(lowest, highest, from, to float64) Scale {
 	s := Scale{Low: 0, High: math.Ceil(highest/step-1e-9) * step, From: from, To: to}
 	for i := 0; float64(i)*step <= s.High+step/2; i++ {
 		s.Ticks = append(s.Ticks, float64(i)*step)
+	}
+	return s
+}
+
+// EndingScale makes an axis from 0 that ends with its highest value.
+func EndingScale(highest, from, to float64) Scale {
+	if highest <= 0 {
+		highest = 1
+	}
+	step := niceStep(highest / 5)
+	s := Scale{Low: 0, High: highest, From: from, To: to}
+	for i := 0; float64(i)*step <= highest*(1+1e-9); i++ {
+		s.Ticks = append(s.Ticks, float64(i)*step)
+	}
+	return s
+}
+
+// leastPart is the least part of the highest value that an axis of rates covers: smaller changes are
+// noise.
+const leastPart = 0.01
+
+// RateScale makes an axis for values of at least 0. Where the lowest one is more than half of the
+// highest one, the axis begins near it.
+func RateScale(lowest, highest, from, to float64) Scale {
+	if lowest <= highest/2 || highest <= 0 {
+		return ScaleFor(0, highest, from, to)
+	}
+	step := niceStep(max(highest-lowest, highest*leastPart) / 4)
+	first, last := math.Floor(lowest/step+1e-9), math.Ceil(highest/step-1e-9)
+	if last-first < 4 {
+		first = last - 4
+	}
+	s := Scale{Low: first * step, High: last * step, From: from, To: to}
+	for i := first; i <= last; i++ {
+		s.Ticks = append(s.Ticks, i*step)
 	}
 	return s
 }
