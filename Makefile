@@ -94,6 +94,7 @@ test-tools: cluster-build
 	@hack/fakenos/build
 	@hack/grafana/build
 	@hack/kueue/build
+	@hack/chromium/install
 	@hack/vm/install
 	@hack/vm/prepare $(OLD_KERNELS)
 
@@ -204,6 +205,10 @@ telemetry-cost: test-tools ## what readings of the device in each second cost a 
 dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs network for npm and Debian packages)
 	@hack/influxdb/build
 	@hack/dashboards/draw
+
+.PHONY: report-pictures
+report-pictures: build ## draw the reports for docs/report-formats.md from samples
+	@hack/reports/pictures
 
 .PHONY: page-pictures
 page-pictures: ## draw the pages for docs/lab-page.md (needs the Debian package chromium-headless-shell)

@@ -92,7 +92,7 @@ func New(o Options) *Page {
 	}
 	p := &Page{
 		Options: o, busy: make(chan struct{}, atOnce), users: newPace(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
-		results: results{profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
+		results: results{base: o.Base, profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
 	}
 	mux := http.NewServeMux()
 	for pattern, show := range map[string]show{

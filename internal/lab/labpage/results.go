@@ -35,6 +35,8 @@ var endings = map[report.Format]string{report.FormatJSON: ".json", report.Format
 
 // results reads the results of benchmarks from the cluster and from the archive.
 type results struct {
+	// base is the path of the lab page, to which reports lead back.
+	base string
 	// profiles has the traffic profiles of benchmarks that were not accepted yet.
 	profiles client.Reader
 	// stored has the rows of results.
@@ -64,7 +66,7 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.apartly(q.Context(), a, string(b.UID)+" "+string(format), apart.Task{Show: new(apart.Of(b)), Format: format})
+		return r.apartly(q.Context(), a, string(b.UID)+" "+string(format), apart.Task{Show: new(apart.Of(b)), Format: format, Links: r.links(q, "benchmarks")})
 	}
 	release, err := r.slowly(ctx, b)
 	if err != nil {
@@ -75,7 +77,17 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return written(d, q)
+	return written(d, q, r.links(q, "benchmarks"))
+}
+
+// links lead from a report to the page of its benchmark, or of its history.
+func (r *results) links(q *request, pages ...string) []report.Link {
+	names := map[string]string{"benchmarks": "Benchmark on the lab page", "history": "History on the lab page"}
+	var links []report.Link
+	for _, page := range pages {
+		links = append(links, report.Link{Name: names[page], URL: r.base + page + "/" + q.PathValue("namespace") + "/" + q.PathValue("name")})
+	}
+	return links
 }
 
 // withRows is a benchmark whose rows the person may read.
@@ -94,8 +106,10 @@ func (q *request) withRows(ctx context.Context, namespace, name string) (*v1alph
 	return b, nil
 }
 
-// written is a result in the format that a request asks for.
-func written(d *report.Document, q *request) (*answer, error) {
+// written is a result in the format that a request asks for. The report in HTML has the links.
+func written(d *report.Document, q *request, links []report.Link) (*answer, error) {
+	d = new(*d) // Others may read the kept one.
+	d.Cover.Links = links
 	a, format, err := download(q, d.Benchmark.Name)
 	if err != nil {
 		return nil, err
@@ -142,7 +156,7 @@ func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 	if r.apart != nil && slices.ContainsFunc(benchmarks, stored.IsLarge) {
 		a := &answer{kind: kinds[report.FormatHTML], policy: reportPolicy}
 		of := []apart.Benchmark{apart.Of(benchmarks[0]), apart.Of(benchmarks[1])}
-		return r.apartly(q.Context(), a, fmt.Sprint(of), apart.Task{Compare: of, Format: report.FormatHTML})
+		return r.apartly(q.Context(), a, fmt.Sprint(of), apart.Task{Compare: of, Format: report.FormatHTML, Links: r.links(q, "benchmarks")})
 	}
 	release, err := r.slowly(ctx, benchmarks...)
 	if err != nil {
@@ -161,6 +175,7 @@ func (r *results) comparison(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, &problem{400, "Cannot be compared", err.Error()}
 	}
+	c.Links = r.links(q, "benchmarks")
 	var text bytes.Buffer
 	if err := c.Write(&text, report.FormatHTML); err != nil {
 		return nil, err
@@ -274,6 +289,8 @@ type archivedRun struct {
 	Device string
 	Rows   int
 	Now    time.Time
+	// Changes are the levels that change with the run.
+	Changes []report.RunMark
 }
 
 // history shows the runs of a history in the archive, also of benchmarks that were deleted.
@@ -290,6 +307,7 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 			run.Device = d.Environment.Device
 		}
 		page.Runs = append(page.Runs, run)
+		d.Report = fmt.Sprintf("%sarchive/%s/%s/%s", p.Base, namespace, name, d.Benchmark.UID)
 		return figures.Add(d)
 	})
 	if err != nil {
@@ -306,7 +324,19 @@ func (p *Page) history(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.URL.Query().Get("format") == string(report.FormatHTML) {
+		h.Links = p.results.links(q, "history")
+		var text bytes.Buffer
+		if err := h.Write(&text, report.FormatHTML); err != nil {
+			return nil, err
+		}
+		return &answer{kind: kinds[report.FormatHTML], policy: reportPolicy, content: text.Bytes()}, nil
+	}
 	page.Text = h.Text()
+	marks := h.Marks()
+	for i := range page.Runs {
+		page.Runs[i].Changes = marks[page.Runs[i].UID]
+	}
 	return render("history", page)
 }
 
@@ -380,7 +410,7 @@ func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
 			return nil, err
 		}
 		of := &apart.Document{History: key, UID: q.PathValue("uid")}
-		return r.apartly(q.Context(), a, fmt.Sprint(*of, format), apart.Task{Archive: r.archiveURL, Document: of, Format: format})
+		return r.apartly(q.Context(), a, fmt.Sprint(*of, format), apart.Task{Archive: r.archiveURL, Document: of, Format: format, Links: r.links(q, "history")})
 	}
 	release, err := place(ctx, r.large)
 	if err != nil {
@@ -394,5 +424,5 @@ func (r *results) archived(ctx context.Context, q *request) (*answer, error) {
 	case err != nil:
 		return nil, err
 	}
-	return written(d, q)
+	return written(d, q, r.links(q, "history"))
 }

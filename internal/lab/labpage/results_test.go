@@ -73,6 +73,19 @@ func TestHistory(t *testing.T) {
 	if status, text, header := get(t, p, "/archive/a/nightly/anightly-05"); status != http.StatusOK || !strings.Contains(text, "nightly-05") || header.Get("Content-Security-Policy") != reportPolicy {
 		t.Errorf("the report of a run: status %d, %v", status, header)
 	}
+	// The run at which the level changed is marked, and the charts lead to the report of each run and back.
+	if !strings.Contains(text, "<p>regression: throughput 64 B, throughput") || strings.Count(text, "<p>regression: throughput 64 B, throughput") != 1 {
+		t.Errorf("the list of runs does not mark the regression: %s", text)
+	}
+	status, text, header := get(t, p, "/history/a/nightly?format=html")
+	for _, want := range []string{`<a href="/archive/a/nightly/anightly-05">`, `<a href="/history/a/nightly">`, `class="band worse"`} {
+		if status != http.StatusOK || header.Get("Content-Security-Policy") != reportPolicy || !strings.Contains(text, want) {
+			t.Errorf("status %d: the charts lack %q: %s", status, want, text)
+		}
+	}
+	if _, text, _ := get(t, p, "/archive/a/nightly/anightly-05"); !strings.Contains(text, `<a href="/history/a/nightly">History on the lab page</a>`) {
+		t.Errorf("the report does not lead to the history: %s", text)
+	}
 	for _, path := range []string{"/history/c/nightly", "/archive/c/nightly/cnightly-05", "/archive/a/nightly/cnightly-05", "/archive/a/nightly/anightly-29", "/history/a/..%2f..%2fc%2fnightly", "/history/a/none", "/history/a/%2e%2e"} {
 		if status, text, _ := get(t, p, path); status == http.StatusOK {
 			t.Errorf("%s: %s", path, text)
@@ -92,7 +105,7 @@ func TestComparison(t *testing.T) {
 	}
 	for range 2 {
 		status, text, header := get(t, p, "/comparisons/a/nightly-02?with=nightly-01")
-		if status != http.StatusOK || !strings.Contains(text, "Comparison") || !strings.Contains(text, "−10.47") || header.Get("Content-Security-Policy") != reportPolicy {
+		if status != http.StatusOK || !strings.Contains(text, "Comparison") || !strings.Contains(text, "−10.47") || !strings.Contains(text, `<a href="/benchmarks/a/nightly-02">`) || header.Get("Content-Security-Policy") != reportPolicy {
 			t.Fatalf("status %d: %s", status, text)
 		}
 	}

@@ -31,6 +31,7 @@ func (h Here) Do(ctx context.Context, t Task, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		d.Cover.Links = t.Links
 		return failed(CauseUnreadable, d.Write(out, t.Format))
 	case len(t.Compare) > 0:
 		return h.compare(ctx, t, out)
@@ -50,6 +51,7 @@ func (h Here) Do(ctx context.Context, t Task, out io.Writer) error {
 	if err != nil {
 		return failed(CauseUnreadable, err)
 	}
+	d.Cover.Links = t.Links
 	return failed(CauseUnreadable, d.Write(out, t.Format))
 }
 
@@ -127,5 +129,6 @@ func (h Here) compare(ctx context.Context, t Task, out io.Writer) error {
 	if err != nil {
 		return failed(CauseIncomparable, err)
 	}
+	c.Links = t.Links
 	return failed(CauseUnreadable, c.Write(out, t.Format))
 }

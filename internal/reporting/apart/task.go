@@ -32,6 +32,8 @@ type Task struct {
 	Figures string `json:"figures,omitempty"`
 	// Format of the output.
 	Format report.Format `json:"format,omitempty"`
+	// Links lead from a report in HTML to other pages.
+	Links []report.Link `json:"links,omitempty"`
 }
 
 // NeedsAPI reports whether the task reads from the API server.

@@ -19,6 +19,8 @@ type Comparison struct {
 	banner string
 	// documents that were compared, in their order.
 	documents []*Document
+	// Links lead to other pages about the results.
+	Links []Link
 }
 
 // ComparisonFormats lists all formats of a Comparison.
@@ -47,7 +49,7 @@ func Compare(documents []*Document, names []string) (*Comparison, error) {
 	}
 	c.Notes = conditions(documents, names, aspects...)
 	withoutWinners(c, documents, names)
-	return &Comparison{c, comparisonBanner(documents, names), documents}, nil
+	return &Comparison{Comparison: c, banner: comparisonBanner(documents, names), documents: documents}, nil
 }
 
 // comparisonBanner names the simulated documents; empty when all documents were measured.

@@ -108,7 +108,7 @@ type comparisonPage struct {
 func (c *Comparison) html() ([]byte, error) {
 	p := comparisonPage{
 		page: page{Kicker: "Comparison", Title: c.names(), Subtitle: "Differences are from the baseline, " + c.Results[0].Name,
-			Running: "NoDrop · comparison of " + c.names(), Banner: c.banner},
+			Running: "NoDrop · comparison of " + c.names(), Banner: c.banner, Links: c.Links},
 		Reading: readingComparison,
 	}
 	if c.banner != "" {

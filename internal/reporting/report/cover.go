@@ -33,7 +33,10 @@ type Cover struct {
 }
 
 // Link is an address with a name.
-type Link struct{ Name, URL string }
+type Link struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
 
 // MaxLogo is the maximum size of a logo in bytes: each report contains it.
 const MaxLogo = 512 << 10

@@ -21,11 +21,11 @@ type historyPage struct {
 type historyRun struct {
 	Number               int
 	Time, Device, Report string
-	Marks                []runMark
+	Marks                []RunMark
 }
 
-// runMark is a change of a level that begins with a run.
-type runMark struct {
+// RunMark is a change of a level that begins with a run.
+type RunMark struct {
 	Text string
 	// Class is failed for a regression, and passed for an improvement.
 	Class string
@@ -38,7 +38,7 @@ func (h *History) html() ([]byte, error) {
 		name = h.Namespace + "/" + name
 	}
 	p := historyPage{
-		page:    page{Kicker: "History", Title: h.Benchmark, Subtitle: sentence(strings.TrimPrefix(after(" · bed ", h.TestBed)+" · "+h.span(), " · ")), Banner: h.banner, Links: h.Links, Running: "NoDrop · history of " + name},
+		page:    page{Kicker: "History", Title: h.Benchmark, Subtitle: h.subtitle(), Banner: h.banner, Links: h.Links, Running: "NoDrop · history of " + name},
 		Reading: htmlText(readingHistory),
 	}
 	p.Verdict, p.Tone, p.Message = "No regression", "good", htmlText(sentence(h.worst()))
@@ -57,7 +57,10 @@ func (h *History) html() ([]byte, error) {
 		p.Sections = append(p.Sections, h.section(fmt.Sprintf("figure-%d", i+1), lines))
 	}
 	if changes := h.changesGrid(); len(changes.Rows) > 0 {
-		table := gridHTML(changes, "Changes of levels").withUnits()
+		if !slices.ContainsFunc(h.Runs, func(r history.RunInfo) bool { return r.Device != h.Runs[0].Device }) {
+			withoutLast(changes) // The subtitle of the page names the device.
+		}
+		table := gridHTML(changes, "Changes of levels")
 		marks := map[bool]string{true: "failed", false: "passed"}
 		at := 0
 		for _, l := range h.Lines {
@@ -77,6 +80,18 @@ func (h *History) html() ([]byte, error) {
 	}
 	p.Contents = append(p.Contents, Link{"Runs", "#runs"})
 	return render("history", p)
+}
+
+// subtitle names the bed, the device if all runs have the same, and the time of the runs.
+func (h *History) subtitle() string {
+	var parts []string
+	if h.TestBed != "" {
+		parts = append(parts, "bed "+h.TestBed)
+	}
+	if device := h.Runs[0].Device; device != "" && !slices.ContainsFunc(h.Runs, func(r history.RunInfo) bool { return r.Device != device }) {
+		parts = append(parts, device)
+	}
+	return sentence(strings.Join(append(parts, h.span()), " · "))
 }
 
 // pageNotes are the notes at the head of the page.
@@ -104,7 +119,7 @@ func (h *History) run(i int) historyRun {
 				continue
 			}
 			text := metricTexts[l.Metric]
-			mark := runMark{fmt.Sprintf("%s: %s, %s", verdict(c), testName(l.Test, l.Variant)+" "+rowName(l.RowID), text.name), "passed"}
+			mark := RunMark{fmt.Sprintf("%s: %s, %s", verdict(c), testName(l.Test, l.Variant)+" "+rowName(l.RowID), text.name), "passed"}
 			if c.ShiftPPM != nil {
 				mark.Text += " " + strings.Replace(percent(*c.ShiftPPM), "-", "−", 1) + " %"
 			}
@@ -117,6 +132,17 @@ func (h *History) run(i int) historyRun {
 	return run
 }
 
+// Marks are the changes of levels by the UID of the run that they begin with.
+func (h *History) Marks() map[string][]RunMark {
+	marks := map[string][]RunMark{}
+	for i, run := range h.Runs {
+		if all := h.run(i).Marks; len(all) > 0 {
+			marks[run.UID] = all
+		}
+	}
+	return marks
+}
+
 // maxLinesDrawn is the maximum number of rows of a table that have a drawing: those with changes first.
 const maxLinesDrawn = 12
 
@@ -125,11 +151,7 @@ func (h *History) section(id string, lines []history.Line) section {
 	text := metricTexts[lines[0].Metric]
 	title := fmt.Sprintf("Test %s: %s (%s)", testName(lines[0].Test, lines[0].Variant), text.name, text.better)
 	grid := h.grid(lines)
-	// The drawings replace the last column.
-	grid.Columns = grid.Columns[:len(grid.Columns)-1]
-	for i := range grid.Rows {
-		grid.Rows[i] = grid.Rows[i][:len(grid.Rows[i])-1]
-	}
+	withoutLast(grid) // The drawings replace it.
 	s := section{ID: id, Title: title, Table: gridHTML(grid, title)}
 	drawn := slices.Clone(lines)
 	slices.SortStableFunc(drawn, func(a, b history.Line) int { return min(len(b.Changes), 1) - min(len(a.Changes), 1) })
@@ -140,6 +162,14 @@ func (h *History) section(id string, lines []history.Line) section {
 		s.Purpose = fmt.Sprintf("%d further rows without a drawing are in the table.", more)
 	}
 	return s
+}
+
+// withoutLast removes the last column of a table.
+func withoutLast(g *layout.Grid) {
+	g.Columns = g.Columns[:len(g.Columns)-1]
+	for i := range g.Rows {
+		g.Rows[i] = g.Rows[i][:len(g.Rows[i])-1]
+	}
 }
 
 // chart draws a figure over all runs: a band and a median for each level, and a mark for each run, which

@@ -86,6 +86,8 @@ func gridHTML(g *layout.Grid, caption string) htmlTable {
 		}
 		for i, text := range row {
 			switch {
+			case strings.HasSuffix(text, ", us"):
+				text = htmlUnits.Replace(text)
 			case strings.HasPrefix(g.Columns[i].Name, shareOfLine) && len(text) > 1:
 				text = strings.Replace(text, "-", "–", 1)
 			case text == "-":
