@@ -134,7 +134,7 @@ func TestCompareRefuses(t *testing.T) {
 	start(t, "compare", "one.json").wants(exit.Use, "", "a comparison needs at least two results\nhint: nodrop compare before.json after.json")
 	start(t, "compare", filepath.Join(dir, "none.json"), other).wants(exit.Use, "", "none.json: no such file or directory")
 	start(t, "compare", other, other).wants(exit.Use, "", `other.json: the schema is "", not "nodrop.dev/result/v1alpha2"`)
-	start(t, "compare", other, other, "-o", "junit").wants(exit.Use, "", `"junit" is not an output format: give table, json, markdown or html`)
+	start(t, "compare", other, other, "-o", "junit").wants(exit.Use, "", `"junit" is not an output format: give table, json, markdown, html or pdf`)
 	start(t, "compare", "a", "b", "--kubeconfig", "/nowhere").wants(exit.Use, "", "hint: set KUBECONFIG or give --kubeconfig")
 }
 
@@ -153,5 +153,5 @@ func TestReportOfAFile(t *testing.T) {
 	} {
 		start(t, "report", off, "-o", format).wants(exit.Passed, want, "")
 	}
-	start(t, "report", off, "-o", "pdf").wants(exit.Use, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
+	start(t, "report", off, "-o", "docx").wants(exit.Use, "", `"docx" is not an output format: give table, json, yaml, html, pdf, markdown, csv, junit, github or sarif`)
 }

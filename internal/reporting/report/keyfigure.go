@@ -32,7 +32,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodCongestionControl: named("reaction to a congested port"),
 	v1alpha1.MethodConvergence: {"until announced routes carry traffic, average", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.ConvergenceSummary { return r.Convergence },
 		func(s *v1alpha1.ConvergenceSummary) int64 { return s.Announce.AvgNs })},
-	v1alpha1.MethodFIBTruth:           named("routes forwarded as announced"),
+	v1alpha1.MethodFIBTruth:           named("as announced"),
 	v1alpha1.MethodForwardingRate:     named("forwarding rate"),
 	v1alpha1.MethodFrameLoss:          named("lost frames"),
 	v1alpha1.MethodGroupCapacity:      named("multicast groups that are forwarded"),
@@ -44,7 +44,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodRecovery:           named("until loss ends after an overload, average"),
 	v1alpha1.MethodReset:              named("interruption by a reset, average"),
 	v1alpha1.MethodRFC2544Latency:     named("latency by RFC 2544, average"),
-	v1alpha1.MethodRouteCapacity: {"routes that the device holds", func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
+	v1alpha1.MethodRouteCapacity: {"held by the device", func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 		if s := row.RouteCapacity; s != nil {
 			return trials.CountFigure(s.Routes, "routes", !s.Full), true
 		}
@@ -53,7 +53,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodRouteFlap: {"longest dip", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return r.RouteFlap },
 		func(s *v1alpha1.RouteFlapSummary) int64 { return max(s.Withdraw.MaxNs, s.Announce.MaxNs) })},
 	v1alpha1.MethodRouteRefresh: named("until all routes came again, average"),
-	v1alpha1.MethodSessionScale: named("BGP sessions that stay established"),
+	v1alpha1.MethodSessionScale: named("of BGP, established together"),
 	v1alpha1.MethodSoak:         named("lost frames"),
 	v1alpha1.MethodThroughput:   named("highest load without loss"),
 }

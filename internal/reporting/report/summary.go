@@ -57,7 +57,7 @@ func (d *Document) testSentences(t testResults) []string {
 	if len(figures) == 1 {
 		return []string{fmt.Sprintf("Test %s: %s (%s).", t.name(), figures[0].Text, name)}
 	}
-	return []string{fmt.Sprintf("Test %s: %s in %s (%s).", t.name(), valueRange(figures), layout.Quantity(int64(len(rows)), "row"), name)}
+	return []string{fmt.Sprintf("Test %s: %s in %s (%s).", t.name(), strings.Replace(valueRange(figures), " – ", " to ", 1), layout.Quantity(int64(len(rows)), "row"), name)}
 }
 
 // rowSentence describes the only row of a test; empty where its figure has no sentence of its own.
@@ -136,14 +136,14 @@ func (d *Document) rateSentence(t testResults, rows []v1alpha1.ResultRow) string
 	case first == 0 && len(rows) == 1:
 		texts = append(texts, fmt.Sprintf("%s reaches %s.", sizeLabel(&rows[0]), strings.TrimSuffix(best, ",")))
 	case first == 0 && !d.leftOut(t):
-		texts = append(texts, sentence(fmt.Sprintf("%s at every size.", strings.TrimSuffix(best, ","))))
+		texts = append(texts, sentence(best+" at every size."))
 	case first == len(rows)-1 && first > 0:
-		texts = append(texts, sentence(fmt.Sprintf("%s at %s.", strings.TrimSuffix(best, ","), sizeLabel(&rows[first]))))
+		texts = append(texts, sentence(fmt.Sprintf("%s at %s.", best, sizeLabel(&rows[first]))))
 	case first < len(rows) && d.leftOut(t):
 		// A size between these may be slower: it is not known.
-		texts = append(texts, sentence(fmt.Sprintf("%s at %s.", strings.TrimSuffix(best, ","), labelsOf(rows[first:], t.rows))))
+		texts = append(texts, sentence(fmt.Sprintf("%s at %s.", best, labelsOf(rows[first:], t.rows))))
 	case first < len(rows):
-		texts = append(texts, sentence(fmt.Sprintf("%s from %s.", strings.TrimSuffix(best, ","), sizeLabel(&rows[first]))))
+		texts = append(texts, sentence(fmt.Sprintf("%s from %s.", best, sizeLabel(&rows[first]))))
 	}
 	below := slices.DeleteFunc(slices.Clone(rows), func(r v1alpha1.ResultRow) bool { return full(&r) })
 	if len(below) > 0 {

@@ -72,7 +72,7 @@ func TestKeyFigures(t *testing.T) {
 	for want, r := range map[string]v1alpha1.ResultRow{
 		"10.300 s until announced routes carry traffic, average": converged,
 		"2.700 s longest dip":                         flapped,
-		"500,000 routes routes that the device holds": full,
+		"500,000 routes held by the device": full,
 		"0.1% lost at 50% lost frames":                soaked,
 	} {
 		d := &Document{Rows: []v1alpha1.ResultRow{r}}
