@@ -23,9 +23,8 @@ func newCompareCommand() *cobra.Command {
 		Short: "Rank the results of several benchmarks, and print their differences",
 		Long: `Rank the results of several benchmarks: of devices, dates, or configurations of
 one device. LABEL=ARGUMENT gives a result another name in the tables. The first one is
-the baseline of all differences. Results of other traffic or ports are refused, and
-there is no winner where tests, latency types or kinds of device differ. The exit code
-is 0 when there is something to compare, whichever result is better.
+the baseline of all differences. Results of other ports or tests are refused, and there
+is no winner where trials, traffic or kinds of device differ. The exit code is 0 when there is something to compare, whichever result is better.
 
 ` + documents.Help,
 		Example: `  nodrop compare before.json after.json
@@ -85,7 +84,7 @@ func compared(ctx context.Context, from *documents.Source, args []string) (*repo
 	}
 	comparison, err := report.Compare(read, names)
 	if different := new(report.IncomparableError); errors.As(err, &different) {
-		return nil, hint.With(err, "compare results of the same tests, traffic and ports")
+		return nil, hint.With(err, "compare results of the same tests and ports")
 	}
 	return comparison, hint.With(err, "LABEL=FILE gives a result another name")
 }

@@ -72,8 +72,8 @@ func TestComparableAndLinkedReports(t *testing.T) {
 	other := filepath.Join(dir, "other.json")
 	start(t, "run", "-f", "../../config/samples/soak/benchmark.yaml", "-o", "json", "--output-file", other).wants(exit.Passed, "", "")
 	p := start(t, "compare", off, other)
-	p.wants(exit.Use, "", "the results are not comparable: the traffic differs: ")
-	if text := p.stderr.String(); !strings.Contains(text, "the ports differ: ") || !strings.Contains(text, "hint: compare results of the same tests, traffic and ports") {
+	p.wants(exit.Use, "", "the results are not comparable: the ports differ: ")
+	if text := p.stderr.String(); !strings.Contains(text, "4 of 10G") || !strings.Contains(text, "hint: compare results of the same tests and ports") {
 		t.Errorf("the message is %q", text)
 	}
 	start(t, "report", other, "-o", "html", "--output-file", filepath.Join(dir, "other.html")).wants(exit.Passed, "", "")

@@ -17,7 +17,7 @@ type IncomparableError struct{ difference string }
 func (e *IncomparableError) Error() string { return "the results are not comparable: " + e.difference }
 
 // incomparable returns an error that names the difference between results of which no comparison
-// makes sense: their traffic or their ports differ, or they have no row in common.
+// makes sense: their ports differ, or they have no row in common.
 func incomparable(documents []*Document, names []string) error {
 	var measured []*Document
 	var of []string
@@ -29,7 +29,7 @@ func incomparable(documents []*Document, names []string) error {
 	if len(measured) < 2 {
 		return nil // The comparison says that there is no row.
 	}
-	if differences := conditions(measured, of, trafficAspect, portsAspect); len(differences) > 0 {
+	if differences := conditions(measured, of, portsAspect); len(differences) > 0 {
 		return &IncomparableError{strings.Join(differences, "; ")}
 	}
 	in := map[v1alpha1.RowID]int{}
@@ -62,7 +62,7 @@ func testNames(d *Document) []string {
 
 // withoutWinners removes ranks and winners where not the same was measured, and notes why.
 func withoutWinners(c *compare.Comparison, documents []*Document, names []string) {
-	all := conditions(documents, names, kindAspect)
+	all := conditions(documents, names, kindAspect, framesAspect)
 	latency := conditions(documents, names, latencyAspect)
 	reason := func(test string, m compare.Metric) string {
 		switch {
@@ -85,7 +85,7 @@ func withoutWinners(c *compare.Comparison, documents []*Document, names []string
 		for j := range l.Cells {
 			l.Cells[j].Rank, l.Cells[j].Tied = 0, false
 		}
-		l.Note = strings.TrimPrefix(l.Note+"; no winner: "+why, "; ")
+		l.Note = strings.TrimPrefix(l.Note+"; "+noWinner+why, "; ")
 	}
 	for i := range c.Scores {
 		s := &c.Scores[i]
@@ -116,6 +116,9 @@ func sameTest(documents []*Document, name string) bool {
 	return len(slices.Compact(texts)) <= 1
 }
 
+// noWinner begins the part of a note that names why there is no winner.
+const noWinner = "no winner: "
+
 // tally counts the rows of a result by their rank, compared with the baseline's.
 type tally struct {
 	better, worse, equal, open int
@@ -127,8 +130,8 @@ type tally struct {
 
 // sentence describes a table in words: for each result how it compares with the baseline.
 func (c *Comparison) sentence(lines comparedLines) string {
-	if at := slices.IndexFunc(lines, func(l compare.Line) bool { return strings.Contains(l.Note, "no winner: ") }); at >= 0 {
-		_, why, _ := strings.Cut(lines[at].Note, "no winner: ")
+	if at := slices.IndexFunc(lines, func(l compare.Line) bool { return strings.Contains(l.Note, noWinner) }); at >= 0 {
+		_, why, _ := strings.Cut(lines[at].Note, noWinner)
 		return "There is no winner: " + why + "."
 	}
 	var texts []string

@@ -30,7 +30,7 @@ func ComparisonFormats() []Format {
 
 // Compare compares documents, the first of which is the baseline, under the given
 // names. It fails on fewer than two, when names are not unique, and when the results are of other
-// traffic or ports, or have no row in common. Where tests differ, there is no winner.
+// ports, or have no row in common. Where tests, traffic or kinds of device differ, there is no winner.
 func Compare(documents []*Document, names []string) (*Comparison, error) {
 	var results []compare.Result
 	for i, d := range documents {
@@ -106,9 +106,11 @@ type aspect struct {
 	of   func(d *Document, env *v1alpha1.ResultEnvironment) []string
 }
 
-// The conditions by their effect: results of other traffic or ports are not compared at all.
+// The conditions by their effect: results of other ports are not compared at all, and there is no winner
+// where frames, latency or kinds of device differ.
 var (
 	trafficAspect = aspect{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.traffic()} }}
+	framesAspect  = aspect{"the traffic differs", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{d.frames()} }}
 	portsAspect   = aspect{"the ports differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{portKinds(env)} }}
 	latencyAspect = aspect{"latency is measured differently", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.LatencyType} }}
 	kindAspect    = aspect{"the kinds of device differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return []string{kindOfDevice(d)} }}

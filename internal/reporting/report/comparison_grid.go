@@ -176,8 +176,8 @@ func (c *Comparison) notes(lines comparedLines) []note {
 				add(l, fmt.Sprintf("the difference of %s from %s is %s", c.Results[i].Name, c.Results[0].Name, text))
 			}
 		}
-		if l.Note != "" {
-			add(l, l.Note)
+		if text, _, _ := strings.Cut(l.Note, noWinner); text != "" {
+			add(l, strings.TrimSuffix(text, "; ")) // The sentence names why there is no winner.
 		}
 	}
 	for i := range notes {

@@ -84,14 +84,12 @@ func TestComparisonFormatsAgree(t *testing.T) {
 	}
 }
 
-// Results of other traffic or ports, and results without a common row, are refused by name. Where
+// Results of other ports, and results without a common row, are refused by name. Where
 // something else differs, it is a note.
 func TestComparisonTellsOtherConditions(t *testing.T) {
 	_, err := Compare([]*Document{chassis(), router()}, []string{"chassis", "router"})
-	for _, want := range []string{"the results are not comparable: the traffic differs: chassis: IPv4/UDP", "the ports differ: chassis: 256 of 100G; router: 2 of 10G"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v lacks %q", err, want)
-		}
+	if want := "the results are not comparable: the ports differ: chassis: 256 of 100G; router: 2 of 10G"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
 	}
 	other := chassis()
 	for i := range other.Rows {
@@ -137,6 +135,21 @@ func TestWinnersOfTheSameOnly(t *testing.T) {
 	c, err := Compare([]*Document{curves(), timed}, []string{"a", "b"})
 	if err != nil || winners(c, "throughput", compare.Throughput) == 0 || winners(c, "throughput", compare.LatencyAvg) > 0 {
 		t.Errorf("%v: latencies that are timed differently have a winner", err)
+	}
+	flows := curves()
+	flows.Profile = flows.Profile.DeepCopy()
+	flows.Profile.Packet.DSCP = new(int32(10))
+	c, err = Compare([]*Document{curves(), flows}, []string{"a", "b"})
+	if err != nil || winners(c, "throughput", compare.Throughput) > 0 || !strings.Contains(c.sentence(c.tables()[0]), "There is no winner: the traffic differs: a: IPv4/UDP") || strings.Contains(c.Text(), "no winner: no winner") {
+		t.Errorf("%v: results of other traffic have a winner: %s", err, c.sentence(c.tables()[0]))
+	}
+	// Routes without traffic are a condition of the device.
+	full := curves()
+	full.Profile = full.Profile.DeepCopy()
+	full.Profile.Routing = &v1alpha1.ProfileRouting{Routes: []v1alpha1.RouteSet{{Name: "cover", First: "20.0.0.0/23", Count: 10, Traffic: new(false)}}}
+	c, err = Compare([]*Document{curves(), full}, []string{"a", "b"})
+	if err != nil || winners(c, "throughput", compare.Throughput) == 0 || len(c.Notes) != 1 {
+		t.Errorf("%v, %q: routes without traffic forbid a winner", err, c.Notes)
 	}
 	measured := curves()
 	measured.Environment = new(*measured.Environment)

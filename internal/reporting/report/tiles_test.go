@@ -71,9 +71,9 @@ func TestKeyFigures(t *testing.T) {
 	soaked.Load, soaked.Frames = "50%", &v1alpha1.FrameSection{Sent: 1000, Received: 999, Lost: 1, LossPPM: new(int64(1000)), LineRatePPM: 500_000, FramesPerSecond: 1, OfferedFramesPerSecond: 1}
 	for want, r := range map[string]v1alpha1.ResultRow{
 		"10.300 s until announced routes carry traffic, average": converged,
-		"2.700 s longest dip":                         flapped,
+		"2.700 s longest dip":               flapped,
 		"500,000 routes held by the device": full,
-		"0.1% lost at 50% lost frames":                soaked,
+		"0.1% lost at 50% lost frames":      soaked,
 	} {
 		d := &Document{Rows: []v1alpha1.ResultRow{r}}
 		if tile := d.tiles()[0]; tile.Value+" "+tile.Name != want {

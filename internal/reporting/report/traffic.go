@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -46,6 +47,18 @@ func (d *Document) traffic() string {
 		parts = append(parts, mixText(m))
 	}
 	return strings.Join(append([]string{strings.Join(parts, ", ")}, routesTexts(p.Routing)...), "; ")
+}
+
+// frames describes the profile without routes to which no frames are sent: they are a condition of the
+// device, and no traffic.
+func (d *Document) frames() string {
+	if d.Profile == nil || d.Profile.Routing == nil {
+		return d.traffic()
+	}
+	sent := *d
+	sent.Profile = d.Profile.DeepCopy()
+	sent.Profile.Routing.Routes = slices.DeleteFunc(sent.Profile.Routing.Routes, func(r v1alpha1.RouteSet) bool { return r.MRT != nil || r.Traffic != nil && !*r.Traffic })
+	return sent.traffic()
 }
 
 // routesTexts describes what the tester announces: "routes networks: 8 by each session from
