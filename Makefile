@@ -95,6 +95,7 @@ test-tools: cluster-build
 	@hack/grafana/build
 	@hack/kueue/build
 	@hack/chromium/install
+	@hack/site/build
 	@hack/vm/install
 	@hack/vm/prepare $(OLD_KERNELS)
 
@@ -222,6 +223,13 @@ e2e: cluster-build ## a real cluster with a real router; taken down afterwards; 
 .PHONY: test-sriov
 test-sriov: ## pods with virtual functions, on a node in an emulated machine (8 to 20 min)
 	@hack/vm/test-sriov
+
+.PHONY: site
+site: ## the documentation site in .state/site; open index.html there
+	@hack/site/build
+	@mkdir -p $(NODROP_CACHE)/site
+	go build -ldflags=-w -tags standalone -o $(NODROP_CACHE)/site/nodrop ./cmd/nodrop
+	cd hack && go run ./site -out $(CURDIR)/.state/site -hugo $(TOOLS)/hugo -nodrop $(NODROP_CACHE)/site/nodrop
 
 .PHONY: release
 release: ## the artifacts of a release in .state/release/dist, as docs/releasing.md describes; uploads nothing (20 min the first time)
