@@ -13,8 +13,8 @@ import (
 
 var (
 	fence = regexp.MustCompile("(?ms)^ *(```+).*?^ *```+ *$")
-	// link has the text of a link, which may have one pair of brackets in it, and its target.
-	link = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)`)
+	// link has the text of a link, which may have one pair of brackets in it, and its target. Code that looks like a link has neither.
+	link = regexp.MustCompile("`[^`\n]*`|" + `\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)`)
 )
 
 // rewriteLinks returns the text of a page with links to pages of the site, and adds the pages that they need. A link to Go code has
@@ -28,6 +28,9 @@ func (s *site) rewriteLinks(p *page) (string, error) {
 	rewrite := func(part string) string {
 		return link.ReplaceAllStringFunc(part, func(found string) string {
 			m := link.FindStringSubmatch(found)
+			if m[2] == "" {
+				return found
+			}
 			url, err := s.resolve(p, m[2])
 			problems = errors.Join(problems, err)
 			if url == "" {
