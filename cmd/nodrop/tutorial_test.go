@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,12 +39,14 @@ func typesPage(t *testing.T, page string, atLeast int) string {
 	if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir())
+	env := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	cache := "XDG_CACHE_HOME=" + t.TempDir()
 	run := func(line string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "/usr/local/bin/nodrop", filepath.Join(bin, "nodrop")))
-		cmd.Dir, cmd.Env = dir, env
+		// The cache of Go is a folder of the same variable.
+		cmd.Dir, cmd.Env = dir, append(slices.Clone(env), cache)
 		if strings.Contains(line, "go build") {
-			cmd.Dir = root
+			cmd.Dir, cmd.Env = root, env
 		}
 		out, err := cmd.Output()
 		return string(out), err

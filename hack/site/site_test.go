@@ -237,7 +237,7 @@ func TestSearch(t *testing.T) {
 		"quarantine":       "guides/lab-owner.html",
 		"groupjoindelay":   "methods/group-delay.html",
 		"calibration":      "methods/calibration.html",
-		"huge pages trex":  "tutorials/bare-metal.html",
+		"huge pages trex":  "own-cluster.html",
 		"uninstall":        "guides/operations.html",
 		"no such word xyz": "",
 	} {
