@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// section is what the search finds: a heading of a page with the text below it.
+// section is a heading of a page with the text below it, as the search finds it.
 type section struct {
 	Page    string  `json:"page"`
 	Heading string  `json:"heading"`
@@ -26,7 +26,7 @@ type section struct {
 var weights = []struct {
 	prefix string
 	weight float64
-}{{"design/", 0.5}, {"repository/", 0.3}, {"reference/", 0.7}, {"result-schema", 0.6}, {"upgrade", 0.6}, {"", 1}}
+}{{"design/", 0.5}, {"repository/", 0.3}, {"reference/", 0.7}, {"result-schema", 0.6}, {"upgrade", 0.6}, {"contributing", 0.5}, {"", 1}}
 
 // writeIndex writes the index of the search as a script, since a page of a folder on disk may load no other kind of file.
 func writeIndex(out string) error {
