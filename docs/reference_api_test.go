@@ -78,7 +78,7 @@ func describeResource(kind string, definition apiextensions.CustomResourceDefini
 	fmt.Fprintf(&p.text, "| | |\n|---|---|\n| API version | `%s/%s` |\n| Scope | %s |\n| Names for `kubectl get` | `%s` |\n",
 		definition.Spec.Group, version.Name, definition.Spec.Scope, strings.Join(append([]string{names.Plural}, names.ShortNames...), "`, `"))
 	fmt.Fprint(&p.text, "\nThis page is generated from the definition of the resource by `go test ./docs -update`. A field without the word *required* is optional.\n\n"+
-		"<!-- terms: off: names of fields are as they are -->\n")
+		"<!-- terms: off -->\n")
 	p.rules(root)
 	for _, part := range slices.Sorted(maps.Keys(root.Properties)) {
 		if schema := root.Properties[part]; part != "apiVersion" && part != "kind" && part != "metadata" {
