@@ -26,11 +26,11 @@ func kernelsDir(t *testing.T) string {
 }
 
 // prepared starts a machine with two interfaces in a network namespace of the test.
-func prepared(t *testing.T) *Machine {
+func prepared(t *testing.T, modules ...string) *Machine {
 	t.Helper()
 	namespacetest.Enter(t)
 	m := New(Config{
-		Dir: kernelsDir(t), Kernel: "debian13", Modules: []string{"mpls_iptunnel"}, Processors: 1, Memory: 512 << 20,
+		Dir: kernelsDir(t), Kernel: "debian13", Modules: modules, Processors: 1, Memory: 512 << 20,
 		Interfaces: []Interface{{"nd-m1", "e1"}, {"nd-m2", "e2"}},
 		Files:      map[string][]byte{"hello": []byte("from here\n")},
 	})
@@ -47,7 +47,7 @@ func prepared(t *testing.T) *Machine {
 
 // TestMachine starts one machine, runs and configures it, and expects that nothing of it is left.
 func TestMachine(t *testing.T) {
-	m := prepared(t)
+	m := prepared(t, "mpls_iptunnel")
 	if d := m.Describe(); !strings.Contains(d, "kernel debian13 ("+m.Release()+")") || !strings.Contains(d, "1 processor") {
 		t.Errorf("it describes itself as %q", d)
 	}
