@@ -184,7 +184,11 @@ func (c *check) loadByTrial() {
 	c.within("frames.framesPerSecond", want, by)
 	if bytes := c.averageBytes(); bytes != nil {
 		eight := times(bytes, ratio(8, 1))
-		c.within("frames.bitsPerSecond", nearest(times(ratio(fps, 1), eight)), nearest(eight)/2+1)
+		rounding := nearest(eight)/2 + 1
+		if c.value("frames.lineRatePPM") == 0 {
+			rounding = 0
+		}
+		c.within("frames.bitsPerSecond", nearest(times(ratio(fps, 1), eight)), rounding)
 	} else {
 		c.between("frames.bitsPerSecond", 8*64*fps, 8*16384*fps)
 	}

@@ -182,7 +182,7 @@ func (c *check) routeCapacity() {
 		for full/each > 64 {
 			each *= 2
 		}
-		c.within(memory+"blocksEach", each, each)
+		c.between(memory+"blocksEach", 1, 2*each)
 		c.agrees(memory+"idleBytes", true, "")
 		c.agrees(memory+"endBytes", true, "")
 		c.agrees(memory+"heldBytes", true, "")

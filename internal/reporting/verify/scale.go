@@ -1,11 +1,13 @@
 package verify
 
 import (
-	"maps"
+	"cmp"
+	"context"
+	"errors"
 	"math/big"
-	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/search"
 )
 
 // configurationScale verifies the search for the largest number of entries. Numbers that the device rejected have no trial.
@@ -18,57 +20,84 @@ func (c *check) configurationScale() {
 	}
 	const in = "configurationScale."
 	without := c.meanWithout(in)
-	var balance = map[int64]int{}
-	last := map[int64]*v1alpha1.TrialRecord{}
-	failed := map[int64]*v1alpha1.TrialRecord{}
-	for _, r := range c.role("") {
-		switch c.scaleAnswer(r, without) {
-		case 1:
-			balance[r.Tried]++
-			last[r.Tried] = r
-		case -1:
-			balance[r.Tried]--
-			failed[r.Tried] = r
-		}
+	found, passed, failed := c.searchAgain(without)
+	c.is(in+"entries", found.Passed)
+	c.is(in+"failedEntries", found.Failed)
+	c.is(in+"configurations", int64(found.Tries))
+	bounds := c.entryBounds()
+	c.is(in+"minimumEntries", bounds.Min)
+	c.is(in+"maximumEntries", bounds.Max)
+	if c.has(in + "unsteady") {
+		c.answers(in+"unsteady", !found.Steady())
 	}
-	// The rejected numbers are known by the row alone.
-	rejected := s.Effect == v1alpha1.ScaleRejected
-	var most, least int64
-	for _, n := range slices.Sorted(maps.Keys(balance)) {
-		if rejected && n >= s.FailedEntries {
-			break
-		}
-		if balance[n] <= 0 {
-			least = n
-			break
-		}
-		most = n
-	}
-	if rejected {
-		least = s.FailedEntries
-	}
-	c.is(in+"entries", most)
-	c.is(in+"failedEntries", least)
+	c.agrees(in+"capped", true, "")
 	added := func(field string, r *v1alpha1.TrialRecord) {
 		if mean := meanLatency(r); mean != nil && without != nil {
 			c.is(in+field, nearest(mean)-nearest(without))
 		}
 	}
-	added("addedLatencyNs", last[most])
-	if r := failed[least]; r != nil {
+	added("addedLatencyNs", passed[found.Passed])
+	want := v1alpha1.ScaleRejected
+	if r := failed[found.Failed]; r != nil {
 		added("failedAddedLatencyNs", r)
 		c.ifAny(in+"failedLost", r.Lost)
-		want := v1alpha1.ScaleAddsLatency
-		if r.Lost > r.Unreachable || r.Excess > 0 || r.Received == 0 || because(r, v1alpha1.TrialHeldBack) {
+		want = v1alpha1.ScaleAddsLatency
+		if !c.forwardsAll(r) {
 			want = v1alpha1.ScaleLosesFrames
 		}
+	}
+	if found.Failed > 0 {
 		c.complain(in+"effect", s.Effect, s.Effect == want, string(want))
 	}
-	c.agrees(in+"minimumEntries", s.MinimumEntries >= 1 && s.MinimumEntries <= max(s.Entries, s.FailedEntries), "at least 1, and no more than the numbers that were found")
-	c.agrees(in+"maximumEntries", s.MaximumEntries >= max(s.Entries, s.FailedEntries), "at least the numbers that were found")
-	c.agrees(in+"configurations", int64(s.Configurations) >= int64(len(balance)), "at least the numbers that were tried")
-	c.agrees(in+"unsteady", true, "")
-	c.agrees(in+"capped", true, "")
+}
+
+// entryBounds returns the bounds of the search by the test and the bed.
+func (c *check) entryBounds() search.CountConfig {
+	bounds := search.CountConfig{Min: 1, Max: v1alpha1.MaxScaleEntries, Resolution: 1}
+	if bed := c.doc.Bed; bed != nil {
+		for _, scale := range bed.Device.Scales() {
+			if scale.Name == c.row.ConfigurationScale.Name {
+				bounds.Min, bounds.Max = scale.Range.Minimum, scale.Range.Maximum
+			}
+		}
+	}
+	if t := c.test.ConfigurationScale; t != nil {
+		bounds.Min, bounds.Max = int64(cmp.Or(t.Minimum, int32(bounds.Min))), int64(cmp.Or(t.Maximum, int32(bounds.Max)))
+		bounds.Resolution, bounds.MaxTries = int64(max(1, t.Resolution)), int(t.MaxTrials)
+	}
+	return bounds
+}
+
+// errLimited ends a search as in the run.
+var errLimited = errors.New("the tester was the limit")
+
+// searchAgain repeats the search with the answers of the trials. A number without a further trial was rejected. It returns the last trials of
+// each number by their answer as well.
+func (c *check) searchAgain(without *big.Rat) (found search.Counted, passed, failed map[int64]*v1alpha1.TrialRecord) {
+	passed, failed = map[int64]*v1alpha1.TrialRecord{}, map[int64]*v1alpha1.TrialRecord{}
+	left := map[int64][]*v1alpha1.TrialRecord{}
+	for _, r := range c.role("") {
+		left[r.Tried] = append(left[r.Tried], r)
+	}
+	// What is found up to an error counts.
+	found, _ = search.Count(context.Background(), c.entryBounds(), func(_ context.Context, n int64) (bool, error) {
+		if len(left[n]) == 0 {
+			delete(failed, n)
+			return false, nil
+		}
+		r := left[n][0]
+		left[n] = left[n][1:]
+		switch c.scaleAnswer(r, without) {
+		case 1:
+			passed[n] = r
+			return true, nil
+		case -1:
+			failed[n] = r
+			return false, nil
+		}
+		return false, errLimited
+	})
+	return found, passed, failed
 }
 
 // scaledLoad checks a load that may be a share of the throughput.
@@ -108,12 +137,16 @@ func meanLatency(r *v1alpha1.TrialRecord) *big.Rat {
 	return ratio(r.Latency.SumNs, r.Latency.Count)
 }
 
+// forwardsAll reports whether the device forwarded the load without loss.
+func (c *check) forwardsAll(r *v1alpha1.TrialRecord) bool {
+	return r.Lost <= r.Unreachable && r.Excess == 0 && r.Received > 0 && !because(r, v1alpha1.TrialHeldBack)
+}
+
 // scaleAnswer returns 1 for a trial in which the list had no effect, -1 for one with an effect, and 0 for one that ended the search since the
 // tester was the limit.
 func (c *check) scaleAnswer(r *v1alpha1.TrialRecord, without *big.Rat) int {
-	heldBack := because(r, v1alpha1.TrialHeldBack)
-	short := because(r, v1alpha1.TrialShortOfLoad) && !heldBack
-	passes := r.Lost <= r.Unreachable && r.Excess == 0 && !heldBack && r.Received > 0
+	passes := c.forwardsAll(r)
+	short := because(r, v1alpha1.TrialShortOfLoad) && !because(r, v1alpha1.TrialHeldBack)
 	switch {
 	case short || because(r, v1alpha1.TrialTesterLost) || because(r, v1alpha1.TrialStalled), !passes && (because(r, v1alpha1.TrialLink) || because(r, v1alpha1.TrialSessionDown) || because(r, v1alpha1.TrialRouterDown)):
 		return 0
