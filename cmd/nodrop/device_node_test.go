@@ -84,6 +84,9 @@ func (l *nodeLab) up(node string, n *device.Node) (started device.Started, code 
 	}
 	_ = os.Remove(report)
 	if code, problems = l.device("up", node, "--configuration", configuration, "--report", report, "--own-processors"); code != 0 {
+		if text, err := os.ReadFile(report); err != nil || !strings.HasPrefix(string(text), "configuring node "+node+": ") {
+			l.Errorf("the report of the failure is %q, %v", text, err)
+		}
 		return started, code, problems
 	}
 	if text, err = os.ReadFile(report); err == nil {

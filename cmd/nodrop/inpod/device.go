@@ -57,6 +57,9 @@ are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
 			return err
 		}
 		if err := lab.Configure(ctx); err != nil {
+			if report != "" {
+				_ = os.WriteFile(report, []byte(err.Error()), 0o600) // The end of the log also has what containerlab printed.
+			}
 			return err
 		}
 		started := device.Started{Configuration: lab.Configured()}
@@ -68,7 +71,7 @@ are two or more.`, func(ctx context.Context, lab *dut.Containerlab) error {
 	cmd.Flags().StringVar(&sessions, "sessions", "", "file with the sessions of the bed; empty for a bed without")
 	cmd.Flags().StringVar(&configuration, "configuration", "", "file with the configuration of the node, and with its base; without it the node is as the topology starts it")
 	cmd.Flags().BoolVar(&own, "own-processors", false, "give the device processors of its own; without it the device works in the processor time of its senders")
-	cmd.Flags().StringVar(&report, "report", "", "file that gets, as JSON, which processors the device has of its own, or why it has none, and how the node got its configuration")
+	cmd.Flags().StringVar(&report, "report", "", "file that gets, as JSON, which processors the device has of its own, or why it has none, and how the node got its configuration; or why it did not get it")
 	return cmd
 }
 
