@@ -23,7 +23,7 @@ var runBy = []struct{ page, language, file, test string }{
 }
 
 // command matches the first line of a block of commands.
-var command = regexp.MustCompile(`^(\$ .*|(sudo|kubectl|nodrop|nodrop-dev|helm|make|docker|go|curl|tar|echo|mount|modprobe|driverctl|aws|openssl|sha256sum|git|kind|ip|ethtool|hack/\S+|[A-Z_]{3,}=\S*|uid=\S*)( .*)?)$`)
+var command = regexp.MustCompile(`^(\$ .*|(sudo|kubectl|nodrop|nodrop-dev|helm|make|docker|go|curl|tar|echo|mount|modprobe|driverctl|aws|openssl|sha256sum|git|jq|kind|ssh-keyscan|export|ip|ethtool|hack/\S+|[A-Z_]{3,}=\S*|uid=\S*)( .*)?)$`)
 
 // block is a block of code of a page.
 type block struct {
