@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -31,25 +32,22 @@ var weights = []struct {
 // writeIndex writes the index of the search as a script, since a page of a folder on disk may load no other kind of file.
 func writeIndex(out string) error {
 	var all []section
-	err := filepath.WalkDir(out, func(name string, entry fs.DirEntry, err error) error {
+	files := os.DirFS(out)
+	err := fs.WalkDir(files, ".", func(url string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() && entry.Name() == galleryFolder {
 			return fs.SkipDir
 		}
-		if filepath.Ext(name) != ".html" {
+		if path.Ext(url) != ".html" {
 			return nil
 		}
-		content, err := os.ReadFile(name)
+		content, err := fs.ReadFile(files, url)
 		if err != nil {
 			return err
 		}
-		url, err := filepath.Rel(out, name)
-		if err != nil {
-			return err
-		}
-		sections, err := sectionsOf(content, filepath.ToSlash(url))
+		sections, err := sectionsOf(content, url)
 		all = append(all, sections...)
 		return err
 	})

@@ -153,9 +153,8 @@ func (s *site) add(source string) {
 
 // read reads title and text of a page.
 func (s *site) read(p *page) error {
-	name := filepath.Join(s.root, filepath.FromSlash(p.source))
 	if path.Ext(p.source) == ".md" {
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(p.source)))
 		if err != nil {
 			return err
 		}
@@ -174,20 +173,17 @@ func (s *site) read(p *page) error {
 	p.title = p.source
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "# `%s`\n\nThis is in the repository of NoDrop.\n", p.source)
-	err := filepath.WalkDir(name, func(file string, entry fs.DirEntry, err error) error {
+	files := os.DirFS(s.root)
+	err := fs.WalkDir(files, p.source, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(file)
+		content, err := fs.ReadFile(files, file)
 		if err != nil {
 			return err
 		}
-		if file != name {
-			inside, err := filepath.Rel(name, file)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(text, "\n## `%s`\n", filepath.ToSlash(inside))
+		if file != p.source {
+			fmt.Fprintf(text, "\n## `%s`\n", strings.TrimPrefix(file, p.source+"/"))
 		}
 		// The fence is longer than those of the file.
 		fmt.Fprintf(text, "\n``````%s\n%s\n``````\n", language(file), strings.TrimRight(string(content), "\n"))

@@ -32,6 +32,9 @@ type document struct {
 
 type hyperlink struct{ text, target string }
 
+// temporary is the folder of the site and the program, once there is one.
+var temporary string
+
 // built builds the site once for all tests, and returns its folder and its HTML files by path.
 var built = sync.OnceValues(func() (string, map[string]*document) {
 	cache := os.Getenv("NODROP_CACHE")
@@ -40,6 +43,7 @@ var built = sync.OnceValues(func() (string, map[string]*document) {
 	}
 	out, err := os.MkdirTemp("", "nodrop-site-test-")
 	must(err)
+	temporary = out
 	program := filepath.Join(out, "nodrop")
 	compile := exec.Command("go", "build", "-ldflags=-w", "-tags", "standalone", "-o", program, "./cmd/nodrop")
 	compile.Dir = root
@@ -73,9 +77,7 @@ func must(err error) {
 // TestMain removes the site after the tests.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if out, _ := built(); out != "" {
-		must(os.RemoveAll(filepath.Dir(out)))
-	}
+	must(os.RemoveAll(temporary))
 	os.Exit(code)
 }
 
