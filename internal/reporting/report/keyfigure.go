@@ -23,13 +23,14 @@ type keyFigure struct {
 
 // keyFigures are the key figures by method. A method without one has its headline.
 var keyFigures = map[v1alpha1.Method]keyFigure{
-	v1alpha1.MethodAddressCaching:    named("addresses that the device keeps"),
-	v1alpha1.MethodAddressLearning:   named("addresses learnt per second"),
-	v1alpha1.MethodBackToBack:        named("longest burst without loss"),
-	v1alpha1.MethodBGPRestart:        {"interruption by a restart, average", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return r.BGPRestart }, func(s *v1alpha1.BGPRestartSummary) int64 { return s.Outage.AvgNs })},
-	v1alpha1.MethodBroadcast:         named("rate of forwarded broadcasts"),
-	v1alpha1.MethodBufferSize:        named("frames that the buffer holds"),
-	v1alpha1.MethodCongestionControl: named("reaction to a congested port"),
+	v1alpha1.MethodAddressCaching:     named("addresses that the device keeps"),
+	v1alpha1.MethodAddressLearning:    named("addresses learnt per second"),
+	v1alpha1.MethodBackToBack:         named("longest burst without loss"),
+	v1alpha1.MethodBGPRestart:         {"interruption by a restart, average", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.BGPRestartSummary { return r.BGPRestart }, func(s *v1alpha1.BGPRestartSummary) int64 { return s.Outage.AvgNs })},
+	v1alpha1.MethodBroadcast:          named("rate of forwarded broadcasts"),
+	v1alpha1.MethodBufferSize:         named("frames that the buffer holds"),
+	v1alpha1.MethodConfigurationScale: named("entries without an effect"),
+	v1alpha1.MethodCongestionControl:  named("reaction to a congested port"),
 	v1alpha1.MethodConvergence: {"until announced routes carry traffic, average", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.ConvergenceSummary { return r.Convergence },
 		func(s *v1alpha1.ConvergenceSummary) int64 { return s.Announce.AvgNs })},
 	v1alpha1.MethodFIBTruth:           named("as announced"),
