@@ -269,7 +269,9 @@ func reports(t *testing.T, c *apiServer) {
 	p = c.nodrop(t, "report", "reported", "-o", "html")
 	p.wants(exit.Passed, "<h1>reported</h1>", "")
 	p = c.nodrop(t, "report", "reported", "-o", "pdf")
-	p.wants(exit.Use, "", `"pdf" is not an output format: give table, json, yaml, html, markdown, csv, junit, github or sarif`)
+	p.wants(exit.Passed, "%PDF-1.", "")
+	p = c.nodrop(t, "report", "reported", "-o", "docx")
+	p.wants(exit.Use, "", `"docx" is not an output format: give table, json, yaml, html, pdf, markdown, csv, junit, github or sarif`)
 }
 
 func compares(t *testing.T, c *apiServer) {
