@@ -295,7 +295,7 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 		}
 	case pod.Labels[labobjects.LabelRole] == labobjects.RoleHook:
 		k.hook(pod)
-	case slices.Contains(pod.Spec.Containers[0].Args, "--configuration"):
+	case strings.HasPrefix(role, "device-") && slices.Contains(pod.Spec.Containers[0].Args, "--configuration"):
 		if err := k.startNode(ctx, pod); err != nil {
 			return reconcile.Result{}, err
 		}
