@@ -236,7 +236,7 @@ release: ## the artifacts of a release in .state/release/dist, as docs/releasing
 	@hack/release/build
 
 .PHONY: test-release
-test-release: ## test the artifacts that make release has made, alone and in a local cluster; EARLIER=DIST also upgrades from those of a release
+test-release: ## test the artifacts that make release has made, alone and in a local cluster; EARLIER=DIST also upgrades from the artifacts of a release
 	cd hack && NODROP_RELEASE_DIST=$(CURDIR)/.state/release/dist go test -count=1 -vet=off -tags release -timeout 20m -v ./release -run '^TestArtifact'
 	@hack/release/test-cluster .state/release/dist $(EARLIER)
 

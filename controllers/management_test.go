@@ -240,6 +240,12 @@ func configuresVariants(w *world) {
 	w.Expect(up.Labels).To(HaveKeyWithValue(labobjects.LabelRole, labobjects.RoleConfigure), "the label by which the network policy selects it")
 	w.noPasswordIn(b)
 
+	w.measuresVariants(b, given, deviceAddress)
+}
+
+// measuresVariants has a benchmark of the variants acl and plain, whose device got the configuration of acl, measure both to its end.
+func (w *world) measuresVariants(b *v1alpha1.Benchmark, given *v1alpha1.DeviceConfiguration, address string) {
+	w.t.Helper()
 	environment := func(c *v1alpha1.DeviceConfiguration, variant v1alpha1.VariantName) *v1alpha1.ResultEnvironment {
 		e := &v1alpha1.ResultEnvironment{Engine: v1alpha1.EngineXDP, Variants: []v1alpha1.VariantEnvironment{{Name: "acl"}, {Name: "plain"}}}
 		e.SetConfiguration(variant, c)
@@ -251,7 +257,7 @@ func configuresVariants(w *world) {
 	state.Environment = environment(given, "acl")
 	w.runners.report(b, state)
 	w.replaced(old)
-	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText), "what plain has")
+	w.Expect(w.kubelet.device(address)).To(Equal(baseText), "what plain has")
 	second := w.runnerConfig("b").Configuration
 	w.Expect(second.Digest).To(Equal(digestOf(baseText)))
 	state = measured(rowOf("acl", 64), rowOf("plain", 64))
@@ -259,8 +265,8 @@ func configuresVariants(w *world) {
 	w.runners.report(b, state)
 	w.letGo("b", "runner")
 	b = w.reaches("b", v1alpha1.PhaseMeasured)
-	w.Expect(w.kubelet.device(deviceAddress)).To(Equal(baseText))
-	w.bedIsClean("leaf")
+	w.Expect(w.kubelet.device(address)).To(Equal(baseText))
+	w.bedIsClean(b.Status.TestBedName)
 	w.Expect(w.stored(b).Environment.Configurations()).To(Equal(map[v1alpha1.VariantName]*v1alpha1.DeviceConfiguration{"acl": given, "plain": second}))
 }
 

@@ -94,26 +94,7 @@ func nodeVariants(w *world) {
 		To(Equal("the device is up and configured; its topology is destroyed afterwards, so that nothing is restored"))
 	w.Expect(w.runnerConfig("b").Agents).To(HaveLen(1))
 
-	old := w.pod("b", "runner")
-	w.kubelet.hold("runner")
-	state := measured(rowOf("acl", 64))
-	environment := func(c *v1alpha1.DeviceConfiguration, variant v1alpha1.VariantName) *v1alpha1.ResultEnvironment {
-		e := &v1alpha1.ResultEnvironment{Engine: v1alpha1.EngineXDP, Variants: []v1alpha1.VariantEnvironment{{Name: "acl"}, {Name: "plain"}}}
-		e.SetConfiguration(variant, c)
-		return e
-	}
-	state.Environment = environment(given, "acl")
-	w.runners.report(b, state)
-	w.replaced(old)
-	second := w.runnerConfig("b").Configuration
-	w.Expect(second.Digest).To(Equal(digestOf(baseText)))
-	state = measured(rowOf("acl", 64), rowOf("plain", 64))
-	state.Environment = environment(second, "plain")
-	w.runners.report(b, state)
-	w.letGo("b", "runner")
-	b = w.reaches("b", v1alpha1.PhaseMeasured)
-	w.bedIsClean("frr")
-	w.Expect(w.stored(b).Environment.Configurations()).To(Equal(map[v1alpha1.VariantName]*v1alpha1.DeviceConfiguration{"acl": given, "plain": second}))
+	w.measuresVariants(b, given, nodeName)
 }
 
 func nodeBase(w *world) {

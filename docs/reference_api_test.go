@@ -65,7 +65,7 @@ func compareReference(t *testing.T, name, want string) {
 type resourcePage struct {
 	kind string
 	text strings.Builder
-	// known has the place of each structure by its content, and headings those of this page.
+	// known has the place of each structure by its content, and headings the number of headings of this page with each anchor.
 	known    map[string]string
 	headings map[string]int
 }

@@ -49,7 +49,7 @@ func constantsOf(t *testing.T, file string) []constant {
 	return all
 }
 
-// TestReferenceOfExitCodes checks that the page of the exit codes has those of the code, with the phases that end with each.
+// TestReferenceOfExitCodes checks that the page of the exit codes has the codes of the program, with the phases that end with each.
 func TestReferenceOfExitCodes(t *testing.T) {
 	phases := map[int][]string{}
 	for _, c := range constantsOf(t, "../api/v1alpha1/benchmark_status.go") {
@@ -110,7 +110,7 @@ var events = map[string][]struct{ object, kind, reasons, about string }{
 	},
 	"controllers/benchmarks/calibration.go":   {{"TestBed", "Normal", "`Calibrated`", "a benchmark measured the tester of the bed"}},
 	"controllers/storing/trend.go":            {{"Benchmark", "Warning", "`Regression`", "the level of a figure became worse in the history"}},
-	"controllers/schedules/controller.go":     {{"BenchmarkSchedule", "Normal or Warning", "those of [schedules](#events-of-a-schedule)", "a firing made benchmarks, was missed or was refused"}},
+	"controllers/schedules/controller.go":     {{"BenchmarkSchedule", "Normal or Warning", "[events of a schedule](#events-of-a-schedule)", "a firing made benchmarks, was missed or was refused"}},
 	"controllers/reservations/controller.go":  {{"Reservation", "Normal", "`BeginsSoon`, `Begun`, `EndsSoon`, `Ended`", "an occurrence begins or ends, now or in 15 minutes"}},
 	"controllers/notifications/controller.go": {{"NotificationSink", "Normal for `NotificationDelivered`, otherwise Warning", "`Notification` and the state of the delivery, such as `NotificationDelivered`", "a notification was delivered, or was not"}},
 }

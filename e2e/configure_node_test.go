@@ -24,7 +24,7 @@ type nodeLab struct {
 	profile         v1alpha1.TrafficProfile
 }
 
-// newNodeLab makes the objects of the sample. Its image is that of FRR, with the programs of the node's machine, and a further
+// newNodeLab makes the objects of the sample. Its image is the one of FRR, with the programs of the node's machine, and a further
 // variant has a line that nft rejects.
 func (l *lab) newNodeLab(t *testing.T) *nodeLab {
 	t.Helper()

@@ -100,7 +100,7 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 	// priority orders the benchmarks of a team: higher first, then first come. Without a
-	// LabPolicy it orders those of all teams.
+	// LabPolicy it orders the benchmarks of all teams.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=-1000
@@ -166,7 +166,7 @@ type BenchmarkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('0s') && duration(self) <= duration('300s')",messageExpression="'restTime is ' + self + ': give 0s to 300s, a number with one of the units ns, us, ms, s, m and h'"
 	RestTime *metav1.Duration `json:"restTime,omitempty"`
 	// historyName is the name under which the archive keeps the result, and compares it with
-	// others of that name. By default it is that of the benchmark; benchmarks of a schedule
+	// others of that name. By default it is the name of the benchmark; benchmarks of a schedule
 	// have the name of the schedule and of the cell of its matrix.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -422,7 +422,7 @@ type ThroughputTest struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,9}([.][0-9]{1,9})?([numµμ]?s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('24h')",messageExpression="'trialDuration is ' + self + ': give 100ms to 24h, a number with one of the units ns, us, ms, s, m and h'"
 	TrialDuration metav1.Duration `json:"trialDuration,omitzero"`
 	// searchTrialDuration is the length of the trials of the search Binary before it,
-	// and the longest of those of Informed.
+	// and the longest trial of the search Informed.
 	// +optional
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:Type=string

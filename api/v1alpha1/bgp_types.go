@@ -40,7 +40,7 @@ type BGPRouting struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4294967295
 	DeviceASN int64 `json:"deviceASN"`
-	// sessions of the ports with the device. Those of one entry that count up are named
+	// sessions of the ports with the device. Sessions that count up from one entry are named
 	// after it: p1, p1-2, p1-3.
 	// +required
 	// +listType=map
@@ -84,7 +84,7 @@ type BGPSession struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Port string `json:"port,omitempty"`
-	// asn is the tester's AS number, 1 to 4294967295. Those of further sessions count up
+	// asn is the tester's AS number, 1 to 4294967295. Further sessions count up
 	// from it; with the AS number of the device all are internal (iBGP), and stay.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -106,7 +106,7 @@ type BGPSession struct {
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="!('ipv4Unicast' in self && 'ipv4LabeledUnicast' in self) && !('ipv6Unicast' in self && 'ipv6LabeledUnicast' in self)",message="a session has unicast and labeled unicast of one IP version, which routers such as FRR refuse: give each a session of its own"
 	Families []BGPFamily `json:"families,omitempty"`
-	// address of the tester in the session. Without it, that of the port: the IPv4 one
+	// address of the tester in the session. Without it, the address of the port: the IPv4 one
 	// if the session carries a family of IPv4, and otherwise the IPv6 one.
 	// +optional
 	// +kubebuilder:validation:MinLength=2

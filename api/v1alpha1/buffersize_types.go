@@ -38,7 +38,7 @@ type BufferSizeTest struct {
 // BufferSizeSummary is the number of frames that a port of the device buffers (RFC 8239
 // sections 3.2 and 4.2). If the largest number that was tried passed, it is a lower bound.
 type BufferSizeSummary struct {
-	// oversubscriptionPPM of line rate is what was sent to the port beyond line rate.
+	// oversubscriptionPPM is the load beyond line rate that was sent to the port, in parts per million of line rate.
 	// +required
 	OversubscriptionPPM int64 `json:"oversubscriptionPPM"`
 	// repetitions of the search.

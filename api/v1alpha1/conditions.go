@@ -275,7 +275,7 @@ const (
 	ReasonNoOverlap = "NoOverlap"
 
 	// ConditionConnectionData of a reservation is true while the connection data of the beds
-	// that it has now are in the Secret of status.connectionSecretName. That of a TestBed is
+	// that it has now are in the Secret of status.connectionSecretName. The condition of a TestBed is
 	// true while its data can be handed out. Without connection data there is no such condition.
 	ConditionConnectionData = "ConnectionData"
 	// ReasonHandedOut means that they are there.

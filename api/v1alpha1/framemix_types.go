@@ -7,7 +7,7 @@ import (
 
 // FrameMix is frames of several sizes at once, in a fixed ratio of their numbers,
 // instead of one size (IMIX). Every port sends each of its streams in all sizes of
-// the mix, and the load is that of all of them together.
+// the mix, and the load is the sum of all of them.
 //
 // +kubebuilder:validation:ExactlyOneOf=weights;genome;imix
 // +kubebuilder:validation:XValidation:rule="!has(self.genome) || !self.genome.contains('z') || has(self.mtu)",messageExpression="'mix ' + self.name + ': the letter z of genome ' + self.genome + ' stands for the MTU (RFC 6985), which is not given: add mtu'"

@@ -53,7 +53,7 @@ type Gate struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=17
 	Loads []string `json:"loads,omitempty"`
-	// lossRatio chooses the rows of this loss ratio of a throughput test. By default those
+	// lossRatio chooses the rows of this loss ratio of a throughput test. The default is the rows
 	// of 0%, the throughput itself.
 	// +optional
 	LossRatio LossRatio `json:"lossRatio,omitempty"`
@@ -104,7 +104,7 @@ type RelativeBound struct {
 type GateBaseline struct {
 	// benchmarkName is a finished Benchmark in the same namespace. When it is no longer
 	// there, the newest one of that name in the archive is taken; or of that historyName,
-	// such as that of a schedule.
+	// such as the one of a schedule.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -139,7 +139,7 @@ type TrendBaseline struct {
 // BaselineAcceptance records who accepted a level as the baseline of a trend, when and why.
 type BaselineAcceptance struct {
 	// user who accepts, as the API server names it: see kubectl auth whoami. Admission
-	// refuses another name than that of the request.
+	// refuses another name than the one of the request.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -74,11 +74,11 @@ type ClassSummary struct {
 // PortLoad is the offered load (RFC 2285 section 3.5.2) of the sending ports, in parts per
 // million of the line rate of each, with preambles and inter-frame gaps.
 type PortLoad struct {
-	// lowestPPM is the load of the port that offered the smallest share of its line rate,
+	// lowestPPM is the load of the port with the smallest offered share of its line rate,
 	// in parts per million.
 	// +required
 	LowestPPM int64 `json:"lowestPPM"`
-	// highestPPM is the load of the port that offered the largest share of its line rate, in
+	// highestPPM is the load of the port with the largest offered share of its line rate, in
 	// parts per million.
 	// +required
 	HighestPPM int64 `json:"highestPPM"`

@@ -54,15 +54,31 @@ func (d *Device) NodeConfiguration() *NodeConfiguration {
 	return d.Containerlab.Configuration
 }
 
-// Source returns the configuration of a variant; nil if it has none of its own.
-func (v *DeviceVariant) Source() *DeviceConfigurationSource {
+// Source returns the configuration that NoDrop gives a device, and the path of the member that has it; nil if people configure the
+// device.
+func (d *Device) Source() (source *DeviceConfigurationSource, path string) {
+	switch m, node := d.Management(), d.NodeConfiguration(); {
+	case m != nil:
+		return &m.Configuration, "physical.management"
+	case node != nil:
+		return &node.DeviceConfigurationSource, "containerlab"
+	case d.Machine != nil:
+		return &d.Machine.Configuration, "machine"
+	}
+	return nil, ""
+}
+
+// Source returns the configuration of a variant, and the member of the variant that has it; nil if it has none of its own.
+func (v *DeviceVariant) Source() (source *DeviceConfigurationSource, member string) {
 	switch {
 	case v.Physical != nil:
-		return &v.Physical.Configuration
+		return &v.Physical.Configuration, "physical"
 	case v.Containerlab != nil:
-		return v.Containerlab.Configuration
+		return v.Containerlab.Configuration, "containerlab"
+	case v.Machine != nil:
+		return &v.Machine.Configuration, "machine"
 	}
-	return nil
+	return nil, ""
 }
 
 // Parameters returns the parts of a variant's configuration that a benchmark chooses, and the member of the variant that has them.

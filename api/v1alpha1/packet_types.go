@@ -69,7 +69,7 @@ type Tunnel struct {
 	// +optional
 	VXLAN *VirtualNetwork `json:"vxlan,omitempty"`
 	// geneve carries Ethernet over UDP (RFC 8926), without options. The headers are as
-	// long as those of vxlan.
+	// long as the headers of vxlan.
 	// +optional
 	GENEVE *VirtualNetwork `json:"geneve,omitempty"`
 	// gre carries the packet over IP (RFC 2784), without a key. The headers are 24 bytes

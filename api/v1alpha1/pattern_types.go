@@ -104,7 +104,7 @@ type MixedClassPattern struct {
 // NToNPattern is multicast from every port to all others, each with a group of
 // its own.
 type NToNPattern struct {
-	// firstGroup is the group of the bed's first port, those of the others count up
+	// firstGroup is the group of the bed's first port. The groups of the other ports count up
 	// from it. The default is 225.1.1.1 with ipv4 and ff1e::2001:2:8000:1 with ipv6.
 	// +optional
 	FirstGroup GroupAddress `json:"firstGroup,omitempty"`

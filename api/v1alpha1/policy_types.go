@@ -41,7 +41,7 @@ type TrafficPolicy struct {
 	// +kubebuilder:validation:MaxItems=64
 	DestinationAddresses []AddressPrefix `json:"destinationAddresses,omitzero"`
 	// ethernet reports whether frames may be sent that devices forward by hardware addresses
-	// which no station has, or flood: those of profiles with packet ethernet, and of the tests
+	// which no station has, or flood: frames of profiles with packet ethernet, and of the tests
 	// addressCaching, addressLearning and broadcast. The built-in policy allows them, as
 	// they do not leave the network that the ports are on.
 	// +optional

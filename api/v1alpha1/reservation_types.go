@@ -84,7 +84,7 @@ type ReservationSpec struct {
 type Recurrence struct {
 	// rule is an RRULE of RFC 5545 section 3.3.10, such as FREQ=WEEKLY;BYDAY=MO,WE. The
 	// parts are FREQ (DAILY, WEEKLY, MONTHLY or YEARLY), INTERVAL, COUNT, UNTIL, BYDAY,
-	// BYMONTHDAY, BYMONTH, BYSETPOS and WKST. The time of day is that of from, which must
+	// BYMONTHDAY, BYMONTH, BYSETPOS and WKST. The time of day is the one of from, which must
 	// be the first time of the rule.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -97,8 +97,8 @@ type FrameSection struct {
 	// +required
 	LineRatePPM int64 `json:"lineRatePPM"`
 	// framesPerSecond is the intended load in frames/s summed over all sending
-	// ports, rounded to the nearest. A frame counts once for each of its receivers,
-	// so that of multicast it is what all receivers get together when none is lost
+	// ports, rounded to the nearest. A frame counts once for each of its receivers:
+	// for multicast it is the rate that all receivers get together when none is lost
 	// (the aggregated multicast throughput of RFC 3918).
 	// +required
 	FramesPerSecond int64 `json:"framesPerSecond"`
@@ -106,9 +106,9 @@ type FrameSection struct {
 	// without preamble and inter-frame gap.
 	// +required
 	BitsPerSecond int64 `json:"bitsPerSecond"`
-	// offeredFramesPerSecond is the offered load (RFC 2285 section 3.5.2): what of
-	// framesPerSecond left the tester in that trial, counted in the same way. Where no
-	// load passed it is that of the trial at the lowest load.
+	// offeredFramesPerSecond is the offered load (RFC 2285 section 3.5.2): the part of
+	// framesPerSecond that left the tester in that trial, counted in the same way. Where no
+	// load passed, it is the offered load of the trial at the lowest load.
 	// +optional
 	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
 	// portLoad is the offered load of the ports that offered least and most of their line
@@ -143,8 +143,8 @@ type FrameSection struct {
 	// reordered frames (RFC 4737); absent when the engine does not know the order.
 	// +optional
 	Reordered *int64 `json:"reordered,omitempty"`
-	// outOfSequence frames in an older count: those whose number does not follow
-	// that of the frame received before them. Absent when the engine does not know the
+	// outOfSequence frames in an older count: frames whose number does not follow the
+	// number of the frame received before them. Absent when the engine does not know the
 	// order.
 	// +optional
 	OutOfSequence *int64 `json:"outOfSequence,omitempty"`
@@ -224,7 +224,7 @@ type ResultRow struct {
 	// rate.
 	// +optional
 	Search *SearchSummary `json:"search,omitempty"`
-	// latency of every received frame, or of those that were timed; absent when there
+	// latency of every received frame, or of every timed one; absent when there
 	// was none, and where no load passed.
 	// +optional
 	Latency *LatencySummary `json:"latency,omitempty"`

@@ -83,7 +83,7 @@ type BroadcastSummary struct {
 	// forwardingRateBounds bound forwardingRate; absent if it is exact.
 	// +optional
 	ForwardingRateBounds *RateBounds `json:"forwardingRateBounds,omitempty"`
-	// lossPPM at that load: the share of lost frames in parts per million of those that
+	// lossPPM at that load: the share of lost frames in parts per million of all that
 	// the receivers should have got, rounded half up but never to 0.
 	// +required
 	LossPPM int64 `json:"lossPPM"`

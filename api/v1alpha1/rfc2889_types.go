@@ -105,7 +105,7 @@ type BroadcastTest struct {
 	// +optional
 	// +kubebuilder:default="0.1%"
 	MinLoad LoadAmount `json:"minLoad,omitempty"`
-	// maxLoad is the highest load that is tried, and that of the forwarding rate.
+	// maxLoad is the highest load that is tried, and the load of the forwarding rate.
 	// +optional
 	// +kubebuilder:default="100%"
 	MaxLoad LoadAmount `json:"maxLoad,omitempty"`

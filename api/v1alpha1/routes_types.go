@@ -13,7 +13,7 @@ type ProfileRouting struct {
 	Routes []RouteSet `json:"routes"`
 }
 
-// RouteSet is a number of routes with the same path attributes, or those of a dump.
+// RouteSet is a number of routes with the same path attributes, or the routes of a dump.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.first) != has(self.mrt)",messageExpression="'routes ' + self.name + ' need either first, the prefix of the first of them, or mrt, a dump that has them: give one of the two'"
 // +kubebuilder:validation:XValidation:rule="!has(self.mrt) || has(self.traffic) && !self.traffic",messageExpression="'routes ' + self.name + ' come from a dump, whose networks are those of others, and no frame may go there: give traffic: false, and send frames to other networks'"
@@ -59,11 +59,11 @@ type RouteSet struct {
 	// +kubebuilder:validation:Maximum=65536
 	Stride int32 `json:"stride,omitempty"`
 	// shared reports whether every session announces the same prefixes: further paths to them.
-	// Otherwise those of the next session follow.
+	// Otherwise the prefixes of the next session follow.
 	// +optional
 	Shared *bool `json:"shared,omitempty"`
 	// traffic reports whether frames are sent to the networks. Sets without traffic fill the
-	// tables of the device, such as shorter prefixes that cover those of another set.
+	// tables of the device, such as shorter prefixes that cover another set.
 	// +optional
 	// +kubebuilder:default=true
 	Traffic *bool `json:"traffic,omitempty"`
@@ -87,8 +87,8 @@ type RouteSet struct {
 	// +kubebuilder:validation:items:MaxLength=11
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[0-9]{1,5}:[0-9]{1,5}$') && self.split(':').all(n, int(n) <= 65535)",messageExpression="'\"' + self + '\" is not a community: give two numbers of 0 to 65535, such as 65001:100'"
 	Communities []string `json:"communities,omitempty"`
-	// label is the MPLS label of the first route (RFC 8277), 16 to 1048575; those of the
-	// others count up, and each session begins anew. It makes the routes labeled unicast,
+	// label is the MPLS label of the first route (RFC 8277), 16 to 1048575; the labels of
+	// the others count up, and each session begins anew. It makes the routes labeled unicast,
 	// which the sessions must carry.
 	// +optional
 	// +kubebuilder:validation:Minimum=16

@@ -78,7 +78,7 @@ type EventTimes struct {
 	// maxNs is the longest.
 	// +required
 	MaxNs int64 `json:"maxNs"`
-	// lossDerivedAvgNs is the average of the times derived from frames: those that were
+	// lossDerivedAvgNs is the average of the times derived from frames that were
 	// lost after an announcement, or still forwarded after a withdrawal, over the rate at
 	// which they were sent (RFC 6412 section 3.4).
 	// +required
@@ -164,8 +164,8 @@ type RouteFlapSummary struct {
 	// the sampling interval, or more if a sample came late.
 	// +required
 	ResolutionNs int64 `json:"resolutionNs"`
-	// stable is the series of the networks that do not flap; that of those that do is
-	// the series of the row. Absent when all networks flap.
+	// stable is the series of the networks that do not flap. The series of the row is
+	// of the networks that flap. Absent when all networks flap.
 	// +optional
 	Stable *RateSeries `json:"stable,omitempty"`
 }

@@ -185,7 +185,7 @@ type BenchmarkTemplate struct {
 	// metadata of the benchmarks: labels and annotations. Labels of nodrop.dev are added.
 	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
-	// spec of the benchmarks. A change concerns those that are made from then on.
+	// spec of the benchmarks. A change concerns benchmarks that are made from then on.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.abort) || !self.abort",message="abort in a template ends every benchmark at once: set suspend of the schedule to stop it"
 	// +kubebuilder:validation:XValidation:rule="!has(self.historyName) || size(self.historyName) <= 189",message="historyName is too long for a template: give at most 189 characters, as the name of a cell is added"

@@ -95,7 +95,7 @@ type TestBedSpec struct {
 	// +optional
 	Policy *TrafficPolicy `json:"policy,omitempty"`
 	// unschedulable closes the bed: the benchmark that has it finishes, and no other one
-	// gets it. Those that wait for it go on waiting.
+	// gets it. Benchmarks that wait for it go on waiting.
 	// +optional
 	Unschedulable bool `json:"unschedulable,omitempty"`
 	// calibration names the bed that measures the tester of this bed. Without it, results of a
@@ -165,7 +165,7 @@ type Device struct {
 	// +optional
 	Machine *MachineDevice `json:"machine,omitempty"`
 	// variants are named configurations of the device, among which a benchmark
-	// chooses those that it compares. A physical device has some only with management, and
+	// chooses the ones to compare. A physical device has some only with management, and
 	// one that is back to back has none.
 	// +optional
 	// +listType=map
@@ -585,7 +585,7 @@ type Port struct {
 	// hypervisor passes the card, or a virtual function of one, through to it (VFIO). Rows of
 	// a port without passedThrough in a virtual machine are Virtual, since an emulated card
 	// looks like a physical one there. It has no effect on a card that shows its emulator, as
-	// those of QEMU and VMware do.
+	// cards of QEMU and VMware do.
 	// +optional
 	PassedThrough bool `json:"passedThrough,omitempty"`
 }

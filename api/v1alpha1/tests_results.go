@@ -27,7 +27,7 @@ type BackToBackSummary struct {
 	// burst arrived; absent when no throughput test stands before.
 	// +optional
 	CorrectedBufferNs *int64 `json:"correctedBufferNs,omitempty"`
-	// throughputPPM of line rate is what it was corrected with.
+	// throughputPPM is the throughput by which it was corrected, in parts per million of line rate.
 	// +optional
 	ThroughputPPM int64 `json:"throughputPPM,omitempty"`
 	// caughtUpFrames is the most frames that a port sent in a row, faster than its schedule, to make up
@@ -130,8 +130,8 @@ type ReorderingSummary struct {
 	NMax int64 `json:"nMax"`
 	// nReordered are the frames that are n-reordered (section 5.3): the n frames received
 	// just before them have larger numbers. n is 1 to 8 and the powers of two above, as
-	// long as there are such frames. The frames of one n are also among those of smaller
-	// ones. Three is where a TCP sender takes a frame for lost.
+	// long as there are such frames. The frames of one n are also among the frames of
+	// smaller ones. With three, a TCP sender considers a frame lost.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

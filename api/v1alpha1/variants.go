@@ -42,14 +42,14 @@ type DeviceVariant struct {
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.parameters) || has(self.configuration)",message="parameters are places in the configuration of the variant, and it has none: give configuration, or leave parameters out",fieldPath=".parameters"
 type ContainerlabVariant struct {
-	// topology is the containerlab topology file of the variant; without it that of the
-	// device.
+	// topology is the containerlab topology file of the variant; the default is the topology
+	// of the device.
 	// +optional
 	Topology *TopologySource `json:"topology,omitempty"`
-	// image is the container image of the node in the variant; without it that of the device.
+	// image is the container image of the node in the variant; the default is the image of the device.
 	// +optional
 	Image DeviceImage `json:"image,omitempty"`
-	// configuration of the node in the variant, for the platform of the device's configuration; without it that of the device.
+	// configuration of the node in the variant, for the platform of the device's configuration; the default is the configuration of the device.
 	// +optional
 	Configuration *DeviceConfigurationSource `json:"configuration,omitempty"`
 	// parameters are the parts of the configuration that a benchmark chooses. Each has to be in the text, such as {{vlan}}.
@@ -65,7 +65,7 @@ type ContainerlabVariant struct {
 //
 // +kubebuilder:validation:MinProperties=1
 type SimulatedVariant struct {
-	// model is the table of the variant; without it that of the device. Tables of
+	// model is the table of the variant; the default is the table of the device. Tables of
 	// jitter by load are of the device's own model, and do not go with another one.
 	// +optional
 	Model *ModelSource `json:"model,omitempty"`

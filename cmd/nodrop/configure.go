@@ -40,7 +40,7 @@ a call that was interrupted is repeated.
   nodrop configure apply ... base.conf      restore, whatever has happened meanwhile
 
 A device with SSH must have one of the keys of --host-keys, such as ssh-keyscan prints them, and one with gNMI a
-certificate of --certificates, or one that they signed: compare them with those that the device shows at its console.
+certificate of --certificates, or one that they signed: compare them with the certificates that the device shows at its console.
 A device in a container of this machine is reached with --container by the socket of Docker, or of another runtime at DOCKER_HOST: the rights
 on it replace user and keys.`,
 	}

@@ -79,7 +79,7 @@ func newGenerateACLCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Short: "Write an access list on the way into every port",
 		Long: `Write an access list on the way into every port. Its entries deny one address each of 198.19.0.0/16, from which no
-frame of the test comes, but for those that permit the traffic, an entry for each network of --permit. What no
+frame of the test comes. The other entries permit the traffic, one for each network of --permit. What no
 entry permits is dropped. --match is the place of the traffic's entries: first, middle, last; or never, with which the list
 permits what it does not name, on devices that can.
 

@@ -61,7 +61,7 @@ func (l *nodeLab) device(action, node string, more ...string) (code int, problem
 		"device", action, "--topology", filepath.Join(l.dir, "topology.clab.yaml"), "--node", node, "--dir", filepath.Join(l.dir, "labs"),
 		"--containerlab", l.containerlab, "--timeout", "1m",
 	}
-	cmd := l.docker.Beside(self, append(args, more...)...)
+	cmd := l.docker.HostCommand(self, append(args, more...)...)
 	var stderr strings.Builder
 	cmd.Env, cmd.Stderr = append(cmd.Env, asProgram+"=1"), &stderr
 	var status *exec.ExitError

@@ -37,7 +37,7 @@ func newDoctorCommand() *cobra.Command {
 		Long: `Look at a cluster, or with --bed at what one bed needs of it, and say for each
 traffic engine what is there, what is missing, and what to do about it.
 
-It looks with your own rights, and names those that you lack. What only a node
+It looks with your own rights, and names the missing ones. What only a node
 itself knows (IOMMU, kernel, network cards) is looked at with --probe, by a pod
 without privilege on each node, which is removed again.
 

@@ -27,7 +27,7 @@ func newHistoryCommand() *cobra.Command {
 		Use:   "history " + documents.HistoryArgument + "...",
 		Short: "Show the figures of a benchmark over all its runs, and where their level changed",
 		Long: `Show the figures of a benchmark over all its runs, and where their level changed.
-Results of other tests, traffic or ports than those of the newest one are left out; the
+Results of other tests, traffic or ports than the newest one are left out; the
 device may differ. Rows that can be compared with no other count as absent. There is
 nothing to set: docs/design/trends.md says how changes are found, and how often one is
 missed or wrong.
@@ -61,24 +61,19 @@ func historyOf(ctx context.Context, from *documents.Source, args []string, dir s
 	var b report.HistoryBuilder
 	skip := func(u history.Unreadable) { b.Skip(u) }
 	add := func(name string, d *report.Document) error {
-		d.Report = reportBeside(name, dir)
+		d.Report = reportNextTo(name, dir)
 		return b.Add(d)
 	}
-	if err := eachNamed(ctx, from, args, add, skip); err != nil {
+	if err := eachResult(ctx, from, args, add, skip); err != nil {
 		return nil, err
 	}
 	return b.History()
 }
 
-// eachResult passes the figures of the results that arguments name to a function, one after the
+// eachResult passes the figures of the results that arguments name to a function, with their names, one after the
 // other. A result in a directory or in a folder of an archive that cannot be read in two attempts is
 // passed to skip; it is an error if skip is nil.
-func eachResult(ctx context.Context, from *documents.Source, args []string, do func(*report.Document) error, skip func(history.Unreadable)) error {
-	return eachNamed(ctx, from, args, func(_ string, d *report.Document) error { return do(d) }, skip)
-}
-
-// eachNamed is eachResult with the name of each result.
-func eachNamed(ctx context.Context, from *documents.Source, args []string, do func(string, *report.Document) error, skip func(history.Unreadable)) error {
+func eachResult(ctx context.Context, from *documents.Source, args []string, do func(name string, d *report.Document) error, skip func(history.Unreadable)) error {
 	for _, arg := range args {
 		names, err := documentsIn(arg)
 		if err == nil && names == nil {
@@ -127,9 +122,9 @@ func documentsIn(dir string) ([]string, error) {
 	return names, nil
 }
 
-// reportBeside returns the address, relative to a directory, of the report in HTML next to a result:
+// reportNextTo returns the address, relative to a directory, of the report in HTML next to a result:
 // monday.html next to monday.json. It is empty if there is none.
-func reportBeside(name, dir string) string {
+func reportNextTo(name, dir string) string {
 	if documents.IsURL(name) {
 		return ""
 	}

@@ -48,7 +48,7 @@ The device is one of
 	flags := cmd.Flags()
 	flags.StringVar(&w.Device, "device", "", "kind of the device: "+strings.Join(scaffold.DeviceKinds, ", "))
 	flags.StringSliceVar(&w.Interfaces, "interfaces", nil, "interfaces of this machine that are cabled to the device, in pairs: the first sends to the second")
-	flags.StringSliceVar(&w.Speeds, "speed", nil, "speed of all ports, or of each, such as 10G (default: that of the interfaces)")
+	flags.StringSliceVar(&w.Speeds, "speed", nil, "speed of all ports, or of each, such as 10G (default: the speed of the interfaces)")
 	flags.StringSliceVar(&w.Addresses, "addresses", nil, "address of each port with prefix length (default: of 198.18.0.0/15, which RFC 2544 has for this)")
 	flags.StringSliceVar(&w.Gateways, "gateways", nil, "for a router, its address on each port (default: the first address of the port's network)")
 	flags.StringVar(&w.Vendor, "vendor", "", "vendor of the device, for the report")

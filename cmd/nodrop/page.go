@@ -36,7 +36,7 @@ func newPageCommand() *cobra.Command {
 		Long: `Serve the lab page on this machine until Ctrl-C: beds, timeline, queue, reservations,
 schedules and results. It is read with your own kubeconfig, and shows what you may list; the
 operator need not serve the page. All namespaces are shown that you may list something in,
-where you may list namespaces, and otherwise that of the context and those of --namespaces.
+where you may list namespaces, and otherwise the one of the context and the ones of --namespaces.
 
 The page listens on 127.0.0.1 only, and its address contains a secret: do not pass it on. Histories
 need the archive, and are on the page of the operator only.`,

@@ -21,7 +21,7 @@ var (
 	pageBlock = regexp.MustCompile("(?ms)^```(?:sh|console)\n(.*?)^```|^\n(?:    [^\n]*\n)+")
 )
 
-// TestCommandsOfPagesExist checks the commands of all pages, also those that no test runs: the program has each command with its flags.
+// TestCommandsOfPagesExist checks the commands of all pages, also where no test runs them: the program has each command with its flags.
 func TestCommandsOfPagesExist(t *testing.T) {
 	sendsNoFrames(t)
 	checked := 0

@@ -39,7 +39,7 @@ func TestReferenceOfCommands(t *testing.T) {
 	}
 }
 
-// describeCommand writes sections about a command and the commands below it, without hidden ones and those of pods.
+// describeCommand writes sections about a command and the commands below it, without hidden ones and commands of pods.
 func describeCommand(text *strings.Builder, cmd *cobra.Command, ofKubectl *pflag.FlagSet) {
 	if cmd.Hidden || cmd.GroupID == podsGroup {
 		return

@@ -42,7 +42,7 @@ func findBaselines(ctx context.Context, bundle *manifest.Bundle, args []string) 
 		if !info.IsDir() && !documents.IsFile(arg) {
 			return nil, hint.With(fmt.Errorf("--baseline: %s has none of the endings .json, .yaml, .yml and .zst", arg), "nodrop run -o json --output-file writes a result")
 		}
-		if err := eachResult(ctx, &documents.Source{}, []string{arg}, found.Add, nil); err != nil {
+		if err := eachResult(ctx, &documents.Source{}, []string{arg}, func(_ string, d *report.Document) error { return found.Add(d) }, nil); err != nil {
 			return nil, fmt.Errorf("--baseline: %w", err)
 		}
 	}

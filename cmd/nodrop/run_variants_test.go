@@ -34,7 +34,7 @@ func TestRunRefusesVariants(t *testing.T) {
 		"nothing different":    {having(""), "spec.device.variants[1].simulated"},
 		"another kind of device": {strings.Replace(having("model: {configMapRef: {name: models, key: chassis.csv}}"), "simulated: {model: {configMapRef: {name: models, key: chassis.csv}}}}\n",
 			"containerlab: {topology: {configMapRef: {name: a, key: b}}}}\n", 1), "device.variants gives containerlab, and the device is not of containerlab"},
-		"a device that a router stands in for":       {virtual, "and without a cluster a Linux router or bridge takes the place of the device, which has no variants"},
+		"a device that a router takes the place of":  {virtual, "and without a cluster a Linux router or bridge takes the place of the device, which has no variants"},
 		"a configuration that a router does not get": {configured, "spec.device.containerlab.configuration of TestBed chassis is lists/base, and without a cluster a Linux router or bridge takes the place of the node, which gets no configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {

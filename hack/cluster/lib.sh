@@ -21,6 +21,21 @@ die() { say "error: $*"; exit 1; }
 # need_root fails early: namespaces, mounts and cgroups are root's.
 need_root() { [ "$(id -u)" = 0 ] || die "the local cluster needs root; run with sudo"; }
 
+# at_exit has commands run when the script ends, and the script fail if one of them fails.
+at_exit() {
+  AT_EXIT=("$@")
+  trap finish EXIT
+}
+
+finish() {
+  local status=$? command
+  trap - EXIT
+  for command in "${AT_EXIT[@]}"; do
+    $command || status=1
+  done
+  exit $status
+}
+
 # need_packages installs the Debian packages that are missing. None of them
 # starts a service.
 need_packages() {

@@ -185,7 +185,7 @@ func (s *site) read(p *page) error {
 		if file != p.source {
 			fmt.Fprintf(text, "\n## `%s`\n", strings.TrimPrefix(file, p.source+"/"))
 		}
-		// The fence is longer than those of the file.
+		// The fence is longer than any fence of the file.
 		fmt.Fprintf(text, "\n``````%s\n%s\n``````\n", language(file), strings.TrimRight(string(content), "\n"))
 		return nil
 	})

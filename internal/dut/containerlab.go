@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/dut/device"
 )
@@ -264,7 +265,7 @@ func (c *Containerlab) run(ctx context.Context, path string, args ...string) ([]
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, fmt.Errorf("containerlab %s: %w%s", args[0], err, lastLines(all.text.String()))
+		return nil, fmt.Errorf("containerlab %s: %w%s", args[0], err, human.LastLines(all.text.String(), 8))
 	}
 	return out.Bytes(), nil
 }
@@ -281,13 +282,4 @@ func (o *output) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	o.text.Write(p)
 	return o.log.Write(p)
-}
-
-// lastLines returns the end of a program's output, which contains the error.
-func lastLines(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	if len(lines) == 1 && lines[0] == "" {
-		return ""
-	}
-	return "\n" + strings.Join(lines[max(0, len(lines)-8):], "\n")
 }

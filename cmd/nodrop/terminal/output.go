@@ -98,7 +98,7 @@ func (o *Output) Write(stdout io.Writer, result writer) error {
 		if err != nil {
 			return err
 		}
-		result, format = printed, FormatPDF
+		result = printed
 	}
 	if o.File == "" {
 		return result.Write(stdout, format)

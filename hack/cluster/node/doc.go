@@ -5,7 +5,6 @@
 //	node up            starts the cluster and returns when it can be used
 //	node down          stops it and deletes its state
 //	node load FILE...  loads image archives into the cluster
-//	node page          serves the lab page on 127.0.0.1 of the machine until the cluster ends
 //	node check-clean   lists what the cluster left on the machine, fails if anything
 //
 // "up" starts this same program as process 1 of new pid, mount, network, UTS and

@@ -13,7 +13,7 @@ func main() {
 }
 
 func run(args []string) error {
-	const usage = "usage: node up | down | load FILE... | page | check-clean"
+	const usage = "usage: node up | down | load FILE... | check-clean"
 	if len(args) == 0 {
 		return fmt.Errorf("%s", usage)
 	}
@@ -30,8 +30,6 @@ func run(args []string) error {
 		return c.down()
 	case "load":
 		return c.load(args[1:])
-	case "page":
-		return c.page()
 	case "check-clean":
 		return c.checkClean()
 	}

@@ -38,3 +38,13 @@ func Join(separator string, parts ...string) string {
 	}
 	return strings.Join(given, separator)
 }
+
+// LastLines returns the last lines of the output of a program, at most so many, each behind a line break; empty for no output.
+func LastLines(output string, most int) string {
+	output = strings.TrimSpace(output)
+	if output == "" {
+		return ""
+	}
+	lines := strings.Split(output, "\n")
+	return "\n" + strings.Join(lines[max(0, len(lines)-most):], "\n")
+}

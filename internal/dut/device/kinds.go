@@ -45,9 +45,15 @@ type kind struct {
 	// name is the name of the device in a few words, and the version of its software if the
 	// bed gives one; nil where the kind is the name.
 	name func(v1alpha1.Device) (name, software string)
+	// title is the title of the device in a drawing of the bed, and drawn the text below it; nil for none.
+	title string
+	drawn func(v1alpha1.Device) string
 	// files are the keys of ConfigMaps that the device is made from; nil for none.
 	files func(v1alpha1.Device) []v1alpha1.ConfigMapKeyReference
 }
+
+// unknownTitle is the title of a device of which nothing is known.
+const unknownTitle = "Device under test"
 
 // kinds has every member of the API's union of devices. A bed has one of them.
 var kinds = []kind{
@@ -69,6 +75,8 @@ var kinds = []kind{
 			}
 			return text
 		},
+		title: "Virtual device",
+		drawn: func(d v1alpha1.Device) string { return d.Containerlab.Node },
 		files: func(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 			return []v1alpha1.ConfigMapKeyReference{d.Containerlab.Topology.ConfigMapRef}
 		},
@@ -86,6 +94,8 @@ var kinds = []kind{
 		name: func(d v1alpha1.Device) (string, string) {
 			return d.Physical.Vendor + " " + d.Physical.Model, d.Physical.Software
 		},
+		title: unknownTitle,
+		drawn: func(d v1alpha1.Device) string { return strings.TrimSpace(d.Physical.Vendor + " " + d.Physical.Model) },
 	},
 	{
 		Capabilities: Capabilities{Kind: "simulated", Modelled: true, Resets: true, Scales: true, RestartsBGP: true},
@@ -98,6 +108,7 @@ var kinds = []kind{
 			}
 			return text
 		},
+		title: "Model of a device",
 		files: func(d v1alpha1.Device) []v1alpha1.ConfigMapKeyReference {
 			refs := []v1alpha1.ConfigMapKeyReference{d.Simulated.Model.ConfigMapRef}
 			for _, t := range []*v1alpha1.ModelSource{d.Simulated.JitterAverageByLoad, d.Simulated.JitterMaximumByLoad} {
@@ -117,7 +128,9 @@ var kinds = []kind{
 			}
 			return "none: the ports are joined at the tester"
 		},
-		name: func(v1alpha1.Device) (string, string) { return "back to back", "" },
+		name:  func(v1alpha1.Device) (string, string) { return "back to back", "" },
+		title: "No device",
+		drawn: func(v1alpha1.Device) string { return "ports joined directly" },
 	},
 	{
 		Capabilities: Capabilities{Kind: "machine", Software: true},
@@ -126,7 +139,9 @@ var kinds = []kind{
 			ref := d.Machine.Configuration.ConfigMapRef
 			return fmt.Sprintf("emulated machine with the kernel %s, configured by %s/%s", d.Machine.Kernel, ref.Name, ref.Key)
 		},
-		name: func(d v1alpha1.Device) (string, string) { return "machine", d.Machine.Kernel },
+		name:  func(d v1alpha1.Device) (string, string) { return "machine", d.Machine.Kernel },
+		title: "Emulated machine",
+		drawn: func(d v1alpha1.Device) string { return "kernel " + d.Machine.Kernel },
 	},
 }
 
@@ -154,6 +169,18 @@ func Describe(d v1alpha1.Device) string {
 		return ""
 	}
 	return k.describe(d)
+}
+
+// Drawn returns the title of the device in a drawing of the bed, and its name below the title, which may be empty.
+func Drawn(d v1alpha1.Device) (title, name string) {
+	k, known := kindOf(d)
+	switch {
+	case !known:
+		return unknownTitle, ""
+	case k.drawn == nil:
+		return k.title, ""
+	}
+	return k.title, k.drawn(d)
 }
 
 // Name returns the name of the device of a bed in a few words, for series of metrics, and the
@@ -208,18 +235,13 @@ type Configuration struct {
 // Configurations are the sources of the configurations of a device: its base, then the ones that variants have in place of it;
 // none where people configure it. They are not among Files: teams read those, and configurations have secrets.
 func Configurations(d v1alpha1.Device) []Configuration {
-	var base v1alpha1.DeviceConfigurationSource
-	switch m, node := d.Management(), d.NodeConfiguration(); {
-	case m != nil:
-		base = m.Configuration
-	case node != nil:
-		base = node.DeviceConfigurationSource
-	default:
+	base, _ := d.Source()
+	if base == nil {
 		return nil
 	}
-	all := []Configuration{{"", base}}
+	all := []Configuration{{"", *base}}
 	for i := range d.Variants {
-		if own := d.Variants[i].Source(); own != nil {
+		if own, _ := d.Variants[i].Source(); own != nil {
 			all = append(all, Configuration{d.Variants[i].Name, *own})
 		}
 	}

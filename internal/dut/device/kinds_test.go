@@ -58,6 +58,28 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// Each kind has a title of its own in drawings, and none stands without one.
+func TestDrawn(t *testing.T) {
+	for want, d := range map[string]v1alpha1.Device{
+		"Virtual device: dut":                {Containerlab: &v1alpha1.ContainerlabDevice{Node: "dut"}},
+		"Device under test: cisco N9K-C9508": {Physical: &v1alpha1.PhysicalDevice{Vendor: "cisco", Model: "N9K-C9508"}},
+		"Device under test: N9K-C9508":       {Physical: &v1alpha1.PhysicalDevice{Model: "N9K-C9508"}},
+		"Model of a device: ":                {Simulated: &v1alpha1.SimulatedDevice{}},
+		"No device: ports joined directly":   {BackToBack: &v1alpha1.BackToBackDevice{}},
+		"Emulated machine: kernel debian13":  {Machine: &v1alpha1.MachineDevice{Kernel: "debian13"}},
+		"Device under test: ":                {},
+	} {
+		if title, name := Drawn(d); title+": "+name != want {
+			t.Errorf("got %s: %s, want %s", title, name, want)
+		}
+	}
+	for _, k := range kinds {
+		if k.title == "" {
+			t.Errorf("%s has no title", k.Kind)
+		}
+	}
+}
+
 // The configurations of a node are not among its files, which teams read.
 func TestConfigurationsOfNodes(t *testing.T) {
 	source := func(key string) v1alpha1.DeviceConfigurationSource {

@@ -36,7 +36,7 @@ for i in "${!names[@]}"; do
   cards[i]=$(readlink -f "${card%/address}/device")
 done
 
-# take names all cards as at first, with their addresses. It waits for those that a network namespace gives back.
+# take names all cards as at first, with their addresses. It waits for cards that a network namespace gives back.
 take() {
   for i in "${!names[@]}"; do
     for ((tries = 0; tries < 300; tries++)); do

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/base/runfolder"
 	"nodrop.dev/nodrop/internal/dut/device"
@@ -268,10 +268,4 @@ func (m *Machine) removeTAPs() error {
 func Clean() (int, error) { return runfolder.Clean(runfolder.Dir, folderPrefix, nil) }
 
 // lastLines returns the end of an output, which contains the error.
-func lastLines(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	if len(lines) == 1 && lines[0] == "" {
-		return ""
-	}
-	return "\n" + strings.Join(lines[max(0, len(lines)-12):], "\n")
-}
+func lastLines(output string) string { return human.LastLines(output, 12) }

@@ -245,7 +245,7 @@ func kernelOf(t *testing.T, name string) string {
 // TestQuote has bash read quoted words.
 func TestQuote(t *testing.T) {
 	for _, word := range []string{"e1", "a b", "it's", "$(id)", "`id`", `\`} {
-		out, err := exec.Command("bash", "-c", "printf %s "+quote(word)).Output()
+		out, err := exec.Command("bash", "-c", "printf %s "+Quote(word)).Output()
 		if err != nil || string(out) != word {
 			t.Errorf("%q is %q: %v", word, out, err)
 		}

@@ -108,10 +108,10 @@ func (m *Machine) startOnce(ctx context.Context, files *files) error {
 func (m *Machine) guest() string {
 	var load, names, addresses strings.Builder
 	for _, module := range m.config.Modules {
-		load.WriteString(quote(module) + " ")
+		load.WriteString(Quote(module) + " ")
 	}
 	for i, card := range m.config.Interfaces {
-		names.WriteString(quote(card.Name) + " ")
+		names.WriteString(Quote(card.Name) + " ")
 		addresses.WriteString(hardwareAddress(i) + " ")
 	}
 	return fmt.Sprintf("load=(%s) names=(%s) addresses=(%s) cards=()\n%s", load.String(), names.String(), addresses.String(), guest)
@@ -120,8 +120,8 @@ func (m *Machine) guest() string {
 // hardwareAddress is the address of a card.
 func hardwareAddress(i int) string { return fmt.Sprintf("52:54:00:00:01:%02x", i) }
 
-// quote returns a word for bash.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// Quote returns a word for a shell.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // arguments returns the arguments of QEMU.
 func (m *Machine) arguments(files *files) []string {

@@ -39,7 +39,7 @@ func TestNodeIsConfigured(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if !IsNodeConfigured(sec) || IsConfiguration(sec) {
-		t.Error("it is taken for another kind of secret")
+		t.Error("it is read as another kind of secret")
 	}
 	delete(sec.Annotations, annotationPlaced)
 	const want = "--report /dev/termination-log --configuration /etc/nodrop/topology/configuration.json.zst"

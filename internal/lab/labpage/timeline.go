@@ -50,15 +50,21 @@ const lanesSize = 50
 // queuedSize is the maximum number of estimated starts in a lane.
 const queuedSize = 20
 
-// runEnds are the ways in which earlier runs ended, by their tones.
-var runEnds = []struct{ Name, Tone string }{
-	{"passed", "good"}, {"measured", "plain"}, {"failed, or with an error", "bad"}, {"inconclusive, invalid, aborted or preempted", "open"},
+// runEnd is a way in which earlier runs ended, and a phase that has its color.
+type runEnd struct {
+	Name  string
+	Phase v1alpha1.BenchmarkPhase
+}
+
+var runEnds = []runEnd{
+	{"passed", v1alpha1.PhasePassed}, {"measured", v1alpha1.PhaseMeasured}, {"failed, or with an error", v1alpha1.PhaseFailed},
+	{"inconclusive, invalid, aborted or preempted", v1alpha1.PhaseInconclusive},
 }
 
 type timelinePage struct {
 	frame
 	// Ends are the colors of earlier runs.
-	Ends      []struct{ Name, Tone string }
+	Ends      []runEnd
 	MayBeds   bool
 	Spans     []spanLink
 	Slots     []string

@@ -2,15 +2,15 @@ package standalone
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/machine"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // emulated is a device that is an emulated machine, with its configurations by variant.
@@ -45,7 +45,7 @@ func (b *Bench) startMachine() error {
 	}
 	b.Device, b.Broken = b.machine.Describe(), b.machine.Broken
 	if b.machine.Emulated() {
-		b.Notes = append(b.Notes, "the processors of the device are emulated: its frames are counted exactly, and its rates and latencies are those of the emulation")
+		b.Notes = append(b.Notes, "the processors of the device are emulated: its frames are counted exactly, and its rates and latencies describe the emulation")
 	}
 	return nil
 }
@@ -55,14 +55,10 @@ func (m *emulated) configures(b *Bench) {
 	if m == nil {
 		return
 	}
-	once := b.Variants[0]
-	b.Variants = nil
-	for _, variant := range b.config.Benchmark.Spec.VariantsInOrder() {
-		one := once
-		one.Config.Variant = variant
+	b.completeVariants(func(one *runner.Prepared) {
+		variant := one.Config.Variant
 		one.Configure = func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error) { return m.configure(ctx, variant) }
-		b.Variants = append(b.Variants, one)
-	}
+	})
 }
 
 // configure gives the machine the configuration of a variant, and describes it.
@@ -73,8 +69,7 @@ func (m *emulated) configure(ctx context.Context, variant v1alpha1.VariantName) 
 	if err := m.ConfigureWith(ctx, script); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(script))
 	return &v1alpha1.DeviceConfiguration{
-		Digest: "sha256:" + hex.EncodeToString(sum[:]), Software: "Linux " + m.Release(), DurationMs: time.Since(began).Milliseconds(),
+		Digest: configure.Digest(configure.Configuration(script)), Software: "Linux " + m.Release(), DurationMs: time.Since(began).Milliseconds(),
 	}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure/scale"
 	"nodrop.dev/nodrop/internal/dut/device/parameters"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
 // configureWithin bounds the time in which a device gets the configuration of a variant.
@@ -89,18 +90,27 @@ func (m *managed) apply(ctx context.Context, variant v1alpha1.VariantName, withi
 	return configure.Apply(ctx, m.driver, m.wanted[variant], 0)
 }
 
+// completeVariants makes the variants of the benchmark of the one that was prepared once, and completes each.
+func (b *Bench) completeVariants(complete func(*runner.Prepared)) {
+	once := b.Variants[0]
+	b.Variants = nil
+	for _, name := range b.config.Benchmark.Spec.VariantsInOrder() {
+		one := once
+		one.Config.Variant = name
+		complete(&one)
+		b.Variants = append(b.Variants, one)
+	}
+}
+
 // configures makes each variant of the benchmark, which was prepared once, one that configures the device
 // first. When the bench is closed the device gets its base, whatever it has then.
 func (m *managed) configures(b *Bench) {
 	if m == nil {
 		return
 	}
-	once := b.Variants[0]
-	b.Variants = nil
 	begun := false
-	for _, variant := range b.config.Benchmark.Spec.VariantsInOrder() {
-		one := once
-		one.Config.Variant = variant
+	b.completeVariants(func(one *runner.Prepared) {
+		variant := one.Config.Variant
 		one.Configure = func(ctx context.Context) (*v1alpha1.DeviceConfiguration, error) {
 			begun = true
 			record, err := m.apply(ctx, variant, configureWithin)
@@ -113,8 +123,7 @@ func (m *managed) configures(b *Bench) {
 			one.Scaler = scale.New(m.driver, m.platform.Name, m.wanted[variant], described)
 		}
 		one.Restore = func(ctx context.Context) (bool, error) { return configure.Restore(ctx, m.driver, m.wanted[variant]) }
-		b.Variants = append(b.Variants, one)
-	}
+	})
 	b.closers = append(b.closers, func() error {
 		if !begun {
 			return nil

@@ -17,6 +17,21 @@ import (
 	"nodrop.dev/nodrop/controllers/operator"
 )
 
+// teamMember returns a client of a user with the rights of the chart's role in the namespace team-routing.
+func teamMember(t *testing.T, s *server, name string) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(s.c.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: name}, Subjects: []rbacv1.Subject{{Kind: "User", Name: name}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-edit"},
+	})).To(Succeed())
+	cfg := rest.CopyConfig(s.cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	c, err := client.New(cfg, client.Options{Scheme: s.c.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	return client.WithFieldValidation(c, metav1.FieldValidationStrict)
+}
+
 // beyondGrant is a team, with the rights of the chart's role, that tries to give a device what its grant does not allow.
 // The bed leaf-1 is the one of the sample; leaf-2 is for another team, and has the variant core.
 func beyondGrant(t *testing.T, s *server) {
@@ -24,10 +39,7 @@ func beyondGrant(t *testing.T, s *server) {
 	for _, o := range s.load("config", "rbac", "user_roles.yaml") {
 		g.Expect(s.apply(o)).To(Succeed())
 	}
-	g.Expect(s.c.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "mallory"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "mallory"}},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-edit"},
-	})).To(Succeed())
+	mallory := teamMember(t, s, "mallory")
 	accepted(t, s, "configured")
 	bed := &v1alpha1.TestBed{}
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Name: "leaf-1"}, bed)).To(Succeed())
@@ -42,12 +54,6 @@ func beyondGrant(t *testing.T, s *server) {
 	g.Expect(s.c.Create(t.Context(), other)).To(Succeed())
 	bed.Spec.Access[0].Variants = []v1alpha1.VariantName{"plain", "filter"}
 	g.Expect(s.c.Update(t.Context(), bed)).To(Succeed())
-
-	cfg := rest.CopyConfig(s.cfg)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "mallory", Groups: []string{"system:authenticated"}}
-	mallory, err := client.New(cfg, client.Options{Scheme: s.c.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
-	mallory = client.WithFieldValidation(mallory, metav1.FieldValidationStrict)
 
 	asks := func(spec string) client.Object {
 		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", GenerateName: "beyond-"}}

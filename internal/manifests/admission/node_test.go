@@ -6,9 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -19,10 +17,7 @@ import (
 // beyondGrantOfNode is a team, with the rights of the chart's role, that tries to give the node of a topology what its grant does not allow.
 func beyondGrantOfNode(t *testing.T, s *server) {
 	g := NewWithT(t)
-	g.Expect(s.c.Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: "trudy"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "trudy"}},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-edit"},
-	})).To(Succeed())
+	trudy := teamMember(t, s, "trudy")
 	accepted(t, s, "containerlab-acl")
 	bed := &v1alpha1.TestBed{}
 	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Name: "linux-router"}, bed)).To(Succeed())
@@ -34,11 +29,6 @@ func beyondGrantOfNode(t *testing.T, s *server) {
 	bed.Spec.Access[0].DeviceParameters[0].Values = []v1alpha1.ParameterValue{"accept"}
 	g.Expect(s.c.Update(t.Context(), bed)).To(Succeed())
 
-	cfg := rest.CopyConfig(s.cfg)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "trudy", Groups: []string{"system:authenticated"}}
-	trudy, err := client.New(cfg, client.Options{Scheme: s.c.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
-	trudy = client.WithFieldValidation(trudy, metav1.FieldValidationStrict)
 	ask := func(spec string) error {
 		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", GenerateName: "beyond-"}}
 		text := "{testBedName: linux-router, trafficProfileName: linux-router, tests: [{name: latency, latency: {loads: ['50%']}}]}"

@@ -138,11 +138,11 @@ func (r *resolver) models() (err error) {
 // configurations finds the texts that a device is configured with.
 func (r *resolver) configurations() (err error) {
 	all := r.bundle.Bed.Spec.Device
-	own, kind := configuration(&all)
-	if own == nil {
+	own, path := all.Source()
+	if own == nil || all.Containerlab != nil { // Without a cluster a router takes the place of a node.
 		return nil
 	}
-	base, _, err := r.text(own.ConfigMapRef, "spec.device."+kind+".configuration.configMapRef")
+	base, _, err := r.text(own.ConfigMapRef, "spec.device."+path+".configuration.configMapRef")
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (r *resolver) configurations() (err error) {
 			continue
 		}
 		text := base
-		if source, kind := variantConfiguration(&v); source != nil {
-			if text, _, err = r.text(source.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].%s.configuration.configMapRef", i, kind)); err != nil {
+		if source, member := v.Source(); source != nil {
+			if text, _, err = r.text(source.ConfigMapRef, fmt.Sprintf("spec.device.variants[%d].%s.configuration.configMapRef", i, member)); err != nil {
 				return err
 			}
 		}
@@ -163,29 +163,6 @@ func (r *resolver) configurations() (err error) {
 		r.bundle.Configurations[v.Name] = text
 	}
 	return nil
-}
-
-// configuration returns the source of the configuration of a device, and the member of the device that has it; nil if people
-// configure it.
-func configuration(d *v1alpha1.Device) (source *v1alpha1.DeviceConfigurationSource, member string) {
-	if m := d.Management(); m != nil {
-		return &m.Configuration, "physical.management"
-	}
-	if d.Machine != nil {
-		return &d.Machine.Configuration, "machine"
-	}
-	return nil, ""
-}
-
-// variantConfiguration returns the source of the configuration of a variant, and the member that has it; nil without one.
-func variantConfiguration(v *v1alpha1.DeviceVariant) (source *v1alpha1.DeviceConfigurationSource, member string) {
-	switch {
-	case v.Physical != nil:
-		return &v.Physical.Configuration, "physical"
-	case v.Machine != nil:
-		return &v.Machine.Configuration, "machine"
-	}
-	return nil, ""
 }
 
 func (b *Bundle) found(d *document) {

@@ -87,7 +87,7 @@ func TestTheSimulatedDeviceGetsLists(t *testing.T) {
 	}
 }
 
-// A runner that was lost after a reset, or with a list on the device, leaves it with another configuration. The next one gives it that of the
+// A runner that was lost after a reset, or with a list on the device, leaves it with another configuration. The next one gives it the configuration of the
 // run before the first trial, and measures nothing if it cannot.
 func TestTheDeviceIsRestoredBeforeTheFirstTrial(t *testing.T) {
 	for name, cfg := range map[string]Config{"reset": resetConfig(v1alpha1.ResetByDevice), "lists": scaleConfig()} {

@@ -48,20 +48,19 @@ func (t testResults) ratesOverTime(id string, row v1alpha1.ResultRow) []*layout.
 	if joined && !slices.Equal(p.MinReceivedFramesPerSecond, p.ReceivedFramesPerSecond) {
 		lines = append(lines, rateLine{"lowest", s, p.MinReceivedFramesPerSecond})
 	}
-	stable := stableOf(row)
-	if stable != nil {
-		title += ", flapping networks"
+	var charts []*layout.Chart
+	if stable := stableOf(row); stable != nil {
+		received := []rateLine{{"received", stable, stable.Points.ReceivedFramesPerSecond}}
+		charts = []*layout.Chart{t.ratesChart(id, title+", flapping networks", lines, row), t.ratesChart(id+"-stable", title+", stable networks", received, row)}
+	} else {
+		charts = []*layout.Chart{t.ratesChart(id, title, lines, row)}
 	}
-	charts := []*layout.Chart{t.ratesChart(id, title, lines, row)}
 	if joined {
-		charts[0].Caption = fmt.Sprintf("A point joins several of the %s sampling intervals; “lowest” is the lowest receive rate of any of them. %s", layout.Group(int64(s.Samples)), charts[0].Caption)
+		lowest := "; “lowest” is the lowest receive rate of any of them"
 		if len(lines) == 2 {
-			charts[0].Caption = strings.Replace(charts[0].Caption, "; “lowest” is the lowest receive rate of any of them.", ", which all have the same receive rate.", 1)
+			lowest = ", which all have the same receive rate"
 		}
-	}
-	if stable != nil {
-		title = strings.Replace(title, "flapping networks", "stable networks", 1)
-		charts = append(charts, t.ratesChart(id+"-stable", title, []rateLine{{"received", stable, stable.Points.ReceivedFramesPerSecond}}, row))
+		charts[0].Caption = fmt.Sprintf("A point joins several of the %s sampling intervals%s. %s", layout.Group(int64(s.Samples)), lowest, charts[0].Caption)
 	}
 	for _, c := range charts {
 		c.Caption = strings.TrimSpace(c.Caption)

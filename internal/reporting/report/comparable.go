@@ -27,7 +27,7 @@ func incomparable(documents []*Document, names []string) error {
 		}
 	}
 	if len(measured) < 2 {
-		return nil // The comparison says that there is no row.
+		return nil // The comparison notes that there is no row.
 	}
 	if differences := conditions(measured, of, portsAspect); len(differences) > 0 {
 		return &IncomparableError{strings.Join(differences, "; ")}

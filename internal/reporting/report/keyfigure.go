@@ -134,7 +134,7 @@ func (d *Document) conclusive(t testResults) []v1alpha1.ResultRow {
 }
 
 // figuresOf are the key figures of the conclusive rows of a test, and the rows that have one. A
-// latency of a row with loss is that of a full queue, and a rate with loss is no throughput: both
+// latency of a row with loss shows a full queue, and a rate with loss is no throughput: both
 // are left out.
 func (d *Document) figuresOf(t testResults) ([]v1alpha1.ResultRow, []trials.Figure) {
 	own, _ := method.Describe(t.rows[0].Method)

@@ -120,7 +120,7 @@ func (d *Document) rateSentence(t testResults, rows []v1alpha1.ResultRow) string
 	}
 	best := "line rate"
 	for i := range rows {
-		if full(&rows[i]) && row100(&rows[i]) == "" {
+		if full(&rows[i]) && !isLineRate(&rows[i]) {
 			best = shareText(&rows[i]) + ", the highest tested load,"
 		}
 	}
@@ -172,18 +172,15 @@ func shareText(row *v1alpha1.ResultRow) string {
 // leftOut reports whether a row of a test may not be judged by.
 func (d *Document) leftOut(t testResults) bool { return len(d.conclusive(t)) < len(t.rows) }
 
-// row100 is the share of line rate of a row if that is all of it; empty otherwise.
-func row100(row *v1alpha1.ResultRow) string {
-	if row.Frames.OrZero().LineRatePPM >= v1alpha1.PPM && !trials.OfferedOther(row) {
-		return "line rate"
-	}
-	return ""
+// isLineRate reports whether a row is of all of line rate.
+func isLineRate(row *v1alpha1.ResultRow) bool {
+	return row.Frames.OrZero().LineRatePPM >= v1alpha1.PPM && !trials.OfferedOther(row)
 }
 
 // atHighestLoad reports whether a throughput is the highest load that its test tries, so that no
 // higher one is known to fail.
 func atHighestLoad(test *v1alpha1.Test, row *v1alpha1.ResultRow) bool {
-	if row100(row) != "" {
+	if isLineRate(row) {
 		return true
 	}
 	if test == nil || test.Throughput == nil || trials.OfferedOther(row) {

@@ -58,7 +58,7 @@ func TestEachMethodHasATile(t *testing.T) {
 	}
 }
 
-// The key figures of control planes are what a customer asks for.
+// The key figures of control planes answer the question of a customer.
 func TestKeyFigures(t *testing.T) {
 	t.Parallel()
 	row := func(m v1alpha1.Method) v1alpha1.ResultRow {

@@ -7,6 +7,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
@@ -69,7 +70,7 @@ func (d *Document) topology() *topology {
 	}
 	t.BoxEnd = max(t.BoxTop+80, t.BoxTop+24+(len(drawn)-1)*portPitch+18)
 	t.BoxHeight, t.Height = t.BoxEnd-t.BoxTop, t.BoxEnd+4
-	kind, name := drawnDevice(d.Bed.Device)
+	kind, name := device.Drawn(d.Bed.Device)
 	t.WithoutDevice = d.Bed.Device.BackToBack != nil
 	engine := ""
 	if d.Environment != nil {
@@ -109,19 +110,4 @@ func boxLines(texts ...string) []boxLine {
 		}
 	}
 	return lines
-}
-
-// drawnDevice returns the kind of a device, and its name.
-func drawnDevice(d v1alpha1.Device) (kind, name string) {
-	switch {
-	case d.Physical != nil:
-		return "Device under test", strings.TrimSpace(d.Physical.Vendor + " " + d.Physical.Model)
-	case d.Containerlab != nil:
-		return "Virtual device", d.Containerlab.Node
-	case d.Simulated != nil:
-		return "Model of a device", ""
-	case d.BackToBack != nil:
-		return "No device", "ports joined directly"
-	}
-	return "Device under test", ""
 }

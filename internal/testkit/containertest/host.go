@@ -16,13 +16,13 @@ func (d *Docker) OwnFiles() {
 		d.t.Fatal(err)
 	}
 	const cover = `mount -t tmpfs tmpfs /run && mkdir /run/netns && mount --bind "$1" /etc/hosts && { [ ! -d /etc/ssh ] || mount -t tmpfs tmpfs /etc/ssh; }`
-	if out, err := d.Beside("sh", "-c", cover, "cover", hosts).CombinedOutput(); err != nil {
+	if out, err := d.HostCommand("sh", "-c", cover, "cover", hosts).CombinedOutput(); err != nil {
 		d.t.Fatalf("covering files of the machine: %v: %s", err, out)
 	}
 }
 
-// Beside returns a command that runs in the namespaces of the daemon, as a program of its host does.
-func (d *Docker) Beside(program string, args ...string) *exec.Cmd {
+// HostCommand returns a command that runs in the namespaces of the daemon, as a program of its host does.
+func (d *Docker) HostCommand(program string, args ...string) *exec.Cmd {
 	d.t.Helper()
 	child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", d.pid, d.pid))
 	if err != nil {

@@ -140,7 +140,7 @@ func (d *device) runInMachine(args []string) string {
 	d.t.Helper()
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		quoted[i] = driver.Quote(a)
 	}
 	out, problems, err := sshaccess.Run(d.machine.client, strings.Join(quoted, " "), "")
 	if err != nil {

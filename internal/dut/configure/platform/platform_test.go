@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// TestPlatforms compares the platforms with those that a TestBed may name for a physical device, and files, which only containers have.
+// TestPlatforms compares the platforms with the ones that a TestBed may name for a physical device, and files, which only containers have.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	want := []string{"files", (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform()}

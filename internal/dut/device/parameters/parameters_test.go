@@ -104,7 +104,7 @@ func TestValidateBed(t *testing.T) {
 	}
 }
 
-// The parameters of a variant of containerlab are those of a physical one.
+// The parameters of a variant of containerlab work as the ones of a physical device.
 func TestParametersOfNodes(t *testing.T) {
 	node := filter()
 	v := &node.Variants[1]

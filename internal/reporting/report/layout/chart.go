@@ -100,7 +100,7 @@ type ChartBar struct {
 	// Dot is the path of a mark that is drawn instead of the bar, and Whisker of its interval.
 	Dot, Whisker string
 	Title        string
-	// At is the position of the label, where it is not that of the bar.
+	// At is the position of the label, where it is not the position of the bar.
 	At string
 }
 
