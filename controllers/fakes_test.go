@@ -265,7 +265,7 @@ func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(run(t, mgr))
+	t.Cleanup(run(t, func() (ctrl.Manager, error) { return mgr, nil }))
 	return k
 }
 

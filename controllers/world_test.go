@@ -250,10 +250,9 @@ func (w *world) start() { w.stop = w.startOperator() }
 func (w *world) startOperator() (stop func()) {
 	w.t.Helper()
 	settings := labSettings()
-	mgr, err := operator.NewManager(w.server.operator, operator.Config{
+	config := operator.Config{
 		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded, Kueue: w.kueue,
-	})
-	w.Expect(err).NotTo(HaveOccurred())
+	}
 	options := kit.Options{
 		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy, Counts: w.counts,
 		Now: func() time.Time {
@@ -266,16 +265,35 @@ func (w *world) startOperator() (stop func()) {
 	if w.change != nil {
 		w.change(&options)
 	}
-	w.Expect(controllers.SetupWithManager(mgr, options)).To(Succeed())
-	return run(w.t, mgr)
+	account := w.server.operator
+	return run(w.t, func() (ctrl.Manager, error) {
+		mgr, err := operator.NewManager(account, config)
+		if err != nil {
+			return nil, err
+		}
+		return mgr, controllers.SetupWithManager(mgr, options)
+	})
 }
 
-// run starts a manager and returns what stops it.
-func run(t *testing.T, mgr ctrl.Manager) (stop func()) {
+// run starts a manager and returns what stops it. A manager that loses its lease, because the machine was busy for
+// longer than renewDeadline of the operator, is followed by another one, as the kubelet starts a pod again.
+func run(t *testing.T, build func() (ctrl.Manager, error)) (stop func()) {
 	t.Helper()
+	mgr, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
+	go func() {
+		err := mgr.Start(ctx)
+		for err != nil && err.Error() == leaseLost && ctx.Err() == nil {
+			if mgr, err = build(); err == nil {
+				err = mgr.Start(ctx)
+			}
+		}
+		done <- err
+	}()
 	var stopped atomic.Bool
 	return func() {
 		cancel()
@@ -286,6 +304,9 @@ func run(t *testing.T, mgr ctrl.Manager) (stop func()) {
 		}
 	}
 }
+
+// leaseLost is the error with which a manager of controller-runtime ends when it loses its lease.
+const leaseLost = "leader election lost"
 
 // impatient replaces the operator by one with other deadlines: a case that waits for
 // one makes it short, and leaves the others as long as they are.
