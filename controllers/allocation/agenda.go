@@ -11,6 +11,9 @@ type agenda struct {
 	// urgent and news are benchmarks whose first message, or whose acceptance, is not written yet,
 	// in the order in which they came. Urgent ones preempt others, and come first.
 	urgent, news []queue.Key
+	// plain are benchmarks whose first message contains no more than that they wait, and gives way to
+	// leases.
+	plain []queue.Key
 	// benchmarks and beds contain the rest of the current pass over all benchmarks and beds.
 	benchmarks []queue.Key
 	beds       []string
@@ -50,6 +53,15 @@ func (g *agenda) nextNews() (key queue.Key, some bool) {
 	}
 	g.urgent, g.news = nil, nil
 	return key, false
+}
+
+// nextPlain removes and returns the next benchmark whose first message gave way to leases.
+func (g *agenda) nextPlain() queue.Key {
+	key := g.plain[0]
+	if g.plain = g.plain[1:]; len(g.plain) == 0 {
+		g.plain = nil
+	}
+	return key
 }
 
 // stallAt notes a time at which a benchmark counts as stalled.

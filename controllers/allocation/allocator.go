@@ -50,12 +50,13 @@ var (
 func New(b kit.Base, c cache.Cache) *Allocator {
 	in, v := newInbox(), newView(b.Options)
 	r, w := newRequests(in), newLeaseWriter(b)
+	d := newDisplay(b, v, r)
 	return &Allocator{
 		base: b, cache: c, inbox: in, view: v, requests: r,
-		grants:     &grants{view: v, requests: r, leases: w, failed: map[queue.Key]bool{}},
+		grants:     &grants{view: v, requests: r, leases: w, budget: d.budget, failed: map[queue.Key]bool{}},
 		preemption: &preemption{view: v, requests: r, leases: w},
 		parts:      &parts{gangs: v.gangs, line: v.line, requests: r, leases: w},
-		display:    newDisplay(b, v, r),
+		display:    d,
 		meter:      &meter{inventory: v.inventory},
 	}
 }
@@ -96,8 +97,9 @@ func (a *Allocator) cycle(ctx context.Context) time.Duration {
 	a.meter.add(now)
 	v.calendar.keep(a.base.Now())
 	for _, d := range v.line.queue.Decide(v.snapshot(now)) {
-		a.grants.grant(ctx, d)
+		a.grants.grant(ctx, d, now)
 	}
+	a.grants.releaseRest(ctx, now)
 	a.preemption.preempt(ctx, now)
 	parts := a.parts.returnAll(ctx, now)
 	for _, answer := range ch.asked {

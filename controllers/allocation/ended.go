@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/lab/past"
 )
 
@@ -41,6 +43,10 @@ type use struct {
 	namespace string
 	until     time.Time
 	length    time.Duration
+	// bed and run are the bed that the benchmark had last, and the run that it was for, if the
+	// benchmark has left nothing in the lab.
+	bed string
+	run labobjects.Run
 }
 
 func newEnded() *ended {
@@ -57,7 +63,11 @@ func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
 		return
 	}
 	length := lengthOf(b)
-	e.uses[b.UID] = use{namespace: b.Namespace, until: s.CompletionTime.Time, length: max(length, time.Second)}
+	used := use{namespace: b.Namespace, until: s.CompletionTime.Time, length: max(length, time.Second)}
+	if kit.IsTrue(s.Conditions, v1alpha1.ConditionCleanedUp) {
+		used.bed, used.run = s.TestBedName, labobjects.Run{UID: string(b.UID), Attempt: s.Attempt}
+	}
+	e.uses[b.UID] = used
 	run := past.Run{Work: workOf(b), Bed: s.TestBedName, Created: b.CreationTimestamp.Time, From: s.StartTime.Time, Until: s.CompletionTime.Time, Length: length}
 	if s.LeaseTime != nil {
 		run.From = s.LeaseTime.Time
@@ -80,6 +90,15 @@ func (e *ended) until(l *v1alpha1.BedLease) (time.Time, bool) {
 	}
 	u, known := e.uses[types.UID(l.UID)]
 	return u.until, known
+}
+
+// returned reports whether the holder of a bed has ended and left nothing in the lab.
+func (e *ended) returned(bed *v1alpha1.TestBed) bool {
+	if !kit.Releasable(bed) {
+		return false
+	}
+	u, known := e.uses[types.UID(bed.Status.Lease.UID)]
+	return known && u.bed == bed.Name && kit.HasLease(bed, u.run)
 }
 
 // lengthOf returns the time for which a finished benchmark had a bed.

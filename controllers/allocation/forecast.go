@@ -25,7 +25,7 @@ func (v *view) forecast(s queue.Snapshot) map[queue.Key]queue.Start {
 func (v *view) ends(s queue.Snapshot, l *lengths) map[string]queue.End {
 	ends := map[string]queue.End{}
 	for name, seen := range v.inventory.beds {
-		if seen.holder() == (queue.Key{}) {
+		if seen.holder() == (queue.Key{}) || seen.granting == nil && v.passesOn(seen) {
 			continue
 		}
 		end := queue.End{Run: v.shares.runOf(seen)}

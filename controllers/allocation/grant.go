@@ -28,16 +28,19 @@ type grants struct {
 	view     *view
 	requests *requests
 	leases   *leaseWriter
+	// budget is that of the display, in which leases come first.
+	budget *budget
 	// failed are the benchmarks that wait to be tried again.
 	failed map[queue.Key]bool
 }
 
 // grant begins to write a lease, and assumes it until the write is done.
-func (g *grants) grant(ctx context.Context, d queue.Decision) {
+func (g *grants) grant(ctx context.Context, d queue.Decision, now time.Time) {
 	key, name := d.Entry.Key, d.Bed
 	inv := g.view.inventory
 	w, seen := inv.benchmarks[key], inv.beds[name]
 	w.granting, seen.granting = true, &key
+	g.budget.lease(now)
 	g.view.line.queue.Remove(key)
 	b, bed, queued := w.b, seen.bed, int32(g.view.line.queue.Waiting(name))
 	had := w.hadBed()
@@ -57,7 +60,9 @@ func (g *grants) granted(key queue.Key, name string, leased *v1alpha1.TestBed, e
 	w, seen := inv.benchmarks[key], inv.beds[name]
 	if seen != nil {
 		seen.granting = nil
-		if err != nil {
+		if err == nil {
+			seen.shown.time = now // With the lease it was stored how many wait.
+		} else {
 			seen.retry = now.Add(retryConflict)
 		}
 	}
@@ -79,6 +84,28 @@ func (g *grants) granted(key queue.Key, name string, leased *v1alpha1.TestBed, e
 		g.failed[key] = true
 	}
 	g.view.line.place(w)
+}
+
+// releaseRest removes the leases of benchmarks that have ended from beds that no other one gets now.
+func (g *grants) releaseRest(ctx context.Context, now time.Time) {
+	for name, seen := range g.view.inventory.beds {
+		if seen.granting != nil || seen.releasing || seen.retry.After(now) || !g.view.ended.returned(seen.bed) {
+			continue
+		}
+		seen.releasing = true
+		run := kit.RunOf(seen.bed.Status.Lease)
+		g.requests.begin(func() written {
+			err := g.leases.release(ctx, name, run)
+			if err != nil && ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "The bed could not be released", "bed", name)
+			}
+			return func(now time.Time) {
+				if seen := g.view.inventory.beds[name]; seen != nil && err != nil {
+					seen.releasing, seen.retry = false, now.Add(retryFailure)
+				}
+			}
+		})
+	}
 }
 
 // retryAfter returns when a write that failed is due again, and ends the waits that

@@ -55,6 +55,8 @@ type waiter struct {
 	// Set by display.
 
 	shown shownAt
+	// deferred reports whether its first message gave way to leases.
+	deferred bool
 }
 
 // hadBed reports whether a bed was leased for the present attempt.
@@ -75,6 +77,8 @@ type bedView struct {
 
 	// granting is the benchmark whose lease is being written; nil when none is.
 	granting *queue.Key
+	// releasing reports whether the present lease is being removed, or was.
+	releasing bool
 	// retry is the time after which the bed may be leased after a failed write.
 	retry time.Time
 

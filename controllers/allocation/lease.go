@@ -56,12 +56,19 @@ func (w *leaseWriter) lease(ctx context.Context, b *v1alpha1.Benchmark, bed *v1a
 		return nil, errLate
 	}
 	return kit.PatchBed(ctx, w.client, bed, map[string]any{
-		"lease": v1alpha1.BedLease{
-			Holder: b.Namespace + "/" + b.Name, UID: string(b.UID), AcquireTime: metav1.NewTime(w.now()), Attempt: attempt,
-			DeadlineSeconds: max(b.Spec.ActiveDeadlineSeconds-b.Status.ActiveSeconds, 1),
+		"lease": map[string]any{
+			"holder": b.Namespace + "/" + b.Name, "uid": string(b.UID), "acquireTime": metav1.NewTime(w.now()), "attempt": kit.NumberOrAbsent(attempt),
+			"deadlineSeconds": max(b.Spec.ActiveDeadlineSeconds-b.Status.ActiveSeconds, 1),
+			// Nothing of the lease before stays.
+			"preemption": nil, "activeSeconds": nil, "end": nil,
 		},
 		"queued": queued,
 	}, bed.ResourceVersion)
+}
+
+// release removes the lease of a run that has ended.
+func (w *leaseWriter) release(ctx context.Context, bed string, run labobjects.Run) error {
+	return kit.ReleaseBed(ctx, w.client, w.live, bed, run)
 }
 
 // attemptAfter begins another attempt of a benchmark whose lease was removed, and returns its number. A

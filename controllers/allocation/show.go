@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -18,10 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
-// Bounds of the writes that only inform people.
 const (
-	// showRate bounds the writes of explanations and counts over the whole lab, per second.
-	showRate = 20
 	// showAtOnce is the maximum number of objects that are looked at in one cycle.
 	showAtOnce = 200
 	// showPause is the time between cycles that look at objects.
@@ -38,7 +34,7 @@ type display struct {
 	// object.
 	now     func() time.Time
 	refresh time.Duration
-	limiter *rate.Limiter
+	budget  *budget
 	next    time.Time
 	// policy is the time of the last write of the LabPolicy's status.
 	policy shownAt
@@ -51,7 +47,7 @@ type display struct {
 func newDisplay(b kit.Base, v *view, r *requests) *display {
 	return &display{
 		client: b.Client, status: b.StatusWriter(), timers: b.Timers, now: b.Now, refresh: b.Refresh,
-		limiter: rate.NewLimiter(showRate, 2*showRate), view: v, requests: r,
+		budget: newBudget(), view: v, requests: r,
 		explainer: &explainer{view: v, deadlines: b.Deadlines},
 	}
 }
@@ -68,13 +64,18 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 		d.showPolicy(ctx, d.view.snapshot(now), now)
 	}
 	for range showAtOnce {
-		if d.limiter.TokensAt(now) < 1 {
+		if !d.budget.has(now) {
 			return d.pause(now, showPause)
 		}
 		key, news := g.nextNews()
 		switch {
 		case news:
 			d.showBenchmark(ctx, inv.benchmarks[key], now, true)
+		case len(g.plain) > 0 && d.budget.hasPlain(now):
+			if w := inv.benchmarks[g.nextPlain()]; w != nil {
+				w.deferred = false
+				d.showBenchmark(ctx, w, now, true)
+			}
 		case len(g.beds) > 0:
 			name := g.beds[0]
 			g.beds = g.beds[1:]
@@ -83,6 +84,8 @@ func (d *display) show(ctx context.Context, now time.Time) time.Duration {
 			key := g.benchmarks[0]
 			g.benchmarks = g.benchmarks[1:]
 			d.showBenchmark(ctx, inv.benchmarks[key], now, false)
+		case len(g.plain) > 0:
+			return d.pause(now, showPause)
 		case g.stale:
 			return d.pause(now, min(d.refresh, time.Second))
 		default:
@@ -128,7 +131,7 @@ func (d *display) showBed(ctx context.Context, seen *bedView, now time.Time) {
 	if bed.Status.Queued == queued || !d.due(seen.shown, now, false) {
 		return
 	}
-	d.limiter.AllowN(now, 1)
+	d.budget.take(now)
 	seen.shown.writing = true
 	d.requests.begin(func() written {
 		after, err := kit.PatchBed(ctx, d.client, bed, map[string]any{"queued": queued}, "")
@@ -156,10 +159,19 @@ func (d *display) showBenchmark(ctx context.Context, w *waiter, now time.Time, n
 			return
 		}
 	}
-	if !d.due(w.shown, now, news) {
+	if w.deferred || !d.due(w.shown, now, news) {
 		return
 	}
-	d.limiter.AllowN(now, 1)
+	if d.isPlain(w, want) {
+		if !d.budget.hasPlain(now) {
+			w.deferred = true
+			d.view.agenda.plain = append(d.view.agenda.plain, queueKey(w.b))
+			return
+		}
+		d.budget.takePlain(now)
+	} else {
+		d.budget.take(now)
+	}
 	w.shown.writing = true
 	key, b := queueKey(w.b), w.b.DeepCopy()
 	d.requests.begin(func() written {
@@ -178,6 +190,11 @@ func (d *display) showBenchmark(ctx context.Context, w *waiter, now time.Time, n
 			}
 		}
 	})
+}
+
+// isPlain reports whether a first message contains no more than that a benchmark waits.
+func (d *display) isPlain(w *waiter, want kit.Explanation) bool {
+	return w.b.Status.Phase == "" && want.Accepted && want.Reason == v1alpha1.ReasonQueued && !d.view.teams.entryOf(w.b).Preempts
 }
 
 // showPolicy writes how teams stand, at a bounded rate.

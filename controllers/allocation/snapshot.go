@@ -15,7 +15,7 @@ func (v *view) snapshot(now time.Time) queue.Snapshot {
 	for name, seen := range beds {
 		s.Beds[name] = queue.Bed{
 			Name: name, Open: kit.IsOpen(seen.bed) && !kit.AwaitsProbe(seen.bed), Conflicts: seen.conflicts, Reserved: seen.reserved,
-			Leased: seen.bed.Status.Lease != nil || seen.granting != nil || seen.retry.After(now),
+			Leased: seen.bed.Status.Lease != nil && !v.passesOn(seen) || seen.granting != nil || seen.retry.After(now),
 			Pool:   v.teams.poolOf(seen.bed), Lease: v.leaseOf(seen), Promised: v.promises[name],
 		}
 		v.countRunning(s.Running, seen)
@@ -24,10 +24,17 @@ func (v *view) snapshot(now time.Time) queue.Snapshot {
 	return s
 }
 
+// passesOn reports whether a bed can be leased to the next benchmark although the lease of one that
+// has ended is still stored. A bed that shares an interface is released first: who takes such a bed over looks for leases
+// of the others.
+func (v *view) passesOn(seen *bedView) bool {
+	return len(seen.conflicts) == 0 && !seen.releasing && v.ended.returned(seen.bed)
+}
+
 // leaseOf returns the lease of a bed in the form of the queue, or nil without a lease.
 func (v *view) leaseOf(seen *bedView) *queue.Lease {
 	l := seen.bed.Status.Lease
-	if l == nil || seen.granting != nil {
+	if l == nil || seen.granting != nil || v.passesOn(seen) {
 		return nil
 	}
 	lease := &queue.Lease{Holder: seen.holder(), Since: l.AcquireTime.Time}

@@ -115,6 +115,7 @@ func (v *view) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	}
 	before := seen.bed
 	seen.bed = bed
+	seen.releasing = seen.releasing && equality.Semantic.DeepEqual(kit.LeaseOf(before), bed.Status.Lease)
 	v.setHolder(before, bed)
 	if before == nil || before.UID != bed.UID || before.Generation != bed.Generation || !equality.Semantic.DeepEqual(before.Labels, bed.Labels) {
 		v.judge.judgeBed(name, bed)

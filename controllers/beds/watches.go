@@ -45,7 +45,7 @@ func doubtedFree() predicate.Predicate {
 	}
 }
 
-// bedsOf names the beds that a benchmark has.
+// bedsOf names the beds that a benchmark has, except for one that the allocator takes back.
 func (b *Reconciler) bedsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	held, err := kit.HeldBeds(ctx, b.Client, string(obj.GetUID()))
 	if err != nil {
@@ -53,6 +53,9 @@ func (b *Reconciler) bedsOf(ctx context.Context, obj client.Object) []reconcile.
 	}
 	var requests []reconcile.Request
 	for i := range held {
+		if of, ok := obj.(*v1alpha1.Benchmark); ok && kit.Returned(&held[i], of) {
+			continue
+		}
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: held[i].Name}})
 	}
 	return requests

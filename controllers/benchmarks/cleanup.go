@@ -11,7 +11,7 @@ import (
 )
 
 // cleanUp removes everything once the outcome is decided and stored, releases the
-// bed, judges the gates, and only then sets the final phase of the benchmark. A bed that
+// bed unless the allocator does, judges the gates, and only then sets the final phase of the benchmark. A bed that
 // cannot be cleaned, or whose hook failed, is quarantined; the outcome stays what was measured.
 func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if !s.Ending() {
@@ -28,7 +28,7 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		if err := e.leases.doubt(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
-		if err := e.leases.releaseAll(ctx, s); err != nil {
+		if err := e.leases.returnAll(ctx, s); err != nil {
 			return kit.Step{}, err
 		}
 		cleaned(s, metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "nothing of the benchmark is left in the lab")

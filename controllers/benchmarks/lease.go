@@ -210,18 +210,25 @@ func (ls *leases) doubt(ctx context.Context, s *kit.Scope) error {
 	return err
 }
 
-// releaseAll releases the bed that a benchmark had when it ended, and every other one that the
-// cache knows; normally there are no others.
-func (ls *leases) releaseAll(ctx context.Context, s *kit.Scope) error {
+// returnAll releases the bed that a benchmark had when it ended, and every other one that the
+// cache knows; normally there are no others. A bed that others wait for is left to the allocator, which
+// leases it to the next one when it sees the last phase of the benchmark.
+func (ls *leases) returnAll(ctx context.Context, s *kit.Scope) error {
 	held, err := kit.HeldBeds(ctx, ls.client, s.Run.UID)
 	if err != nil {
 		return err
 	}
 	runs := map[string]labobjects.Run{}
+	passedOn := false
 	for i := range held {
-		runs[held[i].Name] = kit.RunOf(held[i].Status.Lease)
+		bed := &held[i]
+		if bed.Name == s.Status.TestBedName && isPassedOn(s, bed) {
+			passedOn = true
+			continue
+		}
+		runs[bed.Name] = kit.RunOf(bed.Status.Lease)
 	}
-	if s.Status.TestBedName != "" {
+	if s.Status.TestBedName != "" && !passedOn {
 		runs[s.Status.TestBedName] = s.Run
 	}
 	for bed, run := range runs {
@@ -230,4 +237,11 @@ func (ls *leases) releaseAll(ctx context.Context, s *kit.Scope) error {
 		}
 	}
 	return nil
+}
+
+// isPassedOn reports whether the allocator takes the bed of a benchmark that has ended for another
+// one. Gates are judged before the last phase, and may wait for their baselines; the bed does not.
+func isPassedOn(s *kit.Scope, bed *v1alpha1.TestBed) bool {
+	return bed.Status.Queued > 0 && kit.IsOpen(bed) && kit.Releasable(bed) && kit.HasLease(bed, s.Run) &&
+		(bed.Status.Health == nil || !bed.Status.Health.Doubted) && len(s.Spec.Gates) == 0 && s.DeletionTimestamp.IsZero()
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
@@ -80,6 +81,8 @@ type checker struct {
 	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
 	askedFor int
+	// passedOn counts the leases that replaced one of a benchmark that had ended.
+	passedOn int
 }
 
 func newChecker() *checker {
@@ -149,10 +152,11 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	if after.Status.Lease != nil {
 		is = *after.Status.Lease
 	}
-	if was.UID != "" && is.UID != "" && (was.UID != is.UID || was.Attempt != is.Attempt) {
+	passedOn := was.UID != "" && is.UID != "" && (was.UID != is.UID || was.Attempt != is.Attempt)
+	if passedOn && !c.behind && (c.last[was.UID] == nil || !kit.Returned(before, c.last[was.UID])) {
 		c.violated("bed %s went from %s to %s without being free", after.Name, was.UID, is.UID)
 	}
-	if was.UID != "" && is.UID == "" && c.beds[was.UID] == after.Name && c.attempts[was.UID] == was.Attempt {
+	if was.UID != "" && (is.UID == "" || passedOn) && c.beds[was.UID] == after.Name && c.attempts[was.UID] == was.Attempt {
 		c.seeRelease(after.Name, was.UID)
 	}
 	if c.requests != nil && was.UID != is.UID {
@@ -167,7 +171,10 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 		c.edits[after.Name]++
 	}
 	c.seeAsking(before, after)
-	if is.UID != "" && was.UID == "" {
+	if is.UID != "" && (was.UID == "" || passedOn) {
+		if passedOn {
+			c.passedOn++
+		}
 		c.seeLease(after)
 		c.seeNode(after)
 		if last := c.last[is.UID]; last == nil || last.Status.Resumption == nil {

@@ -82,7 +82,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 600)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, inGangs, configured, broken, hostile, hooksRun, resets, restoredFirst atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, inGangs, configured, broken, hostile, hooksRun, resets, restoredFirst, passedOn atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -102,6 +102,7 @@ func TestSimulatedHistories(t *testing.T) {
 					hooksRun.Add(int64(o.hooksRun))
 					resets.Add(int64(o.resets))
 					restoredFirst.Add(int64(o.restoredFirst))
+					passedOn.Add(int64(o.passedOn))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -112,14 +113,15 @@ func TestSimulatedHistories(t *testing.T) {
 	})
 	t.Logf("%d histories, %s of simulated time, %d writes, %d leases within a reservation and %d preemptions, %d of them with finished rows, in %s",
 		len(all), time.Duration(simulated.Load()).Round(time.Minute), writes.Load(), inReserved.Load(), preempted.Load(), resumed.Load(), time.Since(began).Round(time.Second))
-	t.Logf("%d beds were taken for a class that preempts; %d members of gangs began",
-		askedFor.Load(), inGangs.Load())
+	t.Logf("%d beds were taken for a class that preempts; %d members of gangs began; %d beds were passed on to the next benchmark by one write",
+		askedFor.Load(), inGangs.Load(), passedOn.Load())
 	t.Logf("the device was configured or restored %d times, and %d times a pod was lost that had begun to", configured.Load(), broken.Load())
 	t.Logf("%d hooks succeeded; the device was reset %d times, and %d runners began after a runner that was lost in a reset", hooksRun.Load(), resets.Load(), restoredFirst.Load())
 	t.Logf("hostile teams wrote %d times between a read and a write of the operator", hostile.Load())
 	for what, n := range map[string]int64{
 		"a team that writes without pause": hostile.Load(),
 		"a lease within a reservation":     inReserved.Load(), "a preemption with finished rows": resumed.Load(),
+		"a bed that was passed on":              passedOn.Load(),
 		"a bed taken for a class that preempts": askedFor.Load(), "a gang that began": inGangs.Load(),
 		"a pod that was lost while it configured the device": broken.Load(),
 		"a hook that succeeded":                              hooksRun.Load(), "a reset of the device": resets.Load(),
@@ -179,6 +181,8 @@ type outcome struct {
 	deaths int
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
 	askedFor int
+	// passedOn counts the leases that replaced one of a benchmark that had ended.
+	passedOn int
 	// hostile is the number of writes of hostile teams.
 	hostile int
 }
@@ -197,6 +201,7 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		o.inReserved = w.check.inReserved[true]
 		o.preempted, o.resumed = w.check.preempted, w.check.resumed
 		o.deaths, o.askedFor, o.inGangs = w.deaths, w.check.askedFor, w.check.inGangs
+		o.passedOn = w.check.passedOn
 		o.hooksRun, o.resets, o.restoredFirst = w.check.hooksRun, w.check.resets, w.check.restoredFirst
 		o.configured, o.broken = w.check.configured, w.check.broken
 	})

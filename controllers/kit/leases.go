@@ -55,7 +55,7 @@ func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Rea
 	bed := &v1alpha1.TestBed{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err := writer.Status().Patch(ctx, bed, jsonPatch([]operation{
 		{"test", "/status/lease/uid", run.UID},
-		{"test", "/status/lease/attempt", numberOrAbsent(run.Attempt)},
+		{"test", "/status/lease/attempt", NumberOrAbsent(run.Attempt)},
 		{"remove", "/status/lease", nil},
 	}))
 	if err == nil || apierrors.IsNotFound(err) {
@@ -70,9 +70,24 @@ func ReleaseBed(ctx context.Context, writer client.StatusClient, live client.Rea
 	return fmt.Errorf("releasing test bed %s: %w", name, err)
 }
 
-// numberOrAbsent returns the value that a JSON patch finds in a field that is omitted if it is
-// 0.
-func numberOrAbsent(n int32) any {
+// Returned reports whether a bed is leased to a run that has ended and left nothing in the lab. The
+// allocator leases such a bed to the next benchmark, which saves the write of the release, or
+// removes the lease.
+func Returned(bed *v1alpha1.TestBed, b *v1alpha1.Benchmark) bool {
+	return Releasable(bed) && b.Status.Phase.Finished() && IsTrue(b.Status.Conditions, v1alpha1.ConditionCleanedUp) &&
+		b.Status.TestBedName == bed.Name && HasLease(bed, labobjects.RunOf(b))
+}
+
+// Releasable reports whether a bed has a lease that can be removed once its run has left nothing in
+// the lab. The controller of beds removes others.
+func Releasable(bed *v1alpha1.TestBed) bool {
+	return bed.Status.Lease != nil && bed.Status.Lease.End == nil &&
+		meta.FindStatusCondition(bed.Status.Conditions, v1alpha1.ConditionQuarantined) == nil
+}
+
+// NumberOrAbsent returns the value that a patch finds in a field that is omitted if it is 0, and
+// writes to it.
+func NumberOrAbsent(n int32) any {
 	if n == 0 {
 		return nil
 	}
