@@ -92,12 +92,14 @@ func (e *ended) until(l *v1alpha1.BedLease) (time.Time, bool) {
 	return u.until, known
 }
 
-// returned reports whether the holder of a bed has ended and left nothing in the lab.
-func (e *ended) returned(bed *v1alpha1.TestBed) bool {
-	if !kit.Releasable(bed) {
+// returned reports whether the holder of a bed has ended and left nothing in the lab, and no other
+// lease of it is being written.
+func (e *ended) returned(seen *bedView) bool {
+	bed, lease := seen.bed, seen.lease()
+	if lease == nil || !kit.Releasable(bed) {
 		return false
 	}
-	u, known := e.uses[types.UID(bed.Status.Lease.UID)]
+	u, known := e.uses[types.UID(lease.UID)]
 	return known && u.bed == bed.Name && kit.HasLease(bed, u.run)
 }
 

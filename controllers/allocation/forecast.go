@@ -25,11 +25,11 @@ func (v *view) forecast(s queue.Snapshot) map[queue.Key]queue.Start {
 func (v *view) ends(s queue.Snapshot, l *lengths) map[string]queue.End {
 	ends := map[string]queue.End{}
 	for name, seen := range v.inventory.beds {
-		if seen.holder() == (queue.Key{}) || seen.granting == nil && v.passesOn(seen) {
+		if seen.holder() == (queue.Key{}) || v.passesOn(seen) {
 			continue
 		}
 		end := queue.End{Run: v.shares.runOf(seen)}
-		lease := seen.bed.Status.Lease
+		lease := seen.lease()
 		until, ended := v.ended.until(lease)
 		w := v.inventory.benchmarks[seen.holder()]
 		if w == nil && !ended {

@@ -89,7 +89,7 @@ func (g *grants) granted(key queue.Key, name string, leased *v1alpha1.TestBed, e
 // releaseRest removes the leases of benchmarks that have ended from beds that no other one gets now.
 func (g *grants) releaseRest(ctx context.Context, now time.Time) {
 	for name, seen := range g.view.inventory.beds {
-		if seen.granting != nil || seen.releasing || seen.retry.After(now) || !g.view.ended.returned(seen.bed) {
+		if seen.releasing || seen.retry.After(now) || !g.view.ended.returned(seen) {
 			continue
 		}
 		seen.releasing = true

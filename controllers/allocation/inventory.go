@@ -94,6 +94,14 @@ type bedView struct {
 	usedSince time.Time
 }
 
+// lease returns the lease of a bed; nil while another one is being written.
+func (v *bedView) lease() *v1alpha1.BedLease {
+	if v.granting != nil {
+		return nil
+	}
+	return v.bed.Status.Lease
+}
+
 // holder returns the key of the benchmark that has a bed or is about to have it; zero without
 // one.
 func (v *bedView) holder() queue.Key {

@@ -74,11 +74,11 @@ func (h *shares) stand(s *queue.Snapshot) {
 	h.sharing.Stand(h.queue, s, h.runs())
 }
 
-// runs returns the benchmarks that have a bed.
+// runs returns the benchmarks that have a bed, without those that have ended and left nothing.
 func (h *shares) runs() []queue.Run {
 	var runs []queue.Run
 	for _, seen := range h.inventory.beds {
-		if seen.holder() != (queue.Key{}) {
+		if seen.holder() != (queue.Key{}) && !h.ended.returned(seen) {
 			runs = append(runs, h.runOf(seen))
 		}
 	}
@@ -90,7 +90,7 @@ func (h *shares) runs() []queue.Run {
 func (h *shares) runOf(seen *bedView) queue.Run {
 	key := seen.holder()
 	r := queue.Run{Account: share.Account{Team: h.teams.teamOf(key.Namespace).Name, Pool: h.teams.poolOf(seen.bed)}, Since: h.now()}
-	l := seen.bed.Status.Lease
+	l := seen.lease()
 	if l != nil {
 		r.Since = l.AcquireTime.Time
 	}

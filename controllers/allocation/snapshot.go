@@ -28,13 +28,13 @@ func (v *view) snapshot(now time.Time) queue.Snapshot {
 // has ended is still stored. A bed that shares an interface is released first: who takes such a bed over looks for leases
 // of the others.
 func (v *view) passesOn(seen *bedView) bool {
-	return len(seen.conflicts) == 0 && !seen.releasing && v.ended.returned(seen.bed)
+	return len(seen.conflicts) == 0 && !seen.releasing && v.ended.returned(seen)
 }
 
 // leaseOf returns the lease of a bed in the form of the queue, or nil without a lease.
 func (v *view) leaseOf(seen *bedView) *queue.Lease {
-	l := seen.bed.Status.Lease
-	if l == nil || seen.granting != nil || v.passesOn(seen) {
+	l := seen.lease()
+	if l == nil || v.passesOn(seen) {
 		return nil
 	}
 	lease := &queue.Lease{Holder: seen.holder(), Since: l.AcquireTime.Time}
