@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
@@ -66,7 +68,8 @@ func TestRestart(t *testing.T) {
 }
 
 // TestOneHolder lets two operators compete for one bed on behalf of many
-// benchmarks, and watches every state of the bed: it is free between two holders.
+// benchmarks, and watches every state of the bed: it is free between two holders, or the first of them has ended and
+// left nothing.
 func TestOneHolder(t *testing.T) {
 	server := startServer(t)
 	w := newWorld(t, server)
@@ -82,7 +85,7 @@ func TestOneHolder(t *testing.T) {
 	events, err := watcher.Watch(ctx, &v1alpha1.TestBedList{})
 	w.Expect(err).NotTo(HaveOccurred())
 	holders := make(chan []string, 1)
-	go func() { holders <- watchHolders(t, events) }()
+	go func() { holders <- watchHolders(t, events, watcher) }()
 
 	w.start()
 	stopSecond := w.startOperator()
@@ -105,9 +108,10 @@ func TestOneHolder(t *testing.T) {
 }
 
 // watchHolders returns the holders of the bed in their order.
-func watchHolders(t *testing.T, events watch.Interface) []string {
+func watchHolders(t *testing.T, events watch.Interface, c client.Reader) []string {
 	var seen []string
 	current := ""
+	var before *v1alpha1.TestBed
 	for e := range events.ResultChan() {
 		bed, ok := e.Object.(*v1alpha1.TestBed)
 		if !ok || bed.Name != "sim" {
@@ -117,11 +121,16 @@ func watchHolders(t *testing.T, events watch.Interface) []string {
 		if bed.Status.Lease != nil {
 			holder = bed.Status.Lease.Holder
 		}
+		last := before
+		before = bed
 		if holder == current {
 			continue
 		}
 		if holder != "" && current != "" {
-			t.Errorf("the bed went from %s to %s without being free", current, holder)
+			b, name := &v1alpha1.Benchmark{}, strings.TrimPrefix(current, team+"/")
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: team, Name: name}, b); err != nil || !kit.Returned(last, b) {
+				t.Errorf("the bed went from %s to %s without being free, and %s is in phase %s (%v)", current, holder, current, b.Status.Phase, err)
+			}
 		}
 		if holder != "" {
 			seen = append(seen, holder)

@@ -28,7 +28,7 @@ type grants struct {
 	view     *view
 	requests *requests
 	leases   *leaseWriter
-	// budget is that of the display, in which leases come first.
+	// budget belongs to the display; leases come first in it.
 	budget *budget
 	// failed are the benchmarks that wait to be tried again.
 	failed map[queue.Key]bool
