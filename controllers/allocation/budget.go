@@ -10,12 +10,15 @@ import (
 const (
 	// showRate bounds the writes of explanations and counts over the whole lab, per second.
 	showRate = 20
-	// leastRate is the rate of first messages in a lab that writes showRate leases per second or more.
+	// writesOfRun is the number of writes that a run costs from its lease on: each lease takes the place of
+	// so many messages.
+	writesOfRun = 4
+	// leastRate is the rate of first messages for which leases leave no place.
 	leastRate = 1
 )
 
 // budget bounds the writes that only inform people. A first message that contains no more than that a
-// benchmark waits gives way to leases: each of them takes the place of one.
+// benchmark waits gives way to leases.
 type budget struct {
 	// all bounds all of them, spare the first messages next to leases, and least is what these have in any case.
 	all, spare, least *rate.Limiter
@@ -27,10 +30,10 @@ func newBudget() *budget {
 	}
 }
 
-// lease counts a lease. What is owed for leases is at most the messages of one second.
+// lease counts a lease. Leases owe the messages of about a second at most.
 func (b *budget) lease(now time.Time) {
 	if b.spare.TokensAt(now) > -showRate {
-		b.spare.ReserveN(now, 1)
+		b.spare.ReserveN(now, writesOfRun)
 	}
 }
 
