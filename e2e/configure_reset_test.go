@@ -30,7 +30,7 @@ func (l *lab) expectReset(t *testing.T, r *configured, name string) {
 	g := NewWithT(t)
 	reset := v1alpha1.ResetTest{Kind: v1alpha1.ResetHardware, Trigger: v1alpha1.ResetByDevice, Method: v1alpha1.ResetByTimestamp, Load: "1%"}
 	reset.LeadTime, reset.TrialDuration = metav1.Duration{Duration: time.Second}, metav1.Duration{Duration: 10 * time.Second}
-	b := objects.Benchmark(teamNamespace, name, objects.BedName(r.bed), objects.ProfileName(r.bed), objects.Tests(v1alpha1.Test{Name: "flap", Reset: &reset}))
+	b := objects.Benchmark(teamNamespace, name, objects.BedName(r.bed), objects.ProfileName(r.bed), objects.Pauses(200*time.Millisecond, 0), objects.Tests(v1alpha1.Test{Name: "flap", Reset: &reset}))
 	g.Expect(l.Create(t.Context(), b)).To(Succeed())
 	t.Cleanup(func() { l.remove(t, b) })
 	g.Eventually(r.Running, runTimeout, poll).Should(ContainSubstring("198.18.200.0/24"), "it was reset")

@@ -14,6 +14,7 @@ import (
 // TestSimulatedChassis runs the sample with 256 simulated ports through the
 // cluster: the published throughput of the model comes back.
 func TestSimulatedChassis(t *testing.T) {
+	together(t)
 	l := newLab(t)
 	l.apply(t, "config", "samples", "sim")
 	key := client.ObjectKey{Namespace: teamNamespace, Name: "nexus9508-ipv4"}
