@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -32,11 +31,10 @@ type kindSchema struct {
 	namespaced bool
 	structural *schema.Structural
 	values     validation.SchemaValidator
-	rules      *cel.Validator
+	rules      *rules
 }
 
-// kindSchemas are compiled when they are first needed: compiling the CEL rules
-// takes longer than everything else that this package does.
+// kindSchemas are compiled when they are first needed.
 var kindSchemas = sync.OnceValues(func() (map[string]func() (*kindSchema, error), error) {
 	names, err := fs.Glob(charts.Files, path.Join(charts.Definitions, "*.yaml"))
 	if err != nil {
@@ -96,7 +94,7 @@ func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindS
 			namespaced: definition.Spec.Scope == apiextensionsv1.NamespaceScoped,
 			structural: structural,
 			values:     values,
-			rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+			rules:      newRules(structural, true),
 		}, nil
 	}
 	return nil, fmt.Errorf("the built-in definition of %s has no version %s", kind, v1alpha1.GroupVersion.Version)
@@ -124,10 +122,10 @@ func (s *kindSchema) validate(object map[string]any) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaAccessor(u, s.namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResource(nil, object, s.values)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
-	if s.rules == nil || hidesRules(errs) {
+	if hidesRules(errs) {
 		return errs
 	}
-	byRules, _ := s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	byRules, _ := s.rules.validate(context.Background(), nil, object, celconfig.RuntimeCELCostBudget)
 	return append(errs, byRules...)
 }
 
