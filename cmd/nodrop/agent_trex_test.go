@@ -13,6 +13,7 @@ import (
 
 // An agent that waits for its TRex server in vain says what it waited for.
 func TestAgentWithoutItsTRexServer(t *testing.T) {
+	sendsNoFrames(t)
 	l := newPodLab(t)
 	tests := map[string]struct{ endpoint, want string }{
 		"nobody there": {"tcp://" + testserver.FreeAddress(t), "waiting 300ms for the TRex server: "},

@@ -45,6 +45,7 @@ func archived(t *testing.T, where, file, uid string) string {
 // Results in an archive are reported and compared like those of files, without a
 // cluster.
 func TestArchivedResults(t *testing.T) {
+	leaveToLogic(t)
 	off, on := results(t)
 	for name, where := range map[string]func(*testing.T) string{
 		"directory": func(t *testing.T) string { return "file://" + t.TempDir() },

@@ -54,6 +54,7 @@ func configuring(t *testing.T, reach ...string) func(code int, args ...string) (
 
 // TestConfigure takes a real router through the commands of the help.
 func TestConfigure(t *testing.T) {
+	sendsNoFrames(t)
 	r := sshrouter.Start(t)
 	file := filesIn(t)
 	run := configuring(t, "--platform", "frr", "--address", r.Address, "--user", sshrouter.User,
@@ -95,6 +96,7 @@ func TestConfigure(t *testing.T) {
 
 // TestConfigureByGNMI takes a gNMI target through the same commands.
 func TestConfigureByGNMI(t *testing.T) {
+	sendsNoFrames(t)
 	g := gnmitarget.Start(t, `{"openconfig-interfaces:interfaces": {"interface": [{"name": "e1", "config": {"name": "e1", "mtu": 1500}}]}}`)
 	file := filesIn(t)
 	key := func(name string) string {
@@ -140,6 +142,7 @@ func TestConfigureByGNMI(t *testing.T) {
 // TestConfigureInContainer takes a router in a container, as containerlab starts it, through the same commands, and then its packet filter by
 // a file.
 func TestConfigureInContainer(t *testing.T) {
+	leaveToLogic(t)
 	d := containertest.Start(t)
 	r := d.Router("clab-lab-dut")
 	t.Setenv("DOCKER_HOST", "unix://"+d.Socket)

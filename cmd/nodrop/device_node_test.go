@@ -101,6 +101,7 @@ func (l *nodeLab) up(node string, n *device.Node) (started device.Started, code 
 // TestDeviceUpConfiguresNodes starts a topology with containerlab and Docker, and configures its nodes on each platform. Each call deploys anew: a pod that
 // was lost in the middle is made again.
 func TestDeviceUpConfiguresNodes(t *testing.T) {
+	sendsNoFrames(t)
 	l := &nodeLab{T: t, docker: containertest.Start(t), dir: t.TempDir()}
 	l.containerlab = testserver.Cached(t, "containerlab/containerlab", "containerlab", "hack/cluster/build")
 	l.docker.OwnFiles()

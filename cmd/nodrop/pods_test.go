@@ -204,6 +204,7 @@ func TestRunnerPodSaysThatAgentsAreMissing(t *testing.T) {
 }
 
 func TestRunnerPodToldToEndBefore(t *testing.T) {
+	sendsNoFrames(t)
 	l := newPodLab(t)
 	config := bundleConfig(t, "", "../../config/samples/sim")
 	config.Agents = []runner.AgentEndpoint{{Name: pki.AgentName(podUID, 0), Address: testserver.FreeAddress(t), Ports: []string{"p1", "p2"}}}
@@ -230,6 +231,7 @@ func TestPodsRefuseWhatTheyDoNotUnderstand(t *testing.T) {
 }
 
 func TestAgentPodNamesTheMissingInterface(t *testing.T) {
+	sendsNoFrames(t)
 	l := newPodLab(t)
 	config := l.json("agent.json", map[string]any{"node": "n", "ports": []map[string]any{{"name": "p1", "interface": "nd-absent", "speedBitsPerSecond": 1}}})
 	p := start(t, "agent", "--config", config, "--tls", l.secret("tls", l.pki.Agents[0].Data()), "--controller", "x", "--interface-timeout", "50ms")
@@ -237,6 +239,7 @@ func TestAgentPodNamesTheMissingInterface(t *testing.T) {
 }
 
 func TestDeviceCommand(t *testing.T) {
+	sendsNoFrames(t)
 	start(t, "device", "up").wants(exit.Use, "", "required flag")
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
 	start(t, "device", "down", "--topology", absent, "--node", "dut", "--dir", "").wants(exit.Use, "", "absent.yaml: no such file")

@@ -22,6 +22,7 @@ var slowBenchmark = strings.NewReplacer(
 // A run that was interrupted, or killed, goes on where it was: its finished rows stay as
 // they are, the others are measured, and the result says so.
 func TestRunResumes(t *testing.T) {
+	sendsNoFrames(t)
 	for name, signal := range map[string]syscall.Signal{"interrupted": syscall.SIGINT, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,6 +72,7 @@ func TestRunResumes(t *testing.T) {
 
 // Rows of something else are not made part of a result.
 func TestRunResumesTheSameOnly(t *testing.T) {
+	sendsNoFrames(t)
 	benchmark := manifests(t, slowBenchmark, simManifests)
 	output := filepath.Join(t.TempDir(), "result.json")
 	args := []string{"run", "-f", benchmark, "-o", "json", "--output-file", output}
@@ -111,6 +113,7 @@ func TestRunResumesTheSameOnly(t *testing.T) {
 // Without an output file rows are kept in the cache directory of the user, by the
 // manifests that were named.
 func TestRunResumesWithoutAnOutputFile(t *testing.T) {
+	sendsNoFrames(t)
 	benchmark := manifests(t, slowBenchmark, simManifests)
 	cache := t.TempDir()
 	run := func(args ...string) *process {
