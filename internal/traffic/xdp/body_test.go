@@ -17,7 +17,7 @@ func TestPayloads(t *testing.T) {
 	bed.veth("v1", "v2", bed.tester)
 	bed.takeJumboFrames(bed.nl, "v1", "v2")
 	e := bed.open(Port{Name: "p1", Interface: "v1"}, Port{Name: "p2", Interface: "v2", Transmit: PacketSocket})
-	const frames = 5000
+	const frames = 1000
 	var streams []traffic.Stream
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}
 	add := func(size int, payload frame.Payload, change func(*traffic.Stream)) {

@@ -180,7 +180,7 @@ func holb(d time.Duration) v1alpha1.Test {
 func TestBridgeDoesNotBlock(t *testing.T) {
 	br := newBed(t).bridged()
 	br.shape("d4", 512, 2000) // 10M are 2349.6 frames/s, of which it gets 3524.4
-	row, out, all := br.measure(holb(time.Second))
+	row, out, all := br.measure(holb(500 * time.Millisecond))
 	h := row.HeadOfLineBlocking
 	t.Logf("%+v", *h)
 	if h.Blocking == nil || *h.Blocking || h.UncongestedLossPPM != 0 || h.AloneLossPPM != 0 || h.CongestedLossPPM == 0 || h.DelayNs == nil || h.AloneDelayNs == nil {
@@ -189,7 +189,7 @@ func TestBridgeDoesNotBlock(t *testing.T) {
 	br.balances(all)
 
 	control := &v1alpha1.CongestionControlTest{}
-	control.TrialDuration.Duration = time.Second
+	control.TrialDuration.Duration = 500 * time.Millisecond
 	row, out, more := br.measure(v1alpha1.Test{CongestionControl: control})
 	c := row.CongestionControl
 	t.Logf("%+v", *c)
@@ -230,7 +230,7 @@ func TestABridgeWithAnInputQueueBlocks(t *testing.T) {
 	br.join("br", "down")
 	br.shape("up", 512, 1700) // half of 10M passes, all of it does not
 	br.shape("d4", 512, 2000)
-	row, out, trials := br.measure(holb(time.Second))
+	row, out, trials := br.measure(holb(500 * time.Millisecond))
 	h := row.HeadOfLineBlocking
 	t.Logf("%+v", *h)
 	if h.Blocking == nil || !*h.Blocking || h.UncongestedLossPPM <= h.AloneLossPPM {
@@ -273,7 +273,7 @@ func TestBufferSizeOfABridge(t *testing.T) {
 	if testing.Short() {
 		test.Repetitions = 1
 	}
-	test.MaxDuration.Duration = time.Second
+	test.MaxDuration.Duration = 300 * time.Millisecond
 	row, out, trials := br.measure(v1alpha1.Test{BufferSize: test})
 	b := row.BufferSize
 	t.Logf("%+v in %d trials, %s", *b, len(trials), out.Message)

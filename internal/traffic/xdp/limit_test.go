@@ -41,7 +41,7 @@ func TestDeviceWithItsOwnProcessorIsTheLimit(t *testing.T) {
 	defer e.Close()
 	bed.plugged()
 	streams := []traffic.Stream{stream(1, e)}
-	var rate int64 = 10_000
+	var rate int64 = 20_000
 	for begin := time.Now(); time.Since(begin) < 3*patience; {
 		before := d.faults().Frames
 		trial := traffic.Trial{Duration: time.Second, Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: rate, PerNanos: 1e9}}}}
