@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,7 +33,26 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	os.RemoveAll(shared)
+	for _, end := range ends.all {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	os.Exit(code)
+}
+
+// ends are functions that are called after the last test.
+var ends struct {
+	sync.Mutex
+	all []func() error
+}
+
+// whenTestsEnd lets a function be called after the last test.
+func whenTestsEnd(end func() error) {
+	ends.Lock()
+	defer ends.Unlock()
+	ends.all = append(ends.all, end)
 }
 
 // patience is the maximum time for which a test waits for an expected event. An emulated

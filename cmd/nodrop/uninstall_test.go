@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/stored"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // stuckLab is a lab whose operator does not run: a team's namespace cannot be deleted.
@@ -37,7 +38,8 @@ type stuckLab struct {
 const stuckTeam = "team-gone"
 
 func newStuckLab(t *testing.T) *stuckLab {
-	l := &stuckLab{NewWithT(t), newAPIServer(t), t}
+	config, env := testserver.StartAPIServer(t, nil) // The definitions are removed: no other test can have it.
+	l := &stuckLab{NewWithT(t), newAPIServerAt(t, launched{config, env.KubeConfig}), t}
 	l.SetDefaultEventuallyTimeout(time.Minute)
 	l.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	l.startNamespaceController()

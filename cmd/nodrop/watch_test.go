@@ -5,10 +5,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -28,54 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
-	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
-
-// apiServer is an API server behind a line that can be cut.
-type apiServer struct {
-	t          *testing.T
-	client     client.Client
-	kubeconfig string
-	line       *cutter
-}
-
-func newAPIServer(t *testing.T) *apiServer {
-	t.Helper()
-	rest, env := testserver.StartAPIServer(t, nil)
-	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(rest, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.Load(env.KubeConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := &apiServer{t: t, client: c, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	for _, entry := range config.Clusters {
-		server, err := url.Parse(entry.Server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result.line = newCutter(t, server.Host)
-		// The certificate is of the server's own address.
-		entry.TLSServerName, server.Host = server.Hostname(), result.line.address
-		entry.Server = server.String()
-	}
-	if err := clientcmd.WriteToFile(*config, result.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	profile := objects.TrafficProfile("default", "pairs")
-	profile.Spec.Pattern.Pairs = &v1alpha1.PairsPattern{}
-	profile.Spec.Packet.IPv4 = &v1alpha1.IPPacket{}
-	if err := c.Create(context.Background(), profile); err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
 
 // benchmark makes a benchmark with a status.
 func (c *apiServer) benchmark(name string, change func(*v1alpha1.BenchmarkStatus)) {
