@@ -292,6 +292,7 @@ func TestRunRouterOnInterfacesOfTheMachine(t *testing.T) {
 }
 
 func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	for name, flags := range map[string][]string{"moved": nil, "in place": {"--in-place"}} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && len(flags) > 0 {
@@ -313,6 +314,7 @@ func TestRunPutsInterfacesBackWhenItIsInterrupted(t *testing.T) {
 
 // An interruption while the engine starts ends the run when all is back.
 func TestRunPutsInterfacesBackWhenItIsInterruptedEarly(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT}
 	if signal.Ignored(syscall.SIGHUP) {
 		signals[0] = syscall.SIGTERM // as under nohup, where a run does not end by it
@@ -332,6 +334,7 @@ func TestRunPutsInterfacesBackWhenItIsInterruptedEarly(t *testing.T) {
 }
 
 func TestRunPutsInterfacesBackWhenItFails(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	m := newMachine(t)
 	before := m.interfaces()
 	// The engine finds the error when the interfaces are its own already.

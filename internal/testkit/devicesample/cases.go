@@ -36,7 +36,7 @@ const atTwoPercent = "- {name: latency, latency: {loads: [2%], trialDuration: 50
 
 // atLowRate is a test that Open vSwitch in user space passes: what arrives in more than a second without its thread fits into the
 // buffers of its sockets.
-const atLowRate = "- {name: latency, latency: {loads: [0.2%], trialDuration: 2s}}\n"
+const atLowRate = "- {name: latency, latency: {loads: [0.2%], trialDuration: 1s}}\n"
 
 // AccessLists compares no list with lists of 201 entries, of which one lacks the entry for one direction.
 var AccessLists = Case{
