@@ -77,6 +77,12 @@ type checker struct {
 	hooksRun int
 	// resets counts the resets of the device, and restoredFirst the runners that began after one that was lost in a reset.
 	resets, restoredFirst int
+	// listsGiven counts the lists that the device got, and listsRestored the runners that began after one that was lost with a list.
+	listsGiven, listsRestored int
+	// node is the node of a topology that is configured.
+	node node
+	// defect is a defect of the lab; empty for none.
+	defect string
 	// requests counts requests; nil counts none.
 	requests *requests
 	// askedFor counts the beds that the allocator took for a benchmark.
@@ -87,7 +93,7 @@ type checker struct {
 
 func newChecker() *checker {
 	return &checker{
-		device: baseText, hooks: map[string]*hookProgress{},
+		device: baseText, node: node{lost: map[string]bool{}}, hooks: map[string]*hookProgress{},
 		beds: map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
@@ -204,6 +210,7 @@ func (c *checker) seeRelease(bed, uid string) {
 	if bed == managedBed && c.device != baseText {
 		c.violated("bed %s was given back by %s while its device has %q", bed, uid, c.device)
 	}
+	c.seeNodeReturned(bed, uid)
 	if bed == managedBed {
 		c.seeHooksEnd(bed, uid)
 	}
@@ -339,6 +346,7 @@ func (c *checker) began(uid string, known map[int32]bool) {
 	if want := c.wanted(uid); c.beds[uid] == managedBed && c.device != want {
 		c.violated("a runner of %s began while the device has %q, want %q", uid, c.device, want)
 	}
+	c.seeNodeMeasured(uid)
 	for _, size := range c.stored(uid) {
 		if !known[size] {
 			c.violated("a runner of %s began and measures the row of %d bytes, which is stored", uid, size)

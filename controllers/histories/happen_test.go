@@ -24,8 +24,11 @@ func (w *world) happen(ctx context.Context, e event) {
 		b := benchmark(name, bedNames[e.much%len(bedNames)], int32(e.much%3))
 		b.Spec.Preemptible = e.much%5 > 0
 		b.Spec.PriorityClassName = classOf(e)
-		if b.Spec.TestBedName == managedBed && e.which%3 > 0 {
+		if bed := b.Spec.TestBedName; (bed == managedBed || bed == nodeBed) && e.which%3 > 0 {
 			b.Spec.Variants = []v1alpha1.VariantName{aclVariant}
+		}
+		if b.Spec.TestBedName == managedBed && e.which%2 == 0 {
+			scaling(b)
 		}
 		if e.much%4 == 0 {
 			r := &v1alpha1.Reservation{}
@@ -82,7 +85,11 @@ func (w *world) happen(ctx context.Context, e event) {
 	case "pod that resets is lost":
 		w.loseResetter(ctx, e)
 	case "runner is lost in a reset":
-		w.loseInReset(ctx, e)
+		w.loseWith(ctx, e, isReset)
+	case "runner is lost with a list":
+		w.loseWith(ctx, e, isList)
+	case "pod that starts a node is lost":
+		w.loseDeploying(ctx, e)
 	case "pod of a hook is lost":
 		w.loseRunning(ctx, labobjects.RoleHook, e)
 	case "hooks fail":

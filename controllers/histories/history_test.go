@@ -89,7 +89,7 @@ func (w *world) operator() *incarnation {
 
 func nameOf(i int) string { return fmt.Sprintf("b%d", i) }
 
-// bedNames of the lab: the second and the third share their interfaces, and the last has a device that is
+// bedNames of the lab: the second and the third share their interfaces, the third starts a node that is configured, and the last has a device that is
 // configured.
 var bedNames = []string{"sim", "frr1", "frr2", managedBed}
 

@@ -37,6 +37,10 @@ type fakeLab struct {
 	// failing are runs whose hooks fail, and resets what pods have made of the device.
 	failing map[string]bool
 	resets  map[types.UID]*deviceReset
+	// lists are what pods have made of the device by lists.
+	lists map[types.UID]*deviceLists
+	// defect is a defect of the lab; empty for none.
+	defect string
 	// slowUntil is the time until which pods neither start nor end.
 	slowUntil time.Time
 	born      map[types.UID]time.Time
@@ -47,7 +51,7 @@ type fakeLab struct {
 func newFakeLab(c client.Client, unit time.Duration, check *checker) *fakeLab {
 	return &fakeLab{
 		Client: c, unit: unit, check: check, runners: newFakeRunners(c, unit, check),
-		sick: map[string]bool{}, failing: map[string]bool{}, resets: map[types.UID]*deviceReset{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
+		sick: map[string]bool{}, failing: map[string]bool{}, resets: map[types.UID]*deviceReset{}, lists: map[types.UID]*deviceLists{}, born: map[types.UID]time.Time{}, ended: map[types.UID]time.Time{},
 		entered: map[types.UID]time.Time{},
 	}
 }
@@ -99,11 +103,16 @@ func (l *fakeLab) since(of map[types.UID]time.Time, pod *corev1.Pod) time.Durati
 func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	role := roleOf(pod)
 	if pod.Labels[labobjects.LabelRole] == labobjects.RoleTelemetry {
-		l.resetDevice(pod)
+		if l.check.scales(pod.Labels[labobjects.LabelUID]) {
+			l.scaleDevice(pod)
+		} else {
+			l.resetDevice(pod)
+		}
 	}
 	if !pod.DeletionTimestamp.IsZero() {
 		if l.since(l.ended, pod) >= l.delay(pod, "end") {
 			l.runners.end(pod)
+			l.deployLate(ctx, pod)
 			l.finalize(ctx, pod)
 		}
 		return
@@ -113,7 +122,8 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 	}
 	configures := pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure
 	isHook := pod.Labels[labobjects.LabelRole] == labobjects.RoleHook
-	if pod.Status.Phase == corev1.PodRunning && !configures && !isHook || !l.hasSecrets(ctx, pod) {
+	deploys := l.nodeOf(ctx, pod)
+	if pod.Status.Phase == corev1.PodRunning && !configures && !isHook && deploys == nil || !l.hasSecrets(ctx, pod) {
 		return
 	}
 	l.mu.Lock()
@@ -126,7 +136,9 @@ func (l *fakeLab) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	case isHook && !l.hook(pod):
 		return
-	case configures, isHook:
+	case deploys != nil && !l.deploy(pod, deploys):
+		return
+	case configures, isHook, deploys != nil:
 	case strings.HasPrefix(role, "device-"):
 		pod.Status.Phase = corev1.PodSucceeded
 	default:

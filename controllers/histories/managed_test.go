@@ -34,7 +34,7 @@ const (
 func managed(name string) *v1alpha1.TestBed {
 	bed := virtual(name)
 	management := objects.Managed(name, "192.0.2.1:22", "base.conf")
-	management.SSH.Resets = deviceResets()
+	management.SSH.Platform, management.SSH.Resets, management.SSH.Scales = v1alpha1.PlatformEOS, deviceResets(), deviceScales()
 	bed.Spec.Hooks = leaseHooks()
 	bed.Spec.Device = v1alpha1.Device{
 		Physical: &v1alpha1.PhysicalDevice{Vendor: "acme", Model: "one", Management: management},
@@ -71,7 +71,9 @@ func (l *fakeLab) configure(ctx context.Context, pod *corev1.Pod, sick bool) boo
 	}
 	args := pod.Spec.Containers[0].Args
 	text := deviceText(sec.Data[path.Base(args[slices.Index(args, "--configuration")+1])])
-	l.check.setDevice(text)
+	if l.defect != baseStaysAway || roleOf(pod) == "device-up" {
+		l.check.setDevice(text)
+	}
 	l.check.countConfigured()
 	message, err := json.Marshal(v1alpha1.DeviceConfiguration{Digest: string(text), Sessions: 1})
 	if err != nil {
@@ -103,10 +105,14 @@ func (c *checker) countConfigured() {
 	c.configured++
 }
 
-// seeLost counts a pod that had begun to configure the device, and did not end. The caller holds the lock.
+// seeLost counts a pod that had begun to configure a device, and did not end. The caller holds the lock.
 func (c *checker) seeLost(pod *corev1.Pod) {
-	if pod.Labels[labobjects.LabelRole] == labobjects.RoleConfigure && pod.Status.Phase != corev1.PodSucceeded && c.device == partText {
+	switch role := pod.Labels[labobjects.LabelRole]; {
+	case pod.Status.Phase == corev1.PodSucceeded:
+	case role == labobjects.RoleConfigure && c.device == partText:
 		c.broken++
+	case role == labobjects.RoleDevice && c.beds[pod.Labels[labobjects.LabelUID]] == nodeBed && c.node.text == partText:
+		c.node.broken++
 	}
 }
 

@@ -24,11 +24,12 @@ const longestReboot = 90
 func (w *world) rebootNode(ctx context.Context, e event) {
 	w.setNode(ctx, corev1.ConditionFalse)
 	w.lab.slow(time.Hour)
+	w.check.loseNode()
 	on := w.lab.onNode(ctx)
 	for i := range on {
 		w.lab.setReady(ctx, &on[i], false)
 		w.lab.runners.lose(on[i].Labels[labobjects.LabelUID])
-		w.lab.forgetReset(&on[i])
+		w.lab.forgetWork(on[i].UID)
 		if b := w.check.keyOf(on[i].Labels[labobjects.LabelUID]).Name; b != "" {
 			w.check.allow(b, v1alpha1.PhaseError) // What it had measured with is gone.
 		}

@@ -58,13 +58,6 @@ func (l *fakeLab) resetDevice(pod *corev1.Pod) {
 	}
 }
 
-// forgetReset lets the process of a pod begin anew.
-func (l *fakeLab) forgetReset(pod *corev1.Pod) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.resets, pod.UID)
-}
-
 // measuring returns the process that measures a run, and for how long; empty without one.
 func (f *fakeRunners) measuring(uid string) (process string, since time.Duration) {
 	f.mu.Lock()
@@ -88,29 +81,6 @@ func (w *world) loseResetter(ctx context.Context, e event) {
 	w.lab.runners.failRun(uid, "the pod that resets the device does not answer")
 }
 
-// loseInReset waits until the device has come back from a reset with another configuration, and deletes the pod of the runner.
-func (w *world) loseInReset(ctx context.Context, e event) {
-	for range 4 * e.much {
-		if name := w.check.inReset(); name != "" {
-			w.losePod(ctx, name, "runner", e, false)
-			return
-		}
-		time.Sleep(w.unit / 2)
-	}
-}
-
-// inReset returns the name of the benchmark that has reset the device; empty if the device has another configuration.
-func (c *checker) inReset() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for uid, bed := range c.beds {
-		if b := c.last[uid]; bed == managedBed && c.device == bootText && b != nil && b.Status.Phase == v1alpha1.PhaseRunning {
-			return b.Name
-		}
-	}
-	return ""
-}
-
 // failRun ends what the runner of a run measures.
 func (f *fakeRunners) failRun(uid, why string) {
 	f.mu.Lock()
@@ -129,18 +99,25 @@ func (c *checker) restore(uid string) {
 	c.device = c.wanted(uid)
 }
 
-// restoreFirst gives the device the configuration of the run when a runner begins, as runners do whose benchmark resets the device: an earlier one may have been
-// lost after a reset. It reports whether the device has it.
+// restoreFirst gives the device the configuration of the run when a runner begins, as runners do whose benchmark resets the device or gives it lists: an earlier one may have been
+// lost after a reset, or with a list. It reports whether the device has it.
 func (c *checker) restoreFirst(uid string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.beds[uid] != managedBed || c.device == c.wanted(uid) {
 		return true
 	}
+	if c.defect == listStays {
+		return true
+	}
 	for _, pod := range c.pods {
 		if pod.Labels[labobjects.LabelUID] == uid && pod.Labels[labobjects.LabelRole] == labobjects.RoleTelemetry && runs(pod) && pod.DeletionTimestamp.IsZero() {
+			if isList(c.device) {
+				c.listsRestored++
+			} else {
+				c.restoredFirst++
+			}
 			c.device = c.wanted(uid)
-			c.restoredFirst++
 			return true
 		}
 	}

@@ -136,6 +136,16 @@ func row(size int32, variant v1alpha1.VariantName) v1alpha1.ResultRow {
 	}
 }
 
+// row returns a row of a benchmark.
+func (f *fakeRunners) row(uid string, size int32) v1alpha1.ResultRow {
+	found := row(size, f.check.variantOf(uid))
+	if f.check.scales(uid) {
+		found.Method, found.Load = v1alpha1.MethodConfigurationScale, "10%"
+		found.ConfigurationScale = &v1alpha1.ConfigurationScaleSummary{Entries: 1, FailedEntries: 4000, MinimumEntries: 1, MaximumEntries: 4000, Configurations: 2, Effect: v1alpha1.ScaleLosesFrames, Capped: true}
+	}
+	return found
+}
+
 // reach finds the runner that a request is for. The caller holds the lock.
 func (f *fakeRunners) reach(ctx context.Context, target kit.RunnerTarget) (*fakeRunner, *corev1.Pod, error) {
 	if time.Now().Before(f.silentUntil) {
@@ -171,7 +181,7 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 	answer.After = min(after, len(log))
 	end := min(answer.After+2, len(log))
 	for _, size := range log[answer.After:end] {
-		answer.LogRows = append(answer.LogRows, row(size, f.check.variantOf(r.uid)))
+		answer.LogRows = append(answer.LogRows, f.row(r.uid, size))
 	}
 	answer.More = end < len(log)
 	done := len(log) + len(r.given)
@@ -198,6 +208,10 @@ func (f *fakeRunners) Begin(ctx context.Context, target kit.RunnerTarget, rows [
 	known := maps.Clone(r.given)
 	for _, size := range r.checkpoint {
 		known[size] = true
+	}
+	if f.check.nodeIsLost(r.uid) {
+		r.failed = "no neighbor answers"
+		return nil
 	}
 	if !f.check.restoreFirst(r.uid) {
 		r.failed = "the pod that resets the device does not answer"

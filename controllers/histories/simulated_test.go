@@ -82,7 +82,7 @@ func seeds(t *testing.T, variable string, normally int) []uint64 {
 func TestSimulatedHistories(t *testing.T) {
 	all := seeds(t, "HISTORIES_SIMULATED", 600)
 	began := time.Now()
-	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, inGangs, configured, broken, hostile, hooksRun, resets, restoredFirst, passedOn atomic.Int64
+	var next, writes, simulated, failed, inReserved, preempted, resumed, askedFor, inGangs, configured, broken, hostile, hooksRun, resets, restoredFirst, listsGiven, listsRestored, nodesStarted, nodesBroken, passedOn atomic.Int64
 	t.Run("of", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("workers", func(t *testing.T) {
@@ -103,6 +103,10 @@ func TestSimulatedHistories(t *testing.T) {
 					resets.Add(int64(o.resets))
 					restoredFirst.Add(int64(o.restoredFirst))
 					passedOn.Add(int64(o.passedOn))
+					listsGiven.Add(int64(o.listsGiven))
+					listsRestored.Add(int64(o.listsRestored))
+					nodesStarted.Add(int64(o.nodesStarted))
+					nodesBroken.Add(int64(o.nodesBroken))
 					if i%500 == 0 {
 						t.Logf("%d histories after %s", i, time.Since(began).Round(time.Second))
 					}
@@ -117,6 +121,8 @@ func TestSimulatedHistories(t *testing.T) {
 		askedFor.Load(), inGangs.Load(), passedOn.Load())
 	t.Logf("the device was configured or restored %d times, and %d times a pod was lost that had begun to", configured.Load(), broken.Load())
 	t.Logf("%d hooks succeeded; the device was reset %d times, and %d runners began after a runner that was lost in a reset", hooksRun.Load(), resets.Load(), restoredFirst.Load())
+	t.Logf("the device got %d lists, and %d runners began after a runner that was lost with a list; %d configured nodes were started, and %d times a pod was lost that had begun to start or destroy one",
+		listsGiven.Load(), listsRestored.Load(), nodesStarted.Load(), nodesBroken.Load())
 	t.Logf("hostile teams wrote %d times between a read and a write of the operator", hostile.Load())
 	for what, n := range map[string]int64{
 		"a team that writes without pause": hostile.Load(),
@@ -126,6 +132,8 @@ func TestSimulatedHistories(t *testing.T) {
 		"a pod that was lost while it configured the device": broken.Load(),
 		"a hook that succeeded":                              hooksRun.Load(), "a reset of the device": resets.Load(),
 		"a runner that began after a runner that was lost in a reset": restoredFirst.Load(),
+		"a list on the device": listsGiven.Load(), "a runner that began after a runner that was lost with a list": listsRestored.Load(),
+		"a configured node": nodesStarted.Load(), "a pod that was lost while it started or destroyed a node": nodesBroken.Load(),
 	} {
 		if len(all) >= 100 && n == 0 {
 			t.Errorf("the histories do not show %s", what)
@@ -177,6 +185,10 @@ type outcome struct {
 	// hooksRun, resets and restoredFirst are the numbers of hooks that succeeded, of resets of the device, and of runners that began after a runner that was
 	// lost in a reset.
 	hooksRun, resets, restoredFirst int
+	// listsGiven and listsRestored are the numbers of lists on the device, and of runners that began after a runner that was lost with one.
+	listsGiven, listsRestored int
+	// nodesStarted and nodesBroken count how often a configured node was started, and how often that, or its end, was broken off.
+	nodesStarted, nodesBroken int
 	// deaths is the number of operators that ended at a write.
 	deaths int
 	// askedFor counts the beds that the allocator took for a benchmark that preempts.
@@ -203,6 +215,8 @@ func simulate(t *testing.T, seed uint64, script []event) (o outcome) {
 		o.deaths, o.askedFor, o.inGangs = w.deaths, w.check.askedFor, w.check.inGangs
 		o.passedOn = w.check.passedOn
 		o.hooksRun, o.resets, o.restoredFirst = w.check.hooksRun, w.check.resets, w.check.restoredFirst
+		o.listsGiven, o.listsRestored = w.check.listsGiven, w.check.listsRestored
+		o.nodesStarted, o.nodesBroken = w.check.node.started, w.check.node.broken
 		o.configured, o.broken = w.check.configured, w.check.broken
 	})
 	return o
@@ -290,7 +304,7 @@ func populate(ctx context.Context, c client.Client) error {
 	for _, obj := range []client.Object{
 		configMap("model", "model.csv", table), configMap("router", "topology.clab.yaml", "name: router"),
 		profileOf(teams[0]), profileOf(teams[1]), profileOf(teams[2]), policy(0),
-		modelled(bedNames[0]), virtual(bedNames[1]), virtual(bedNames[2]),
+		modelled(bedNames[0]), virtual(bedNames[1]), configuredNode(nodeBed),
 		configMap(managedBed, "base.conf", string(baseText)), configMap("acl", "acl.conf", string(aclText)), accessToDevice(), managed(managedBed),
 	} {
 		if err := c.Create(ctx, obj); err != nil {
