@@ -58,4 +58,12 @@ type AccessGrant struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	DeviceParameters []ParameterGrant `json:"deviceParameters,omitempty"`
+	// scales are the lists of the device that a benchmark may choose in configurationScale; one that chooses another is
+	// refused. Without scales it may choose all lists that the bed describes.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Scales []ScaleGrant `json:"scales,omitempty"`
 }

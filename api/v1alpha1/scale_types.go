@@ -22,6 +22,21 @@ type DeviceScale struct {
 	Range ScaleRange `json:"range"`
 }
 
+// ScaleGrant lets benchmarks choose a list of the device.
+type ScaleGrant struct {
+	// name of the list in the bed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+	// maximum is the highest number of entries that a benchmark may ask for, 1 to 65536; it is asked for as the maximum of the
+	// test. Absent means the maximum of the bed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	Maximum int64 `json:"maximum,omitempty"`
+}
+
 // AccessListScale is an access list on the way into ports of the device. Its entries deny one address each of
 // 198.19.0.0/16, except for one entry for each network of permit.
 type AccessListScale struct {

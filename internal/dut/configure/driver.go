@@ -47,10 +47,19 @@ func DifferencesBetween[T any](from, to Configuration, read func(text string) (T
 	return differences(before, after)
 }
 
-// Whole reads what a device shall have. It fails for a text that is no configuration, and for one that
-// configures nothing, which would remove all that the device has.
+// Completer is a Language whose configurations have lines that every device reports.
+type Completer interface {
+	// Complete fails for a configuration without such a line: the device would report another configuration.
+	Complete(Configuration) error
+}
+
+// Whole reads what a device shall have. It fails for a text that is no configuration, for one that
+// configures nothing, which would remove all that the device has, and for one without a line that every device reports.
 func Whole(l Language, text string) (Configuration, error) {
 	c, err := l.Parse(text)
+	if completer, is := l.(Completer); is && err == nil && c != "" {
+		err = completer.Complete(c)
+	}
 	if err == nil && c == "" {
 		err = errors.New("it configures nothing, and all of the device's configuration would be removed: give a whole configuration, such as the output of nodrop configure read with changes")
 	}

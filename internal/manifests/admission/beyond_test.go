@@ -55,6 +55,20 @@ func beyondGrant(t *testing.T, s *server) {
 	bed.Spec.Access[0].Variants = []v1alpha1.VariantName{"plain", "filter"}
 	g.Expect(s.c.Update(t.Context(), bed)).To(Succeed())
 
+	accepted(t, s, "acl-scale")
+	lists := &v1alpha1.TestBed{}
+	g.Expect(s.c.Get(t.Context(), client.ObjectKey{Name: "acl-scale"}, lists)).To(Succeed())
+	scales := &lists.Spec.Device.Physical.Management.SSH.Scales
+	*scales = append(*scales, (*scales)[0])
+	(*scales)[1].Name = "core"
+	lists.Spec.Access[0].Scales = []v1alpha1.ScaleGrant{{Name: "acl", Maximum: 400}}
+	g.Expect(s.c.Update(t.Context(), lists)).To(Succeed())
+	entries := func(test string) client.Object {
+		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", GenerateName: "beyond-"}}
+		text := "{testBedName: acl-scale, trafficProfileName: acl-scale, tests: [{name: entries, configurationScale: {load: 10%%, %s}}]}"
+		g.Expect(yaml.UnmarshalStrict(fmt.Appendf(nil, text, test), &b.Spec)).To(Succeed())
+		return b
+	}
 	asks := func(spec string) client.Object {
 		b := &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", GenerateName: "beyond-"}}
 		text := "{testBedName: leaf-1, trafficProfileName: leaf-pairs, tests: [{name: latency, latency: {loads: ['50%']}}]}"
@@ -69,6 +83,7 @@ func beyondGrant(t *testing.T, s *server) {
 		return asks(fmt.Sprintf("{variants: [filter], deviceParameters: [{name: network, value: %q}]}", v))
 	}
 	g.Expect(mallory.Create(t.Context(), value("99"), client.DryRunAll)).To(Succeed(), "the highest value of the grant")
+	g.Expect(mallory.Create(t.Context(), entries("name: acl, maximum: 400"), client.DryRunAll)).To(Succeed(), "the longest list of the grant")
 	create := func(o client.Object) func() error { return func() error { return mallory.Create(t.Context(), o) } }
 	patch := func(o client.Object, text string) func() error {
 		return func() error {
@@ -104,6 +119,11 @@ func beyondGrant(t *testing.T, s *server) {
 		{"such a parameter with its variant", create(asks("{variants: [core], deviceParameters: [{name: depth, value: '2'}]}")), "has only the parameters network"},
 		{"a parameter twice", create(asks("{variants: [filter], deviceParameters: [{name: network, value: '7'}, {name: network, value: '200'}]}")), "Duplicate value"},
 		{"a parameter without its variant", create(asks("{deviceParameters: [{name: network, value: '7'}]}")), "have no parameters on test bed leaf-1"},
+		{"a list outside the grant", create(entries("name: core, maximum: 400")), "has only the lists acl: choose only acl"},
+		{"a list that the bed does not describe", create(entries("name: nat, maximum: 400")), "the bed describes the lists acl, core"},
+		{"more entries than the grant has", create(entries("name: acl, maximum: 401")), "has the list acl with at most 400 entries: give a maximum of at most 400"},
+		{"no maximum, so that the one of the bed counts", create(entries("name: acl")), "has the list acl with at most 400 entries"},
+		{"more entries than the bed has", create(entries("name: acl, maximum: 65536")), "allows 2 to 20000 entries"},
 		{"a bed of another team", create(asks("{testBedName: leaf-2, variants: [core]}")), "does not allow namespace team-routing"},
 		{"a change after admission", patch(filterEffect, `{"spec":{"deviceParameters":[{"name":"network","value":"200"}]}}`), "a Benchmark cannot be changed"},
 		{"a wider grant", patch(bed.DeepCopy(), `{"spec":{"access":[{"names":["team-routing"]}]}}`), "forbidden"},

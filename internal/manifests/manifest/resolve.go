@@ -158,7 +158,8 @@ func (r *resolver) configurations() (err error) {
 			}
 		}
 		if _, err := parameters.Fill(text, &all, v.Name, nil); err != nil {
-			return &InvalidError{Problems: []Problem{r.bundle.bed.problem(fmt.Sprintf("spec.device.variants[%d].physical.parameters", i), err.Error(), "")}}
+			_, member := v.Source()
+			return &InvalidError{Problems: []Problem{r.bundle.bed.problem(fmt.Sprintf("spec.device.variants[%d].%s.parameters", i, member), err.Error(), "")}}
 		}
 		r.bundle.Configurations[v.Name] = text
 	}

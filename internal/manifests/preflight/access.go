@@ -53,7 +53,7 @@ func Grant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) (v1alp
 	var best *v1alpha1.AccessGrant
 	for i := range bed.Spec.Access {
 		g := &bed.Spec.Access[i]
-		if !grants(*g, namespace) || len(beyond(g, r)) > 0 {
+		if !grants(*g, namespace) || len(beyond(bed, g, r)) > 0 {
 			continue
 		}
 		if best == nil || (best.MaxRunning != 0 && (g.MaxRunning == 0 || g.MaxRunning > best.MaxRunning)) {
@@ -128,6 +128,8 @@ type Request struct {
 	Variants []v1alpha1.VariantName
 	// Parameters of the device that it chooses.
 	Parameters []v1alpha1.ChosenParameter
+	// Tests that it consists of: some choose lists of the device.
+	Tests []v1alpha1.Test
 }
 
 // NewRequest returns the request of a benchmark, with the priority of its class. The policy
@@ -136,12 +138,12 @@ func NewRequest(policy *v1alpha1.LabPolicy, b *v1alpha1.Benchmark) Request {
 	priority, _ := team.Priority(policy, b)
 	return Request{
 		Priority: priority, Class: b.Spec.PriorityClassName, Lease: time.Duration(b.Spec.ActiveDeadlineSeconds) * time.Second,
-		Variants: b.Spec.Variants, Parameters: b.Spec.DeviceParameters,
+		Variants: b.Spec.Variants, Parameters: b.Spec.DeviceParameters, Tests: b.Spec.Tests,
 	}
 }
 
-// beyond are the fields of a benchmark that are beyond a grant.
-func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
+// beyond are the fields of a benchmark that are beyond a grant of a bed.
+func beyond(bed *v1alpha1.TestBed, g *v1alpha1.AccessGrant, r Request) []bound {
 	var out []bound
 	if r.Priority > g.MaxPriority {
 		b := bound{
@@ -173,6 +175,9 @@ func beyond(g *v1alpha1.AccessGrant, r Request) []bound {
 	}
 	if len(g.DeviceParameters) > 0 {
 		out = append(out, beyondParameters(g, r)...)
+	}
+	if len(g.Scales) > 0 {
+		out = append(out, beyondScales(bed, g, r)...)
 	}
 	return out
 }
@@ -217,7 +222,7 @@ func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) fi
 	var closest []bound
 	for i := range bed.Spec.Access {
 		if g := &bed.Spec.Access[i]; grants(*g, namespace) {
-			if missing := beyond(g, r); closest == nil || len(missing) < len(closest) {
+			if missing := beyond(bed, g, r); closest == nil || len(missing) < len(closest) {
 				closest = missing
 			}
 		}
@@ -226,13 +231,13 @@ func beyondAll(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) fi
 	for _, m := range closest {
 		problems = append(problems, field.Invalid(m.path, m.value, fmt.Sprintf(
 			"the grant of namespace %s on TestBed %s has %s: %s, or ask the bed's owner to add this to spec.access: %s",
-			namespace.Name, bed.Name, m.had, m.lower, neededGrant(namespace, r))))
+			namespace.Name, bed.Name, m.had, m.lower, neededGrant(bed, namespace, r))))
 	}
 	return problems
 }
 
 // neededGrant is the grant that a benchmark needs, as YAML in one line.
-func neededGrant(namespace *corev1.Namespace, r Request) string {
+func neededGrant(bed *v1alpha1.TestBed, namespace *corev1.Namespace, r Request) string {
 	members := []string{fmt.Sprintf("names: [%s]", namespace.Name)}
 	if r.Priority > 0 {
 		members = append(members, fmt.Sprintf("maxPriority: %d", r.Priority))
@@ -247,6 +252,9 @@ func neededGrant(namespace *corev1.Namespace, r Request) string {
 			all[i] = fmt.Sprintf("{name: %s, values: [%q]}", p.Name, p.Value)
 		}
 		members = append(members, "deviceParameters: ["+strings.Join(all, ", ")+"]")
+	}
+	if lists := neededScales(bed, r); lists != "" {
+		members = append(members, "scales: ["+lists+"]")
 	}
 	return "{" + strings.Join(members, ", ") + "}"
 }

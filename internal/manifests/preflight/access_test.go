@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,32 @@ func parameter(g v1alpha1.AccessGrant, name v1alpha1.ParameterName, values ...v1
 	return g
 }
 
+// withLists lets the benchmark search the number of entries of lists, two of which all beds describe.
+func withLists(tests ...v1alpha1.ConfigurationScaleTest) func(*Input) {
+	return func(in *Input) {
+		in.Benchmark.Spec.Tests = nil
+		for i := range tests {
+			tests[i].Load = "10%"
+			in.Benchmark.Spec.Tests = append(in.Benchmark.Spec.Tests, v1alpha1.Test{Name: fmt.Sprintf("list-%d", i), ConfigurationScale: &tests[i]})
+		}
+		for i := range in.Beds {
+			list := v1alpha1.AccessListScale{Ports: []string{"e1"}, Permit: []v1alpha1.AddressPrefix{"198.18.0.0/16"}}
+			in.Beds[i].Spec.Device = v1alpha1.Device{Physical: &v1alpha1.PhysicalDevice{Management: &v1alpha1.DeviceManagement{
+				SecretName: "one", SSH: &v1alpha1.SSHManagement{Platform: v1alpha1.PlatformEOS, Address: "192.0.2.1:22", Scales: []v1alpha1.DeviceScale{
+					{Name: "acl", AccessList: list, Range: v1alpha1.ScaleRange{Minimum: 1, Maximum: 4000}},
+					{Name: "nat", AccessList: list, Range: v1alpha1.ScaleRange{Minimum: 1, Maximum: 4000}},
+				}},
+			}}}
+		}
+	}
+}
+
+// list grants a list of at most so many entries.
+func list(g v1alpha1.AccessGrant, name string, most int64) v1alpha1.AccessGrant {
+	g.Scales = append(g.Scales, v1alpha1.ScaleGrant{Name: name, Maximum: most})
+	return g
+}
+
 func anyBed(in *Input) {
 	in.Benchmark.Spec.TestBedName, in.Benchmark.Spec.TestBedSelector = "", &metav1.LabelSelector{}
 }
@@ -107,6 +134,33 @@ func TestAccess(t *testing.T) {
 			changes: []func(*Input){asking(0, time.Hour), withValue("30"), granting(0, parameter(upTo(0, time.Hour), "depth", "10"))},
 			want: []string{`spec.deviceParameters[0].name: Invalid value: "entries": the grant of namespace team on TestBed one has only the parameters depth: ` +
 				`choose only depth, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h, variants: [acl], deviceParameters: [{name: entries, values: ["30"]}]}`},
+		},
+		"lists of the bed": {
+			changes: []func(*Input){asking(0, time.Hour), withLists(v1alpha1.ConfigurationScaleTest{Name: "acl"}, v1alpha1.ConfigurationScaleTest{Name: "nat"}), granting(0, upTo(0, time.Hour))},
+			beds:    []string{"one"},
+		},
+		"as many entries as the grant has": {
+			changes: []func(*Input){asking(0, time.Hour), withLists(v1alpha1.ConfigurationScaleTest{Name: "acl", Maximum: 400}), granting(0, list(upTo(0, time.Hour), "acl", 400))},
+			beds:    []string{"one"},
+		},
+		"a grant of a list without a maximum": {
+			changes: []func(*Input){asking(0, time.Hour), withLists(v1alpha1.ConfigurationScaleTest{Name: "acl"}), granting(0, list(upTo(0, time.Hour), "acl", 0))},
+			beds:    []string{"one"},
+		},
+		"a list that is not granted, and too many entries of another": {
+			changes: []func(*Input){
+				asking(0, time.Hour), withLists(v1alpha1.ConfigurationScaleTest{Name: "nat", Maximum: 7}, v1alpha1.ConfigurationScaleTest{Name: "acl", Maximum: 401}),
+				granting(0, list(upTo(0, time.Hour), "acl", 400)),
+			},
+			want: []string{
+				`spec.tests[0].configurationScale.name: Invalid value: "nat": the grant of namespace team on TestBed one has only the lists acl: ` +
+					`choose only acl, or ask the bed's owner to add this to spec.access: {names: [team], maxDuration: 1h, scales: [{name: nat, maximum: 7}, {name: acl, maximum: 401}]}`,
+				`spec.tests[1].configurationScale.maximum: Invalid value: 401: the grant of namespace team on TestBed one has the list acl with at most 400 entries: give a maximum of at most 400`,
+			},
+		},
+		"no maximum where the grant has one": {
+			changes: []func(*Input){asking(0, time.Hour), withLists(v1alpha1.ConfigurationScaleTest{Name: "acl"}), granting(0, list(upTo(0, time.Hour), "acl", 400))},
+			want:    []string{`spec.tests[0].configurationScale.maximum: Invalid value: 4000: the grant of namespace team on TestBed one has the list acl with at most 400 entries`},
 		},
 		"a longer lease": {
 			changes: []func(*Input){asking(0, 90*time.Minute), granting(0, upTo(100, time.Hour))},

@@ -180,7 +180,7 @@ func bedIsAllowed(in Input, a *Answer) field.ErrorList {
 	}
 	return problem(path, value, fmt.Sprintf(
 		"%s namespace %s (it may use: %s): use one of those, or ask the bed's owner to add this to spec.access: %s",
-		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(in.Namespace, in.request())))
+		what, in.Namespace.Name, has(allowedNames(in)), neededGrant(&v1alpha1.TestBed{}, in.Namespace, in.request())))
 }
 
 // testsFit keeps the beds on which the plan can be made, and whose policy allows the

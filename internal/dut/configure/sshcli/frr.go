@@ -9,9 +9,10 @@ import (
 // FRR is FRRouting, whose shell vtysh answers as the login shell or a forced command, or runs in a container. It has no transactions:
 // each line takes effect at once, and lines before one that is rejected stay.
 var FRR = &Shell{
-	name:     "FRR",
-	program:  "vtysh",
-	prompt:   regexp.MustCompile(`(?:^|\n)[\w.\-]+(?:\(config[\w\-]*\))?# ?$`),
+	name:    "FRR",
+	program: "vtysh",
+	// Between the removal of a name and the next one the prompt is (null)(config)#.
+	prompt:   regexp.MustCompile(`(?:^|\n)(?:[\w.\-]+|\(null\))(?:\(config[\w\-]*\))?# ?$`),
 	setup:    []string{"terminal length 0"},
 	show:     "show running-config",
 	enter:    "configure terminal",
@@ -24,6 +25,7 @@ var FRR = &Shell{
 		Closing:   []string{"exit", "end"},
 		Permanent: []string{"interface ", "vrf ", "line vty"},
 		Exit:      "exit",
-		Secrets:   regexp.MustCompile(`(?i)\b(password|secret|community|key-string|md5)((?: \d)?) \S+`),
+		Always:    "hostname ", AlwaysExample: "hostname leaf-1", // vtysh prints the name of the machine in place of none.
+		Secrets: regexp.MustCompile(`(?i)\b(password|secret|community|key-string|md5)((?: \d)?) \S+`),
 	},
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,8 @@ type Dialect struct {
 	Exit string
 	// Negation returns the command that removes a line; nil is No.
 	Negation Negation
+	// Always is the beginning of a line at the top that every device reports, and AlwaysExample such a line; empty if there is none.
+	Always, AlwaysExample string
 	// Secrets matches secrets in lines and answers: groups 1 and 2 stay, and the rest is hidden. Nil if
 	// the device has none.
 	Secrets *regexp.Regexp
@@ -47,6 +50,14 @@ func (d *Dialect) Mask(text string) string {
 // Parse implements configure.Language. Any text is a configuration.
 func (d *Dialect) Parse(text string) (configure.Configuration, error) {
 	return configure.Configuration(d.read(text).String()), nil
+}
+
+// Complete implements configure.Completer.
+func (d *Dialect) Complete(c configure.Configuration) error {
+	if d.Always == "" || strings.HasPrefix(string(c), d.Always) || strings.Contains(string(c), "\n"+d.Always) {
+		return nil
+	}
+	return fmt.Errorf("it has no line %q, which the device always reports: add one, such as %s", strings.TrimSpace(d.Always), d.AlwaysExample)
 }
 
 // read reads a configuration whose contexts are indented by spaces. A line that occurs twice in a context
