@@ -20,11 +20,7 @@ func (l *linuxDevice) entriesOf() int {
 // of the bed does. A list without the network of one direction drops its frames, and Linux rejects one for an interface that it cannot have.
 func TestRunConfigurationScale(t *testing.T) {
 	l := newLinuxDevice(t, devicesample.AccessListScale)
-	scales := &l.sample.Bed.Spec.Device.Physical.Management.SSH.Scales
-	gap, elsewhere := (*scales)[0], (*scales)[0]
-	gap.Name, gap.AccessList.Permit = "gap", gap.AccessList.Permit[:1]
-	elsewhere.Name, elsewhere.AccessList.Ports = "elsewhere", []string{"e1", "an-interface-too"}
-	*scales = append(*scales, gap, elsewhere)
+	devicesample.AddLists(&l.sample.Bed)
 	l.measure()
 }
 

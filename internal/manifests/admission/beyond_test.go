@@ -123,7 +123,7 @@ func beyondGrant(t *testing.T, s *server) {
 		{"a list that the bed does not describe", create(entries("name: nat, maximum: 400")), "the bed describes the lists acl, core"},
 		{"more entries than the grant has", create(entries("name: acl, maximum: 401")), "has the list acl with at most 400 entries: give a maximum of at most 400"},
 		{"no maximum, so that the one of the bed counts", create(entries("name: acl")), "has the list acl with at most 400 entries"},
-		{"more entries than the bed has", create(entries("name: acl, maximum: 65536")), "allows 2 to 20000 entries"},
+		{"more entries than the bed has", create(entries("name: acl, maximum: 65536")), "has the list acl with at most 400 entries"},
 		{"a bed of another team", create(asks("{testBedName: leaf-2, variants: [core]}")), "does not allow namespace team-routing"},
 		{"a change after admission", patch(filterEffect, `{"spec":{"deviceParameters":[{"name":"network","value":"200"}]}}`), "a Benchmark cannot be changed"},
 		{"a wider grant", patch(bed.DeepCopy(), `{"spec":{"access":[{"names":["team-routing"]}]}}`), "forbidden"},

@@ -56,6 +56,15 @@ var AccessListScale = Case{
 `,
 }
 
+// AddLists adds the lists gap, without the network of one direction, and elsewhere, for an interface that Linux cannot have, to the bed of AccessListScale.
+func AddLists(bed *v1alpha1.TestBed) {
+	scales := &bed.Spec.Device.Physical.Management.SSH.Scales
+	gap, elsewhere := (*scales)[0], (*scales)[0]
+	gap.Name, gap.AccessList.Permit = "gap", gap.AccessList.Permit[:1]
+	elsewhere.Name, elsewhere.AccessList.Ports = "elsewhere", []string{"e1", "an-interface-too"}
+	*scales = append(*scales, gap, elsewhere)
+}
+
 // Resets resets a router with a packet filter: its forwarding, so that it forgets the filter, and a port.
 var Resets = Case{
 	Sample: "device-reset", Start: sshrouter.StartLinuxAt, FrameSize: 128,
