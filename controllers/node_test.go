@@ -218,9 +218,9 @@ func nodeIncomplete(w *world) {
 	says("ConfigMap leaf is not in the lab's namespace")
 	create(w.t, w.c, configMap("leaf", "base.conf", baseText), configMap("leaf-acl", "acl.conf", "!\n"))
 	says("key acl.conf of ConfigMap leaf-acl: it configures nothing")
-	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", strings.Repeat("access-list a deny any\n", 8<<10)))).To(Succeed())
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", "hostname leaf\n"+strings.Repeat("access-list a deny any\n", 8<<10)))).To(Succeed())
 	says("two configurations of the device of bed frr have")
-	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", "access-list a deny {{address}}\n"))).To(Succeed())
+	w.Expect(w.c.Update(w.t.Context(), configMap("leaf-acl", "acl.conf", "hostname leaf\naccess-list a deny {{address}}\n"))).To(Succeed())
 	w.changeBed("frr", func(bed *v1alpha1.TestBed) {
 		bed.Spec.Device.Variants[1].Containerlab.Parameters = []v1alpha1.DeviceParameter{
 			{Name: "other", Default: "1", ParameterBounds: v1alpha1.ParameterBounds{Values: []v1alpha1.ParameterValue{"1"}}},
