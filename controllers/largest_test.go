@@ -201,7 +201,7 @@ func TestLargestObjects(t *testing.T) {
 		v1alpha1.ConditionMeasured, v1alpha1.ConditionCleanedUp, "Succeeded", "Reconciling", "Stalled"} {
 		s.Set(kind, metav1.ConditionFalse, v1alpha1.ReasonAnswerRefused, strings.Repeat("m", 5000))
 	}
-	s.Status.Progress = &v1alpha1.Progress{Summary: strings.Repeat("s", 256), Trial: strings.Repeat("t", 256)}
+	s.Status.Progress = &v1alpha1.Progress{Summary: strings.Repeat("s", 256), Trial: strings.Repeat("t", 256), RowTrials: slices.Repeat([]v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialPassed}}, v1alpha1.MaxRowTrials)}
 	s.Status.Message = kit.Bounded(s.Status.Message)
 	summary.Archive = &v1alpha1.ArchiveReference{URL: strings.Repeat("u", 1024), SHA256: strings.Repeat("a", 64)}
 	see("Benchmark status", &s.Status)

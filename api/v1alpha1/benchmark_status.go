@@ -188,6 +188,41 @@ type Progress struct {
 	// secondsLeft is the estimated remaining time of the measurement in seconds.
 	// +optional
 	SecondsLeft int64 `json:"secondsLeft"`
+	// rowTrials are the finished trials of the row in hand with a load, the latest last, 24 at most.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=24
+	RowTrials []ProgressTrial `json:"rowTrials,omitempty"`
+	// rates of the trial in hand, or else of the trial before it; absent before the first.
+	// +optional
+	Rates *ProgressRates `json:"rates,omitempty"`
+}
+
+// MaxRowTrials is the maximum number of trials in the progress of a benchmark.
+const MaxRowTrials = 24
+
+// ProgressTrial is a finished trial of the row in hand.
+type ProgressTrial struct {
+	// loadPPM is the intended load in parts per million of line rate.
+	// +required
+	LoadPPM int64 `json:"loadPPM"`
+	// verdict on the trial when it ended: Passed or Failed. The trial may be repeated.
+	// +required
+	Verdict TrialVerdict `json:"verdict"`
+}
+
+// ProgressRates contains rates at all ports together.
+type ProgressRates struct {
+	// sentFramesPerSecond is the rate of sent frames.
+	// +required
+	SentFramesPerSecond int64 `json:"sentFramesPerSecond"`
+	// receivedFramesPerSecond is the rate of received frames.
+	// +required
+	ReceivedFramesPerSecond int64 `json:"receivedFramesPerSecond"`
+	// inHand reports whether the rates are of the last interval of the trial in hand, which are known
+	// where metrics are recorded. Otherwise they are of the whole trial before it.
+	// +optional
+	InHand bool `json:"inHand,omitempty"`
 }
 
 // Wait counts how long operators have waited for one thing. Only time between two

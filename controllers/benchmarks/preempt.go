@@ -162,6 +162,6 @@ func waitAgain(s *kit.Scope) {
 		return
 	}
 	if s.Status.Progress != nil {
-		s.Status.Progress.Trial = ""
+		s.Status.Progress.Trial, s.Status.Progress.RowTrials, s.Status.Progress.Rates = "", nil, nil
 	}
 }

@@ -60,6 +60,9 @@ type bedView struct {
 	// Why it cannot be used, from its conditions.
 	Why string
 	Now time.Time
+	// Calibration of the tester, and Uses of the bed in the last week by team; see complete.
+	Calibration calibrated
+	Uses        []used
 }
 
 // Next is the reservation that comes next, or is in progress.
@@ -198,11 +201,18 @@ type overviewPage struct {
 	// Failed are the benchmarks that did not succeed in the last day, the latest first.
 	Failed     []runView
 	FailedMore int
+	// Table is the address of the table to print, below the base.
+	Table string
 }
 
 type stateCount struct {
 	Name, Tone string
 	Beds       int
+}
+
+// complete adds what a view of one bed has in addition to its state.
+func (v visible) complete(view *bedView) {
+	view.Calibration, view.Uses = v.lab.calibrationOf(view.Bed), v.usesOf(view.Bed.Name)
 }
 
 const (
@@ -218,31 +228,52 @@ func (p *Page) overview(ctx context.Context, q *request) (*answer, error) {
 		return nil, err
 	}
 	page := overviewPage{frame: p.frame(q, "beds", "Beds", 10), MayBeds: v.beds, Filter: newFilter(q, v)}
-	for _, b := range q.lab.running {
-		if !v.benchmarks.has(b.Namespace) {
-			continue
-		}
-		if page.Running++; len(page.Live) < liveSize {
-			page.Live = append(page.Live, q.lab.runOf(b))
-		}
-	}
+	page.Live, page.Running = v.live(liveSize)
 	page.LiveMore = page.Running - len(page.Live)
-	page.Failed, page.FailedMore = v.failed()
-	for _, b := range q.lab.waiting {
-		if v.benchmarks.has(b.Namespace) {
-			page.Waiting++
-		}
-	}
+	page.Failed, page.FailedMore = v.failed(failedSize)
+	page.Waiting = v.count(q.lab.waiting)
 	if v.beds {
 		var all []bedView
 		all, page.Counts = page.Filter.beds(v)
 		page.Beds, page.Pager = paged(all, q.URL.Query(), bedsSize, "bed")
+		for i := range page.Beds {
+			v.complete(&page.Beds[i])
+		}
+	}
+	page.Table = "table"
+	if query := q.URL.Query(); page.Filter.Any() {
+		query.Del("page")
+		page.Table += "?" + query.Encode()
 	}
 	return render("overview", page)
 }
 
-// failed returns the benchmarks that ended without a result that can be used in the last day, and the number of further ones.
-func (v visible) failed() (shown []runView, more int) {
+// live returns the first benchmarks that have a bed, at most so many, and the number of all of them.
+func (v visible) live(most int) (shown []runView, all int) {
+	for _, b := range v.lab.running {
+		if !v.benchmarks.has(b.Namespace) {
+			continue
+		}
+		if all++; len(shown) < most {
+			shown = append(shown, v.lab.runOf(b))
+		}
+	}
+	return shown, all
+}
+
+// count returns the number of benchmarks that the person may see.
+func (v visible) count(benchmarks []*v1alpha1.Benchmark) (n int) {
+	for _, b := range benchmarks {
+		if v.benchmarks.has(b.Namespace) {
+			n++
+		}
+	}
+	return n
+}
+
+// failed returns the benchmarks that ended without a result that can be used in the last day, at most so many, and the
+// number of further ones.
+func (v visible) failed(most int) (shown []runView, more int) {
 	for _, b := range v.lab.finished {
 		if v.lab.at.Sub(end(b)) > recently {
 			break // They are in the order of their ends.
@@ -254,7 +285,7 @@ func (v visible) failed() (shown []runView, more int) {
 		}
 		switch {
 		case !v.benchmarks.has(b.Namespace):
-		case len(shown) < failedSize:
+		case len(shown) < most:
 			shown = append(shown, v.lab.runOf(b))
 		default:
 			more++
@@ -287,7 +318,6 @@ func (f filter) beds(v visible) (shown []bedView, counts []stateCount) {
 type bedPage struct {
 	frame
 	View    bedView
-	Labels  []string
 	Waiting []runView
 	// Others is about how many wait that the person may not see.
 	Others     int
@@ -308,7 +338,8 @@ func (p *Page) bed(ctx context.Context, q *request) (*answer, error) {
 	if bed == nil || !v.beds {
 		return nil, errNotFound
 	}
-	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Labels: labelsOf(bed), Conditions: bed.Status.Conditions}
+	page := bedPage{frame: p.frame(q, "beds", "Bed "+bed.Name, 10), View: v.bed(bed), Conditions: bed.Status.Conditions}
+	v.complete(&page.View)
 	waiting := 0
 	for _, b := range q.lab.waiting {
 		if b.Spec.TestBedName != bed.Name || !v.benchmarks.has(b.Namespace) {

@@ -16,7 +16,9 @@ type benchmarkPage struct {
 	Run runView
 	B   *v1alpha1.Benchmark
 	// Tests of the benchmark with their methods.
-	Tests    []testView
+	Tests []testView
+	// Plot is the search of the row in hand; nil without one.
+	Plot     *searchPlot
 	Selector string
 	History  string
 	Schedule string
@@ -71,6 +73,7 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 	if r := b.Spec.TestBedRequirements; r != nil {
 		page.Selector = requirements.Format(r)
 	}
+	page.Plot = plotOf(page.Run.Progress)
 	may, err := q.mayResults(ctx, b.Namespace)
 	if err != nil {
 		return nil, err

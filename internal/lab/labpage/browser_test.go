@@ -217,9 +217,11 @@ func TestPictures(t *testing.T) {
 		b.picture(t, filepath.Join(dir, file+".png"))
 	}
 	if os.Getenv("NODROP_ALL_PICTURES") == "" {
-		draw("/", "page-beds-light", "light", 1280)
-		draw("/timeline", "page-timeline-dark", "dark", 1280)
-		draw("/benchmarks/team-routing/nightly-0411", "page-benchmark-light", "light", 1280)
+		for name, path := range docsPages {
+			for _, scheme := range []string{"light", "dark"} {
+				draw(path, "page-"+name+"-"+scheme, scheme, 1280)
+			}
+		}
 		return
 	}
 	for name, path := range demoPages {
@@ -234,8 +236,13 @@ func TestPictures(t *testing.T) {
 func (b *chromeTab) checkTree(t *testing.T, base string) {
 	t.Helper()
 	for path, want := range map[string][]string{
-		"/":         {"banner", "navigation Lab", "main", "contentinfo", "heading Beds", "search Filter", "table Beds with state, holder, end of use, queue and next reservation", "columnheader Used by", "rowheader access-1", "link access-1", "cell In use", "progressbar Progress of nightly-0412", "link Skip to the content"},
-		"/timeline": {"navigation Length of the timeline", "image team-routing/nightly-0412 has it since 11:30, until about 12:25", "list Legend", "rowheader access-1"},
+		"/":                                     {"banner", "navigation Lab", "main", "contentinfo", "heading Beds", "search Filter", "table Beds with state, holder, next free time, queue, use, calibration and next reservation", "columnheader Used by", "columnheader Next free (UTC)", "columnheader Use, 7 days", "columnheader Calibrated", "heading Not passed in the last 24 hours", "link Table to print", "link Wall", "rowheader access-1", "link access-1", "cell In use", "progressbar Progress of nightly-0412", "link Skip to the content"},
+		"/timeline":                             {"navigation Length of the timeline", "image team-routing/nightly-0412 has it since 11:30, until about 12:25", "list Legend", "rowheader access-1"},
+		"/table":                                {"heading Table of beds", "table All beds with device, tester, labels, health, calibration, use and next free time", "columnheader Health", "cell healthy", "rowheader access-1"},
+		"/teams":                                {"heading Teams", "table Teams with their use of beds", "columnheader Share", "rowheader team-routing"},
+		"/wall":                                 {"main", "heading Lab", "heading Not passed in the last 24 hours", "heading Beds that need a person", "heading Running", "progressbar Progress of nightly-0412"},
+		"/benchmarks/team-routing/nightly-0412": {"figure", "image 5 finished trials of the row in hand; the highest load that passed is 50%; the lowest load that did not pass is 75%", "list Legend of the search"},
+		"/beds/access-1":                        {"heading Use in the last 7 days", "table Hours for which the benchmarks of each team had the bed", "rowheader other teams"},
 	} {
 		var nodes []*accessibility.Node
 		b.do(t, chromedp.Navigate(base+path), chromedp.WaitReady("main"), chromedp.ActionFunc(func(ctx context.Context) (err error) {

@@ -3,6 +3,7 @@ package labpage
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,9 +13,15 @@ import (
 
 // demoPages are the pages of the demo by the names of their pictures.
 var demoPages = map[string]string{
-	"overview": "/", "timeline": "/timeline", "timeline-week": "/timeline?hours=168", "bed": "/beds/access-1", "running": "/benchmarks", "waiting": "/benchmarks?view=waiting",
+	"table": "/table", "teams": "/teams", "wall": "/wall", "overview": "/", "timeline": "/timeline", "timeline-week": "/timeline?hours=168", "bed": "/beds/access-1", "running": "/benchmarks", "waiting": "/benchmarks?view=waiting",
 	"finished": "/benchmarks?view=finished", "benchmark": "/benchmarks/team-routing/nightly-0412", "failed": "/benchmarks/team-routing/nightly-0411",
 	"reservations": "/reservations", "schedules": "/schedules", "report": "/results/team-routing/nightly-0411",
+}
+
+// docsPages are the pages whose pictures are in the documentation, by the names of these.
+var docsPages = map[string]string{
+	"beds": "/", "timeline": "/timeline?hours=168", "bed": "/beds/access-1", "running": "/benchmarks/team-routing/nightly-0412", "benchmark": "/benchmarks/team-routing/nightly-0411",
+	"waiting": "/benchmarks?view=waiting", "reservations": "/reservations", "schedules": "/schedules", "teams": "/teams", "table": "/table", "wall": "/wall",
 }
 
 // demo is a lab of a few teams as one person sees it, who may see all but one of them.
@@ -45,11 +52,12 @@ func demoLab() []client.Object {
 		}
 	}
 	add(
-		bed("access-1", both(leased("team-routing/nightly-0412"), queued(7), reserve("team-routing/night", 600, 960), reserve("nodrop-lab/firmware", 1200, 1320))),
-		bed("access-2", both(leased("team-switching/imix-ab12"), queued(2))),
-		bed("access-3", reserve("team-switching/fan-noise", -40, 80)),
+		bed("access-1", both(leased("team-routing/nightly-0412"), queued(7), known("pool", "access"), calibratedBy("loop-1"), healthy(true), nights, reserve("nodrop-lab/firmware", 1200, 1320))),
+		bed("access-2", both(leased("team-switching/imix-ab12"), queued(2), known("pool", "access"), calibratedBy("loop-1"), healthy(true))),
+		bed("access-3", both(reserve("team-switching/fan-noise", -40, 80), known("pool", "access"), calibratedBy("loop-2"), healthy(true))),
+		loop("loop-1", 3), loop("loop-2", 41),
 		bed("core-1", both(leased("team-vendor/acceptance"), queued(1), reserve("team-vendor/visit", 240, 480))),
-		bed("core-2", nil),
+		bed("core-2", both(known("pool", "core"), healthy(true))),
 		bed("edge-frr", leased("team-optics/rfc2544-long")),
 		bed("edge-old", func(b *v1alpha1.TestBed) { b.Spec.Unschedulable = true }),
 		bed("lab-new", ready("ResourcesMissing", "node lab-4 offers no intel.com/dut_p1: install the SR-IOV network device plugin there")),
@@ -62,6 +70,8 @@ func demoLab() []client.Object {
 		return benchmark(namespace, name, v1alpha1.PhaseRunning, func(b *v1alpha1.Benchmark) {
 			running(bed)(b)
 			b.Status.Message = "trials run"
+			b.Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 750_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 812_500, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 437_500, Verdict: v1alpha1.TrialPassed}}
+			b.Status.Progress.Rates = &v1alpha1.ProgressRates{SentFramesPerSecond: 14_683_840, ReceivedFramesPerSecond: 14_683_840, InHand: true}
 			b.Status.Progress.TrialsDone, b.Status.Progress.SecondsLeft, b.Status.Progress.Trial = done, left, trial
 			b.Status.Conditions = []metav1.Condition{
 				{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: at(-90), Message: "profile and bed fit the tests"},
@@ -104,10 +114,15 @@ func demoLab() []client.Object {
 			}
 		}))
 	}
+	add(pastWeek()...)
+	add(demoPolicy())
 	reservation := func(namespace, name, purpose string, phase v1alpha1.ReservationPhase, from, until int, rule string, beds ...string) {
 		r := &v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		r.Spec = v1alpha1.ReservationSpec{TestBedNames: beds, From: at(from), Until: at(until), Purpose: purpose}
 		r.Status.Phase = phase
+		for _, bed := range beds {
+			r.Status.Beds = append(r.Status.Beds, v1alpha1.ReservedBed{Name: bed})
+		}
 		if rule != "" {
 			r.Spec.Recurrence = &v1alpha1.Recurrence{Rule: rule, TimeZone: "Europe/Berlin"}
 		}
@@ -128,4 +143,75 @@ func demoLab() []client.Object {
 		Status: v1alpha1.BenchmarkScheduleStatus{NextScheduleTime: &next, LastScheduleTime: &last, ActiveCount: 1, LastRun: &v1alpha1.ScheduledRun{Name: "x", CompletionTime: at(-300), Benchmarks: 2, Passed: 2}},
 	})
 	return all
+}
+
+// known gives a bed a label, and speeds to its ports.
+func known(key, value string) func(*v1alpha1.TestBed) {
+	return func(b *v1alpha1.TestBed) {
+		b.Labels = map[string]string{key: value}
+		for i := range b.Spec.Ports {
+			b.Spec.Ports[i].Speed = "100G"
+		}
+	}
+}
+
+func calibratedBy(bed string) func(*v1alpha1.TestBed) {
+	return func(b *v1alpha1.TestBed) { b.Spec.Calibration = &v1alpha1.CalibrationReference{TestBedName: bed} }
+}
+
+// loop is a bed without a device that was measured some days ago.
+func loop(name string, days int) *v1alpha1.TestBed {
+	return bed(name, func(b *v1alpha1.TestBed) {
+		known("pool", "calibration")(b)
+		b.Spec.Device = v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
+		b.Status.Calibration = &v1alpha1.CalibrationStatus{Time: at(-24 * 60 * days), Benchmark: "nodrop-lab/loop", TestBedName: name}
+	})
+}
+
+func healthy(is bool) func(*v1alpha1.TestBed) {
+	return func(b *v1alpha1.TestBed) {
+		c := metav1.Condition{Type: v1alpha1.ConditionHealthy, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHealthy, LastTransitionTime: at(-5)}
+		if !is {
+			c.Status, c.Message = metav1.ConditionFalse, "node lab-1 has no link at eth2"
+		}
+		probed := at(-5)
+		b.Status.Conditions = append(b.Status.Conditions, c)
+		b.Status.Health = &v1alpha1.BedHealth{Interfaces: "x", ProbeTime: &probed}
+	}
+}
+
+// nights reserves a bed for as many nights as the status of a bed can have times, with that of the firmware.
+func nights(b *v1alpha1.TestBed) {
+	for i := range maxPublished - 1 {
+		b.Status.Reservations = append(b.Status.Reservations, v1alpha1.BedReservation{Reservation: "team-routing/night", From: at(600 + 1440*i), Until: at(960 + 1440*i)})
+	}
+}
+
+// pastWeek has benchmarks that ended in the last week.
+func pastWeek() (all []client.Object) {
+	for i := range 40 {
+		team := []string{"team-routing", "team-switching", "team-optics", "team-vendor"}[i/6%4]
+		all = append(all, benchmark(team, fmt.Sprintf("week-%02d", i), v1alpha1.PhasePassed, func(b *v1alpha1.Benchmark) {
+			began, ended := at(-1500-i*200), at(-1500-i*200+40+i*7%300)
+			b.Status.TestBedName = []string{"access-1", "access-2", "access-3", "core-1", "core-2", "edge-frr"}[i%6]
+			b.Status.StartTime, b.Status.CompletionTime, b.Status.Message = &began, &ended, "all rows were measured"
+		}))
+	}
+	return all
+}
+
+// demoPolicy has the standings of four teams.
+func demoPolicy() *v1alpha1.LabPolicy {
+	p := &v1alpha1.LabPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.LabPolicyName}}
+	p.Spec.Window = metav1.Duration{Duration: 6 * time.Hour}
+	for i, name := range []string{"team-routing", "team-switching", "team-optics", "team-vendor"} {
+		hours := func(n float64) metav1.Duration {
+			return metav1.Duration{Duration: time.Duration(n * float64(time.Hour))}
+		}
+		p.Status.Teams = append(p.Status.Teams, v1alpha1.TeamStanding{
+			Name: name, Weight: int32(1 + i%2), Running: 1, Queued: int32(5 - i), BedHoursInWeek: int32(61 - 13*i),
+			Pools: []v1alpha1.PoolStanding{{Due: hours(5.5), Had: hours(4 + float64(i)), Behind: hours(1.5 - float64(i))}},
+		})
+	}
+	return p
 }

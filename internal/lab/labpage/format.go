@@ -3,6 +3,7 @@ package labpage
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,13 +17,17 @@ import (
 )
 
 var functions = template.FuncMap{
-	"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"stamp":  stamp,
-	"away":   away,
-	"tone":   report.ToneOf,
-	"group":  group,
-	"moment": func(t, now time.Time) moment { return moment{t, now} },
-	"int":    func(n int32) int { return int(n) },
+	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"stamp":   stamp,
+	"away":    away,
+	"tone":    report.ToneOf,
+	"group":   group,
+	"moment":  func(t, now time.Time) moment { return moment{t, now} },
+	"int":     func(n int32) int { return int(n) },
+	"big":     func(n int64) string { return group(int(n)) },
+	"percent": percent,
+	"hours":   func(h float64) string { return group(int(math.Round(h))) + " h" },
+	"span":    spanText,
 	// share is a number of units as a part of the width.
 	"share":   func(n int) string { return fmt.Sprintf("%d.%d%%", n*100/units, n*1000/units%10) },
 	"ticks":   ticks,
@@ -93,6 +98,27 @@ func away(t, now time.Time) string {
 		return duration.HumanDuration(-d) + " ago"
 	}
 	return "in " + duration.HumanDuration(d)
+}
+
+// percent is a share in whole percent; one that is not 0 is at least "< 1 %".
+func percent(p float64) string {
+	if p > 0 && p < 1 {
+		return "< 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", p)
+}
+
+// spanText is a duration in hours and minutes.
+func spanText(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	d = d.Round(time.Minute)
+	if d < time.Hour {
+		return fmt.Sprintf("%s%d min", sign, int(d.Minutes()))
+	}
+	return fmt.Sprintf("%s%s h %d min", sign, group(int(d.Hours())), int(d.Minutes())%60)
 }
 
 // group is a number with commas between thousands.

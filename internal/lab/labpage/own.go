@@ -70,6 +70,7 @@ func Own(ctx context.Context, c kubernetes.Interface) (Access, error) {
 func kindsOf() map[string]client.Object {
 	return map[string]client.Object{
 		"testbeds": &v1alpha1.TestBed{}, "benchmarks": &v1alpha1.Benchmark{}, "reservations": &v1alpha1.Reservation{}, "benchmarkschedules": &v1alpha1.BenchmarkSchedule{},
+		"labpolicies": &v1alpha1.LabPolicy{},
 	}
 }
 
@@ -86,7 +87,7 @@ func OwnCaches(ctx context.Context, rc *rest.Config, options cache.Options, acce
 	kinds := kindsOf()
 	for resource, kind := range kinds {
 		in := namespaces
-		if resource == "testbeds" {
+		if resource == "testbeds" || resource == "labpolicies" {
 			in = nil // They are in no namespace.
 		}
 		// A cache watches what it lists.

@@ -98,6 +98,9 @@ func New(o Options) *Page {
 	for pattern, show := range map[string]show{
 		"/{$}":                              p.overview,
 		"/timeline":                         p.timeline,
+		"/table":                            p.table,
+		"/wall":                             p.wall,
+		"/teams":                            p.teams,
 		"/beds/{name}":                      p.bed,
 		"/benchmarks":                       p.list,
 		"/benchmarks/{namespace}/{name}":    p.benchmark,

@@ -43,13 +43,25 @@ func fakeAccess(namespaces ...string) Access {
 		}),
 		authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 			for _, namespace := range append(namespaces, "beds") {
-				if namespace == a.GetNamespace() || namespace == "*" || namespace == a.GetResource() || namespace == "beds" && a.GetResource() == "testbeds" {
+				if namespace == a.GetNamespace() || namespace == "*" || namespace == a.GetResource() || namespace == "beds" && (a.GetResource() == "testbeds" || a.GetResource() == "labpolicies") {
 					return authorizer.DecisionAllow, "", nil
 				}
 			}
 			return authorizer.DecisionNoOpinion, "", nil
 		}),
 	}
+}
+
+// fakePolicyless returns an access that does not allow to list the LabPolicy.
+func fakePolicyless(access Access) Access {
+	others := access.Authorizer
+	access.Authorizer = authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetResource() == "labpolicies" {
+			return authorizer.DecisionNoOpinion, "", nil
+		}
+		return others.Authorize(ctx, a)
+	})
+	return access
 }
 
 // withoutBeds returns an access that does not allow to list TestBeds.
@@ -142,7 +154,7 @@ func running(bed string) func(*v1alpha1.Benchmark) {
 }
 
 // paths are all pages of the lab of TestPages.
-var paths = []string{"/", "/timeline", "/timeline?hours=168", "/beds/b1", "/benchmarks", "/benchmarks?view=waiting", "/benchmarks?view=finished", "/benchmarks/a/run", "/reservations", "/schedules"}
+var paths = []string{"/", "/timeline", "/timeline?hours=168", "/beds/b1", "/benchmarks", "/benchmarks?view=waiting", "/benchmarks?view=finished", "/benchmarks/a/run", "/reservations", "/schedules", "/table", "/teams"}
 
 func someLab(hostile string) []client.Object {
 	return []client.Object{

@@ -70,7 +70,7 @@ func NewHTTPServer(h http.Handler, log logr.Logger) *http.Server {
 
 // Warm fills the caches that a page reads.
 func Warm(ctx context.Context, caches cache.Cache) error {
-	for _, kind := range []client.Object{&v1alpha1.TestBed{}, &v1alpha1.Benchmark{}, &v1alpha1.Reservation{}, &v1alpha1.BenchmarkSchedule{}} {
+	for _, kind := range []client.Object{&v1alpha1.TestBed{}, &v1alpha1.Benchmark{}, &v1alpha1.Reservation{}, &v1alpha1.BenchmarkSchedule{}, &v1alpha1.LabPolicy{}} {
 		if _, err := caches.GetInformer(ctx, kind); err != nil {
 			return fmt.Errorf("reading %T for the lab page: %w", kind, err)
 		}

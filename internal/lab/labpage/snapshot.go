@@ -40,6 +40,10 @@ type snapshot struct {
 	byKey                      map[types.NamespacedName]*v1alpha1.Benchmark
 	// waits has what is known of those that wait.
 	waits map[*v1alpha1.Benchmark]queue.Waiting
+	// uses is the time for which each namespace had each bed in the last week, by bed.
+	uses map[string]map[string]time.Duration
+	// policy is the LabPolicy; nil without one.
+	policy *v1alpha1.LabPolicy
 	// namespaces that have an object, sorted.
 	namespaces []string
 }
@@ -79,7 +83,8 @@ func (l *snapshots) read(ctx context.Context, now time.Time) (*snapshot, error) 
 	var benchmarks v1alpha1.BenchmarkList
 	var reservations v1alpha1.ReservationList
 	var schedules v1alpha1.BenchmarkScheduleList
-	for _, list := range []client.ObjectList{&beds, &benchmarks, &reservations, &schedules} {
+	var policies v1alpha1.LabPolicyList
+	for _, list := range []client.ObjectList{&beds, &benchmarks, &reservations, &schedules, &policies} {
 		if err := l.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing %T: %w", list, err)
 		}
@@ -87,6 +92,12 @@ func (l *snapshots) read(ctx context.Context, now time.Time) (*snapshot, error) 
 	s := &snapshot{
 		at: now, beds: beds.Items, reservations: reservations.Items, schedules: schedules.Items, benchmarks: benchmarks.Items,
 		byKey: make(map[types.NamespacedName]*v1alpha1.Benchmark, len(benchmarks.Items)),
+	}
+	s.uses = usesOf(s.beds, s.benchmarks, now)
+	for i := range policies.Items {
+		if policies.Items[i].Name == v1alpha1.LabPolicyName {
+			s.policy = &policies.Items[i]
+		}
 	}
 	namespaces := map[string]bool{}
 	for i := range s.benchmarks {

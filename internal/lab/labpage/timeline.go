@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/manifests/reservation"
 	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
@@ -130,6 +131,7 @@ func (p *Page) timeline(ctx context.Context, q *request) (*answer, error) {
 		all, _ := page.Filter.beds(v)
 		var beds []bedView
 		beds, page.Pager = paged(all, q.URL.Query(), lanesSize, "bed")
+		v.addOccurrences(beds, reservation.Span{From: q.lab.at, Until: page.To})
 		d := drawing{from: page.From, to: page.To, now: q.lab.at}
 		page.NowX = d.at(q.lab.at)
 		queued, past := byBed(v)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -70,6 +71,9 @@ type progress struct {
 	offered map[int64]int64
 	// spent is the time of the trials run so far, by the estimate of the plan.
 	spent time.Duration
+	// rowTrials are the last finished trials of the current step, and rates the last known ones.
+	rowTrials []v1alpha1.ProgressTrial
+	rates     *v1alpha1.ProgressRates
 }
 
 // trialInHand is the trial that runs now.
@@ -100,9 +104,10 @@ func newProgress(p plan.Plan, done map[int]v1alpha1.ResultRow, variant v1alpha1.
 // event takes in what the lab tells.
 func (p *progress) event(e trials.Event, now time.Time) {
 	if name := e.Step.Name(); name != p.step {
-		p.step, p.inStep, p.offered = name, 0, nil
+		p.step, p.inStep, p.offered, p.rowTrials = name, 0, nil, nil
 	}
 	if t := e.Finished; t != nil {
+		p.finished(e)
 		if short := t.Intended - min(t.Intended, t.Sent); short*shortShare > t.Intended {
 			if p.offered == nil {
 				p.offered = map[int64]int64{}
@@ -123,6 +128,39 @@ func (p *progress) event(e trials.Event, now time.Time) {
 	if e.Duration > 0 {
 		p.trial.takes = p.takes(e.Duration)
 	}
+}
+
+// finished takes in the load, the verdict and the rates of a trial that ended.
+func (p *progress) finished(e trials.Event) {
+	t := e.Finished
+	if e.LoadPPM > 0 {
+		verdict := v1alpha1.TrialFailed
+		if t.Passed() {
+			verdict = v1alpha1.TrialPassed
+		}
+		// States share the list, so that it is not changed in place.
+		kept := p.rowTrials[max(len(p.rowTrials)+1-v1alpha1.MaxRowTrials, 0):]
+		p.rowTrials = append(slices.Clone(kept), v1alpha1.ProgressTrial{LoadPPM: e.LoadPPM, Verdict: verdict})
+	}
+	if length := cmp.Or(t.TxTime, e.Duration); length > 0 {
+		p.rates = &v1alpha1.ProgressRates{SentFramesPerSecond: perSecond(t.Sent, length), ReceivedFramesPerSecond: perSecond(t.Received, length)}
+	}
+}
+
+// interval takes in the rates of the trial that runs.
+func (p *progress) interval(i trials.Interval) {
+	if i.Length <= 0 {
+		return
+	}
+	var sent, received uint64
+	for _, port := range i.Ports {
+		sent, received = sent+port.Tx.Sent, received+port.Rx.Received
+	}
+	p.rates = &v1alpha1.ProgressRates{SentFramesPerSecond: perSecond(sent, i.Length), ReceivedFramesPerSecond: perSecond(received, i.Length), InHand: true}
+}
+
+func perSecond(frames uint64, length time.Duration) int64 {
+	return int64(float64(frames) / length.Seconds())
 }
 
 // shortShare is the shortfall that is shown: more than one frame in so many.
@@ -175,7 +213,7 @@ func (p *progress) load(ppm int64) string {
 
 func (p *progress) rowDone(i int) {
 	p.left[i] = false
-	p.step, p.inStep, p.trial = "", 0, trialInHand{}
+	p.step, p.inStep, p.trial, p.rowTrials = "", 0, trialInHand{}, nil
 }
 
 // report is the progress as the API has it.
@@ -199,6 +237,7 @@ func (p *progress) report(now time.Time) v1alpha1.Progress {
 		Trial: p.trial.text, RowsDone: int32(len(p.plan.Steps) - rowsLeft), RowsTotal: int32(len(p.plan.Steps)),
 		TrialsDone: int32(p.trials), TrialsEstimated: int32(p.trials + trialsLeft),
 		SecondsLeft: int64((timeLeft + time.Second - 1) / time.Second),
+		RowTrials:   p.rowTrials, Rates: p.rates,
 	}
 	out.Summary = summary(out, p.spent+gone)
 	return out

@@ -424,7 +424,12 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	opts = append(opts, trials.WithLateness(r.info.Capabilities.Lateness))
 	if r.interval != nil {
-		opts = append(opts, trials.WithIntervals(r.every, r.info.Capabilities, r.interval))
+		opts = append(opts, trials.WithIntervals(r.every, r.info.Capabilities, func(i trials.Interval) {
+			r.mu.Lock()
+			r.progress.interval(i) // The next state has it.
+			r.mu.Unlock()
+			r.interval(i)
+		}))
 	}
 	tester := trials.NewTester(r.gen, r.plan, hops, r.observe, opts...)
 	for _, h := range r.cfg.Hints {
