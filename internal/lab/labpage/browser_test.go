@@ -2,6 +2,7 @@ package labpage
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +23,10 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // findChromium finds a browser, or skips the test.
@@ -141,6 +146,8 @@ func TestBrowser(t *testing.T) {
 		}
 	}
 	b.checkTree(t, server.URL)
+	b.checkPrint(t, server.URL)
+	b.checkWall(t)
 	b.checkUpdate(t, server.URL)
 	b.checkKeys(t, server.URL)
 	b.mu.Lock()
@@ -191,10 +198,10 @@ func (b *chromeTab) checkKeys(t *testing.T, base string) {
 	}
 }
 
-// serveDemo serves the demo to one person.
-func serveDemo(t *testing.T) *httptest.Server {
+// serveDemo serves the demo, or another lab, to one person.
+func serveDemo(t *testing.T, lab ...client.Object) *httptest.Server {
 	t.Helper()
-	p := demo(t)
+	p := demo(t, lab...)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", "Bearer anna@example.com")
 		p.ServeHTTP(w, r)
@@ -213,6 +220,9 @@ func TestPictures(t *testing.T) {
 	server, b := serveDemo(t), openBrowser(t)
 	draw := func(path, file, scheme string, width int64) {
 		b.size(t, width, scheme)
+		if path == "/wall" && width > 600 {
+			b.do(t, emulation.SetDeviceMetricsOverride(1920, 1080, 1, false))
+		}
 		b.do(t, chromedp.Navigate(server.URL+path), chromedp.WaitReady("main"))
 		b.picture(t, filepath.Join(dir, file+".png"))
 	}
@@ -232,6 +242,57 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// checkPrint checks that a printed page is black on white, without anything to operate, and not wider than the paper.
+func (b *chromeTab) checkPrint(t *testing.T, base string) {
+	t.Helper()
+	const paper = 1032 // A4 across, without margins.
+	for _, path := range []string{"/table", "/", "/timeline", "/benchmarks?view=waiting"} {
+		var controls []string
+		var paint string
+		var wide int64
+		b.do(t, emulation.SetDeviceMetricsOverride(paper, 700, 1, false), chromedp.Navigate(base+path), chromedp.WaitReady("main"),
+			emulation.SetEmulatedMedia().WithMedia("print").WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}),
+			chromedp.Evaluate(`[...document.querySelectorAll("nav, form, button, .skip")].filter((e) => e.checkVisibility()).map((e) => e.outerHTML.slice(0, 60))`, &controls),
+			chromedp.Evaluate(`getComputedStyle(document.body).color + " on " + getComputedStyle(document.body).backgroundColor`, &paint),
+			chromedp.Evaluate("document.documentElement.scrollWidth", &wide))
+		if paint != "rgb(27, 32, 38) on rgb(255, 255, 255)" || len(controls) > 0 || wide > paper {
+			t.Errorf("printed, %s is %s, %d pixels wide on paper of %d, and has %q", path, paint, wide, paper, controls)
+		}
+		if dir := os.Getenv("NODROP_PICTURES"); dir != "" && path == "/table" {
+			b.picture(t, filepath.Join(dir, "table-printed.png"))
+		}
+	}
+	b.do(t, emulation.SetEmulatedMedia().WithMedia(""))
+}
+
+// checkWall checks that the wall fits a large screen when all of its lists are full.
+func (b *chromeTab) checkWall(t *testing.T) {
+	t.Helper()
+	lab := demoLab()
+	for i := range 40 {
+		name := fmt.Sprintf("a-bed-with-a-long-name-%02d", i)
+		lab = append(lab, bed(name, func(b *v1alpha1.TestBed) {
+			b.Status.Conditions[0].Status, b.Status.Conditions[0].Message = metav1.ConditionFalse, strings.Repeat("a long reason ", 20)
+		}), benchmark("team-routing", "a-benchmark-with-a-long-name-"+name, v1alpha1.PhaseRunning, running(name)),
+			benchmark("team-routing", "another-benchmark-with-a-long-name-"+name, v1alpha1.PhaseInconclusive, func(b *v1alpha1.Benchmark) {
+				began, ended := at(-50), at(-40)
+				b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = name, &began, &ended
+			}))
+	}
+	server := serveDemo(t, lab...)
+	for _, screen := range [][2]int64{{1920, 1080}, {3840, 2160}, {1280, 720}} {
+		var high, wide int64
+		b.do(t, emulation.SetDeviceMetricsOverride(screen[0], screen[1], 1, false), chromedp.Navigate(server.URL+"/wall"), chromedp.WaitReady("main"),
+			chromedp.Evaluate("document.documentElement.scrollHeight", &high), chromedp.Evaluate("document.documentElement.scrollWidth", &wide))
+		if wide > screen[0] || high > screen[1] {
+			t.Errorf("on a screen of %d by %d pixels the wall has %d by %d", screen[0], screen[1], wide, high)
+		}
+		if dir := os.Getenv("NODROP_PICTURES"); dir != "" {
+			b.picture(t, filepath.Join(dir, fmt.Sprintf("wall-full-%d.png", screen[0])))
+		}
+	}
+}
+
 // checkTree checks what a screen reader is given of two pages.
 func (b *chromeTab) checkTree(t *testing.T, base string) {
 	t.Helper()
@@ -241,7 +302,7 @@ func (b *chromeTab) checkTree(t *testing.T, base string) {
 		"/table":                                {"heading Table of beds", "table All beds with device, tester, labels, health, calibration, use and next free time", "columnheader Health", "cell healthy", "rowheader access-1"},
 		"/teams":                                {"heading Teams", "table Teams with their use of beds", "columnheader Share", "rowheader team-routing"},
 		"/wall":                                 {"main", "heading Lab", "heading Not passed in the last 24 hours", "heading Beds that need a person", "heading Running", "progressbar Progress of nightly-0412"},
-		"/benchmarks/team-routing/nightly-0412": {"figure", "image 5 finished trials of the row in hand; the highest load that passed is 50%; the lowest load that did not pass is 75%", "list Legend of the search"},
+		"/benchmarks/team-routing/nightly-0412": {"figure", "image 4 finished trials of the row in hand; the highest load that passed is 50%; the lowest load that did not pass is 75%", "list Legend of the search"},
 		"/beds/access-1":                        {"heading Use in the last 7 days", "table Hours for which the benchmarks of each team had the bed", "rowheader other teams"},
 	} {
 		var nodes []*accessibility.Node

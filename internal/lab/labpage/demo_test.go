@@ -25,9 +25,12 @@ var docsPages = map[string]string{
 }
 
 // demo is a lab of a few teams as one person sees it, who may see all but one of them.
-func demo(t testing.TB) *Page {
+func demo(t testing.TB, lab ...client.Object) *Page {
 	t.Helper()
-	return newPage(t, fakeAccess("team-routing", "team-switching", "team-optics", "nodrop-lab"), demoLab()...)
+	if len(lab) == 0 {
+		lab = demoLab()
+	}
+	return newPage(t, fakeAccess("team-routing", "team-switching", "team-optics", "nodrop-lab"), lab...)
 }
 
 func demoLab() []client.Object {
@@ -70,8 +73,8 @@ func demoLab() []client.Object {
 		return benchmark(namespace, name, v1alpha1.PhaseRunning, func(b *v1alpha1.Benchmark) {
 			running(bed)(b)
 			b.Status.Message = "trials run"
-			b.Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 750_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 812_500, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 437_500, Verdict: v1alpha1.TrialPassed}}
-			b.Status.Progress.Rates = &v1alpha1.ProgressRates{SentFramesPerSecond: 14_683_840, ReceivedFramesPerSecond: 14_683_840, InHand: true}
+			b.Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 25_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 750_000, Verdict: v1alpha1.TrialFailed}}
+			b.Status.Progress.Rates = &v1alpha1.ProgressRates{SentFramesPerSecond: 58_735_360 - int64(left), ReceivedFramesPerSecond: 58_735_360 - 2*int64(left), InHand: left < 3600}
 			b.Status.Progress.TrialsDone, b.Status.Progress.SecondsLeft, b.Status.Progress.Trial = done, left, trial
 			b.Status.Conditions = []metav1.Condition{
 				{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: at(-90), Message: "profile and bed fit the tests"},

@@ -45,11 +45,23 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 	for i := range 1000 {
 		b := bed(fmt.Sprintf("bed-%03d", i), func(b *v1alpha1.TestBed) {
 			b.Status.Queued = 15
-			b.Status.Reservations = []v1alpha1.BedReservation{{Reservation: team(i) + "/night", From: at(600), Until: at(900)}}
+			known("pool", fmt.Sprintf("pool-%d", i%10))(b)
+			calibratedBy(fmt.Sprintf("loop-%02d", i%20))(b)
+			healthy(true)(b)
+			for day := range maxPublished {
+				b.Status.Reservations = append(b.Status.Reservations, v1alpha1.BedReservation{Reservation: team(i) + "/" + team(i) + "-night", From: at(600 + 1440*day), Until: at(900 + 1440*day)})
+			}
+			switch i % 100 {
+			case 1:
+				b.Status.Conditions[0].Status = metav1.ConditionFalse
+			case 3:
+				b.Spec.Unschedulable = true
+			}
 		})
 		if i%2 == 0 {
 			leased(fmt.Sprintf("%s/run-%d", team(i), i))(b)
 			benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("run-%d", i), v1alpha1.PhaseRunning, running(b.Name)))
+			benchmarks[len(benchmarks)-1].Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}}
 		}
 		beds = append(beds, *b)
 	}
@@ -60,30 +72,76 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 		}))
 	}
 	for i := range 5000 {
-		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("done-%d", i), v1alpha1.PhasePassed, func(b *v1alpha1.Benchmark) {
-			began, ended := at(-60-i), at(-30-i)
+		phase := v1alpha1.PhasePassed
+		if i%20 == 0 {
+			phase = v1alpha1.PhaseFailed
+		}
+		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("done-%d", i), phase, func(b *v1alpha1.Benchmark) {
+			began, ended := at(-60-2*i), at(-30-2*i)
 			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = fmt.Sprintf("bed-%03d", i%1000), &began, &ended
 		}))
 	}
 	return beds, benchmarks
 }
 
+// largeOthers are the other objects of the large lab: beds that calibrate, a nightly reservation of 25 beds for each of 40 teams, a
+// schedule for each, and their standings.
+func largeOthers() (loops []v1alpha1.TestBed, reservations []v1alpha1.Reservation, schedules []v1alpha1.BenchmarkSchedule, policy v1alpha1.LabPolicy) {
+	for i := range 20 {
+		loops = append(loops, *loop(fmt.Sprintf("loop-%02d", i), i*2))
+	}
+	policy = *demoPolicy()
+	standing := policy.Status.Teams[0]
+	policy.Status.Teams = nil
+	for i := range 40 {
+		team := fmt.Sprintf("team-%02d", i)
+		r := v1alpha1.Reservation{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: team + "-night"}}
+		r.Spec.From, r.Spec.Until, r.Spec.Purpose = at(600), at(900), "the nightly run"
+		r.Spec.Recurrence = &v1alpha1.Recurrence{Rule: "FREQ=DAILY", TimeZone: "UTC"}
+		r.Status.Phase = v1alpha1.ReservationScheduled
+		for bed := i; bed < 1000; bed += 40 {
+			r.Spec.TestBedNames = append(r.Spec.TestBedNames, fmt.Sprintf("bed-%03d", bed))
+			r.Status.Beds = append(r.Status.Beds, v1alpha1.ReservedBed{Name: fmt.Sprintf("bed-%03d", bed)})
+		}
+		reservations = append(reservations, r)
+		next := at(60 * i)
+		s := v1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "nightly"}}
+		s.Spec.Schedule, s.Status.NextScheduleTime = "20 23 * * *", &next
+		schedules = append(schedules, s)
+		standing.Name = team
+		policy.Status.Teams = append(policy.Status.Teams, standing)
+	}
+	return loops, reservations, schedules, policy
+}
+
+// largeViews are the views of the large lab that are measured, by their names.
+var largeViews = []struct{ Name, Path string }{
+	{"beds, the first 100", "/"}, {"beds, page 10", "/?page=10"}, {"all beds as a table", "/table"}, {"wall", "/wall"}, {"timeline, 24 hours", "/timeline"}, {"timeline, 7 days", "/timeline?hours=168"},
+	{"one bed", "/beds/bed-000"}, {"running", "/benchmarks"}, {"waiting, the first 100", "/benchmarks?view=waiting"}, {"waiting, page 75", "/benchmarks?view=waiting&page=75"}, {"finished", "/benchmarks?view=finished"},
+	{"one benchmark", "/benchmarks/team-00/run-0"}, {"reservations", "/reservations"}, {"schedules", "/schedules"}, {"teams", "/teams"},
+}
+
 // BenchmarkPage measures how long the server takes for each page of a large lab, for a person
 // who may see half of the teams, with a new snapshot for each request.
 func BenchmarkPage(b *testing.B) {
 	beds, benchmarks := largeLab()
+	loops, reservations, schedules, policy := largeOthers()
+	beds = append(beds, loops...)
 	caches := fakeCaches{lists: map[reflect.Type]client.ObjectList{
 		reflect.TypeFor[*v1alpha1.TestBedList](): &v1alpha1.TestBedList{Items: beds}, reflect.TypeFor[*v1alpha1.BenchmarkList](): &v1alpha1.BenchmarkList{Items: benchmarks},
+		reflect.TypeFor[*v1alpha1.ReservationList](): &v1alpha1.ReservationList{Items: reservations}, reflect.TypeFor[*v1alpha1.BenchmarkScheduleList](): &v1alpha1.BenchmarkScheduleList{Items: schedules},
+		reflect.TypeFor[*v1alpha1.LabPolicyList](): &v1alpha1.LabPolicyList{Items: []v1alpha1.LabPolicy{policy}},
 	}}
 	var teams []string
 	for i := range 20 {
 		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))
 	}
 	clock := noon
-	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Hour); return clock }, Log: logr.Discard(),
+	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, Log: logr.Discard(),
 		Waiting: allocation.WaitingFrom(caches, allocation.LineupInput{}, func() time.Time { return clock })})
-	for name, path := range map[string]string{"beds": "/", "timeline": "/timeline", "waiting": "/benchmarks?view=waiting", "last": "/benchmarks?view=waiting&page=75", "bed": "/beds/bed-000", "finished": "/benchmarks?view=finished"} {
-		b.Run(name, func(b *testing.B) {
+	for _, view := range largeViews {
+		path := view.Path
+		b.Run(view.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				status, text, _ := get(b, p, path)

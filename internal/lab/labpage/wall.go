@@ -1,8 +1,6 @@
 package labpage
 
-import (
-	"context"
-)
+import "context"
 
 // wallPage is the lab on a large screen: without controls, and only what matters across a room.
 type wallPage struct {
@@ -40,14 +38,15 @@ func (p *Page) wall(ctx context.Context, q *request) (*answer, error) {
 	if v.beds {
 		var all []bedView
 		all, page.Counts = filter{}.beds(v)
-		for _, view := range all {
-			if view.State != stateQuarantined && view.State != stateNotReady {
-				continue
-			}
-			if len(page.Shut) < wallShut {
-				page.Shut = append(page.Shut, view)
-			} else {
-				page.ShutMore++
+		for _, state := range []string{stateQuarantined, stateNotReady} {
+			for _, view := range all {
+				switch {
+				case view.State != state:
+				case len(page.Shut) < wallShut:
+					page.Shut = append(page.Shut, view)
+				default:
+					page.ShutMore++
+				}
 			}
 		}
 	}
