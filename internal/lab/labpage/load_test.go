@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // fakeCaches are lists in memory, which are copied as caches copy them where they need not
@@ -42,9 +44,16 @@ func (c fakeCaches) List(_ context.Context, list client.ObjectList, _ ...client.
 // wait for them and 5,000 that have ended.
 func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 	team := func(i int) string { return fmt.Sprintf("team-%02d", i%40) }
+	var teams []string
+	for i := range 40 {
+		teams = append(teams, team(i))
+	}
 	for i := range 1000 {
 		b := bed(fmt.Sprintf("bed-%03d", i), func(b *v1alpha1.TestBed) {
 			b.Status.Queued = 15
+			objects.Access(v1alpha1.AccessGrant{Names: teams, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}})(b)
+			objects.Sim(2, "100G")(b)
+			objects.Simulated("m", "k")(b)
 			known("pool", fmt.Sprintf("pool-%d", i%10))(b)
 			calibratedBy(fmt.Sprintf("loop-%02d", i%20))(b)
 			healthy(true)(b)
@@ -67,6 +76,7 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 	}
 	for i := range 15_000 {
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("waits-%d", i), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
+			realistic(b)
 			b.Spec.TestBedName, b.CreationTimestamp, b.Spec.Priority = fmt.Sprintf("bed-%03d", i%1000), at(-i%3000), int32(i%7)
 			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse, Reason: "Queued", Message: fmt.Sprintf("waits for bed bed-%03d; %d benchmarks come first", i%1000, i/1000), LastTransitionTime: at(-60)}}
 		}))
@@ -77,11 +87,18 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 			phase = v1alpha1.PhaseFailed
 		}
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("done-%d", i), phase, func(b *v1alpha1.Benchmark) {
+			realistic(b)
 			began, ended := at(-60-2*i), at(-30-2*i)
 			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = fmt.Sprintf("bed-%03d", i%1000), &began, &ended
 		}))
 	}
 	return beds, benchmarks
+}
+
+// realistic gives a benchmark pauses and a test whose duration is known by its plan.
+func realistic(b *v1alpha1.Benchmark) {
+	objects.Pauses(time.Second, time.Second)(b)
+	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{TrialDuration: metav1.Duration{Duration: time.Minute}, SearchTrialDuration: metav1.Duration{Duration: time.Second}}}}
 }
 
 // largeOthers are the other objects of the large lab: beds that calibrate, a nightly reservation of 25 beds for each of 40 teams, a
@@ -121,17 +138,42 @@ var largeViews = []struct{ Name, Path string }{
 	{"one benchmark", "/benchmarks/team-00/run-0"}, {"reservations", "/reservations"}, {"schedules", "/schedules"}, {"teams", "/teams"},
 }
 
+// largeLists are the lists of caches of the large lab.
+func largeLists(beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) map[reflect.Type]client.ObjectList {
+	_, reservations, schedules, policy := largeOthers()
+	lists := map[reflect.Type]client.ObjectList{}
+	for _, list := range []client.ObjectList{
+		&v1alpha1.TestBedList{Items: beds}, &v1alpha1.BenchmarkList{Items: benchmarks}, &v1alpha1.ReservationList{Items: reservations},
+		&v1alpha1.BenchmarkScheduleList{Items: schedules}, &v1alpha1.LabPolicyList{Items: []v1alpha1.LabPolicy{policy}}, &v1alpha1.TrafficProfileList{Items: largeProfiles()}, &corev1.NamespaceList{Items: largeNamespaces()},
+	} {
+		lists[reflect.TypeOf(list)] = list
+	}
+	return lists
+}
+
+// largeNamespaces are the namespaces of the teams.
+func largeNamespaces() (namespaces []corev1.Namespace) {
+	for i := range 40 {
+		namespaces = append(namespaces, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("team-%02d", i)}})
+	}
+	return namespaces
+}
+
+// largeProfiles are the traffic profiles of the teams.
+func largeProfiles() (profiles []v1alpha1.TrafficProfile) {
+	for i := range 40 {
+		profiles = append(profiles, *objects.TrafficProfile(fmt.Sprintf("team-%02d", i), "ipv4", objects.IPv4Pairs(64, 512, 1518)))
+	}
+	return profiles
+}
+
 // BenchmarkPage measures how long the server takes for each page of a large lab, for a person
 // who may see half of the teams, with a new snapshot for each request.
 func BenchmarkPage(b *testing.B) {
 	beds, benchmarks := largeLab()
-	loops, reservations, schedules, policy := largeOthers()
+	loops, _, _, _ := largeOthers()
 	beds = append(beds, loops...)
-	caches := fakeCaches{lists: map[reflect.Type]client.ObjectList{
-		reflect.TypeFor[*v1alpha1.TestBedList](): &v1alpha1.TestBedList{Items: beds}, reflect.TypeFor[*v1alpha1.BenchmarkList](): &v1alpha1.BenchmarkList{Items: benchmarks},
-		reflect.TypeFor[*v1alpha1.ReservationList](): &v1alpha1.ReservationList{Items: reservations}, reflect.TypeFor[*v1alpha1.BenchmarkScheduleList](): &v1alpha1.BenchmarkScheduleList{Items: schedules},
-		reflect.TypeFor[*v1alpha1.LabPolicyList](): &v1alpha1.LabPolicyList{Items: []v1alpha1.LabPolicy{policy}},
-	}}
+	caches := fakeCaches{lists: largeLists(beds, benchmarks)}
 	var teams []string
 	for i := range 20 {
 		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))

@@ -137,6 +137,7 @@ func fill(t *testing.T, admin client.Client) {
 	for i := range beds {
 		work.Go(func() error {
 			b := &beds[i]
+			b.Spec.Ports = nil
 			b.Spec.Engine = v1alpha1.Engine{Kind: "sim", Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}}
 			b.Spec.Device = v1alpha1.Device{Simulated: &v1alpha1.SimulatedDevice{Model: v1alpha1.ModelSource{ConfigMapRef: v1alpha1.ConfigMapKeyReference{Name: "m", Key: "k"}}}}
 			status := b.Status

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,10 @@ const (
 	fresh = time.Second
 	share = 5
 )
+
+// bearable is the age up to which a snapshot is served while the next one is made, so that nobody waits for it: pages that
+// update themselves come at shorter intervals.
+const bearable = 12 * time.Second
 
 // snapshot is the lab at one time, of which each person sees a part. Its objects belong to
 // the caches and are only read.
@@ -54,26 +59,50 @@ type snapshots struct {
 	wait   func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error)
 	now    func() time.Time
 
-	// mu guards last, the snapshot that is served.
-	mu   sync.Mutex
-	last *snapshot
+	// last is the snapshot that is served.
+	last atomic.Pointer[snapshot]
+	// making is held while a snapshot is made.
+	making sync.Mutex
 }
 
-// snapshot returns the lab as it was a moment ago: see fresh.
+// snapshot returns the lab as it was a moment ago: see fresh and bearable.
 func (l *snapshots) snapshot(ctx context.Context) (*snapshot, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	now := l.now()
-	if s := l.last; s != nil && now.Sub(s.at) < max(fresh, share*s.took) && !now.Before(s.at) {
+	if s := l.last.Load(); s.isYounger(now, fresh) {
+		return s, nil
+	} else if s.isYounger(now, bearable) {
+		if l.making.TryLock() {
+			go func() {
+				defer l.making.Unlock()
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+				defer cancel()
+				_, _ = l.make(ctx) // A request that finds no bearable snapshot gets the error.
+			}()
+		}
 		return s, nil
 	}
+	l.making.Lock()
+	defer l.making.Unlock()
+	if s := l.last.Load(); s.isYounger(l.now(), fresh) {
+		return s, nil // Another request made it.
+	}
+	return l.make(ctx)
+}
+
+// isYounger reports whether a snapshot is younger than an age, or than share times as long as it took.
+func (s *snapshot) isYounger(now time.Time, age time.Duration) bool {
+	return s != nil && now.Sub(s.at) < max(age, share*s.took) && !now.Before(s.at)
+}
+
+// make takes a snapshot that is served from then on.
+func (l *snapshots) make(ctx context.Context) (*snapshot, error) {
 	begun := time.Now()
-	s, err := l.read(ctx, now)
+	s, err := l.read(ctx, l.now())
 	if err != nil {
 		return nil, err
 	}
 	s.took = time.Since(begun)
-	l.last = s
+	l.last.Store(s)
 	return s, nil
 }
 
