@@ -55,8 +55,8 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 			objects.Sim(2, "100G")(b)
 			objects.Simulated("m", "k")(b)
 			known("pool", fmt.Sprintf("pool-%d", i%10))(b)
+			b.Spec.Ports = nil // The engine has them.
 			calibratedBy(fmt.Sprintf("loop-%02d", i%20))(b)
-			healthy(true)(b)
 			for day := range maxPublished {
 				b.Status.Reservations = append(b.Status.Reservations, v1alpha1.BedReservation{Reservation: team(i) + "/" + team(i) + "-night", From: at(600 + 1440*day), Until: at(900 + 1440*day)})
 			}

@@ -209,6 +209,11 @@ func (p *Page) serve(show show) http.HandlerFunc {
 			return
 		}
 		a, err := show(ctx, q)
+		if errors.Is(err, errNotFound) && !q.lab.isYounger(p.Now(), fresh) {
+			if q.lab, err = p.lab.current(ctx); err == nil { // It may have been made a moment ago.
+				a, err = show(ctx, q)
+			}
+		}
 		if err != nil {
 			p.fail(w, who, err)
 			return

@@ -27,7 +27,7 @@ const (
 
 // bearable is the age up to which a snapshot is served while the next one is made, so that nobody waits for it: pages that
 // update themselves come at shorter intervals.
-const bearable = 12 * time.Second
+const bearable = 30 * time.Second
 
 // snapshot is the lab at one time, of which each person sees a part. Its objects belong to
 // the caches and are only read.
@@ -81,6 +81,11 @@ func (l *snapshots) snapshot(ctx context.Context) (*snapshot, error) {
 		}
 		return s, nil
 	}
+	return l.current(ctx)
+}
+
+// current returns a fresh snapshot, and waits for it.
+func (l *snapshots) current(ctx context.Context) (*snapshot, error) {
 	l.making.Lock()
 	defer l.making.Unlock()
 	if s := l.last.Load(); s.isYounger(l.now(), fresh) {

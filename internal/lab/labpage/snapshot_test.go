@@ -2,11 +2,16 @@ package labpage
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
@@ -69,5 +74,24 @@ func TestSnapshotsInTheBackground(t *testing.T) {
 	goOn <- struct{}{}
 	if last := <-waits; last == next {
 		t.Error("a snapshot that is too old is served")
+	}
+}
+
+// TestNotFoundYet checks that a benchmark that was made after the last snapshot is found, though that snapshot is bearable.
+func TestNotFoundYet(t *testing.T) {
+	c := caches(t)
+	var clock atomic.Int64
+	now := func() time.Time { return noon.Add(time.Duration(clock.Load())) }
+	p := New(Options{Reader: c, Results: c, Access: fakeAccess("a"), Now: now, Log: logr.Discard(), Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, now)})
+	if status, _, _ := get(t, p, "/benchmarks/a/new"); status != http.StatusNotFound {
+		t.Fatalf("status %d before it was made", status)
+	}
+	if err := c.(client.Client).Create(t.Context(), benchmark("a", "new", v1alpha1.PhaseQueued, nil)); err != nil {
+		t.Fatal(err)
+	}
+	clock.Store(int64(bearable) / 2)
+	p.lab.last.Load().took = 0
+	if status, text, _ := get(t, p, "/benchmarks/a/new"); status != http.StatusOK {
+		t.Errorf("status %d: %s", status, text)
 	}
 }
