@@ -121,7 +121,7 @@ func (b *chromeTab) picture(t *testing.T, file string) {
 		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).WithClip(&page.Viewport{Width: content.Width, Height: min(content.Height, 3000), Scale: 1}).Do(ctx)
 		return err
 	}))
-	if err := os.WriteFile(file, png, 0o644); err != nil {
+	if err := os.WriteFile(file, smaller(t, png), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
