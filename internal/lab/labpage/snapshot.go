@@ -25,7 +25,7 @@ const (
 	share = 5
 )
 
-// bearable is the age up to which a snapshot is served while the next one is made, so that nobody waits for it: pages that
+// bearable is the age up to which a snapshot is served while the next one is made, so that no request waits for it: pages that
 // update themselves come at shorter intervals.
 const bearable = 30 * time.Second
 

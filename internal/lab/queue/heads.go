@@ -1,7 +1,5 @@
 package queue
 
-import "cmp"
-
 // head is the first entry of a group that has nothing yet, with what it is ordered by.
 type head struct {
 	group *group
@@ -41,7 +39,10 @@ func (h *head) less(than *head) bool {
 		return h.priority > than.priority
 	}
 	a, b := h.entry(), than.entry()
-	return cmp.Or(a.Created.Compare(b.Created), compare(a, b)) < 0
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c < 0
+	}
+	return compare(a, b) < 0
 }
 
 // heads is a heap of the groups, the one with the first entry on top.
