@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/platform"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 func newConfigureCommand() *cobra.Command {
@@ -227,7 +227,7 @@ no command was entered.`,
 		})
 	}
 	r.addFlags(cmd)
-	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	out.AddFlags(cmd, terminal.ObjectFormats())
 	cmd.Flags().Lookup("output").Usage = out.Names()
 	cmd.Flags().DurationVar(&restoring, "restore-within", 5*time.Minute, "how long to try to restore the configuration from before")
 	return cmd
@@ -252,10 +252,8 @@ type change struct{ *configure.Record }
 
 // Write writes the change in a format.
 func (c change) Write(w io.Writer, format report.Format) error {
-	if format == report.FormatJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(c.Record)
+	if format != report.FormatTable {
+		return terminal.WriteObject(w, c.Record, format)
 	}
 	if c.Sessions == 0 {
 		return nil
@@ -265,7 +263,9 @@ func (c change) Write(w io.Writer, format report.Format) error {
 			fmt.Fprintf(w, "%s\n  %s\n", a.Command, strings.ReplaceAll(a.Text, "\n", "\n  "))
 		}
 	}
-	_, err := fmt.Fprintf(w, "commands: %d in %s; sessions: %d, lost: %d; software: %s\nbefore  %s\nafter   %s\n",
-		len(c.Answers), c.Took.Round(time.Millisecond), c.Sessions, c.Lost, cmp.Or(c.Software, "unknown"), c.BeforeDigest, c.AfterDigest)
+	p := layout.PaperOf(w)
+	text := p.Title(fmt.Sprintf("commands: %d in %s; sessions: %d, lost: %d; software: %s",
+		len(c.Answers), c.Took.Round(time.Millisecond), c.Sessions, c.Lost, cmp.Or(c.Software, "unknown")))
+	_, err := fmt.Fprintf(w, "%sbefore  %s\nafter   %s\n", text, c.BeforeDigest, c.AfterDigest)
 	return err
 }

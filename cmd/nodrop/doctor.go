@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/doctor"
 	"nodrop.dev/nodrop/internal/lab/doctor/look"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 func newDoctorCommand() *cobra.Command {
@@ -55,7 +56,7 @@ be missing but not everything could be seen, 1 it could not be looked at all.`,
 		Args: cobra.NoArgs,
 	}
 	k := cluster.NewClient(cmd)
-	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	out.AddFlags(cmd, terminal.ObjectFormats())
 	flags := cmd.Flags()
 	flags.Lookup("output").Usage = out.Names()
 	flags.StringVar(&ask.Bed, "bed", "", "look at what this TestBed needs")
@@ -165,9 +166,10 @@ type diagnosis doctor.Report
 
 // Write implements writer.
 func (d diagnosis) Write(w io.Writer, format report.Format) error {
-	if format == report.FormatJSON {
-		return doctor.Report(d).JSON(w)
+	if format != report.FormatTable {
+		return terminal.WriteObject(w, doctor.Report(d), format)
 	}
-	_, err := io.WriteString(w, doctor.Report(d).Text())
+	p := layout.PaperOf(w)
+	_, err := io.WriteString(w, doctor.Report(d).TextOn(p.Width, p.Verdict))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/base/hint"
 )
@@ -39,7 +40,10 @@ are behind their shares: see docs/sharing.md.
 
 The place is counted on the bed where the fewest come first: 1 comes next. It is
 computed from what you may list. Who may list the benchmarks of one namespace only sees
-places among those, marked with >=, and for each bed how many wait in all.`,
+places among those, marked with >=, and for each bed how many wait in all.
+
+A terminal that is too narrow leaves out SINCE, PRIORITY and WAITS FOR, in this order, and
+continues WHY in further lines. A pipe gets everything.`,
 		Example: `  kubectl nodrop queue
   kubectl nodrop queue access-switch
   kubectl nodrop queue -n team-routing
@@ -47,13 +51,13 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	k := cluster.NewClient(cmd)
-	var format string
+	var out terminal.Output
 	var limit int
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
+	out.AddFormat(cmd, terminal.NamedFormats())
 	cmd.Flags().IntVar(&limit, "limit", 50, "number of benchmarks to show; 0 shows all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains([]string{"table", "json", "yaml"}, format) {
-			return fmt.Errorf("--output %q is not an output format: give table, json or yaml", format)
+		if err := out.Check(); err != nil {
+			return err
 		}
 		if limit < 0 {
 			return fmt.Errorf("--limit %d is negative: give a number of benchmarks, or 0 for all", limit)
@@ -77,7 +81,7 @@ places among those, marked with >=, and for each bed how many wait in all.`,
 		if cmd.Flags().Changed("namespace") {
 			v.namespace = namespace
 		}
-		return v.document(limit).write(cmd.OutOrStdout(), format)
+		return out.Write(cmd.OutOrStdout(), v.document(limit))
 	}
 	return cmd
 }

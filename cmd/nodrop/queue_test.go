@@ -86,7 +86,8 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	c.nodrop(t, "queue", "--limit", "-1").wants(1, "", "--limit -1 is negative")
-	c.nodrop(t, "queue", "-o", "csv").wants(1, "", `"csv" is not an output format: give table, json or yaml`)
+	c.nodrop(t, "queue", "-o", "csv").wants(1, "", `"csv" is not an output format: give table, json, yaml or name`)
+	c.nodrop(t, "queue", "-o", "name").wants(0, "waiting-1\nwaiting-2\n", "")
 	p = c.nodrop(t, "cordon", "bed")
 	p.wants(0, "", "")
 	if want := "TestBed bed is closed; benchmark team/other has it\n"; p.stdout.String() != want {

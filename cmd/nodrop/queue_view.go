@@ -4,22 +4,22 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/manifests/team"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 // queueView contains the queue to print.
@@ -174,63 +174,66 @@ func sorted(by map[string]*queueSummary) []queueSummary {
 	return all
 }
 
-func (d *queueDocument) write(out io.Writer, format string) error {
-	if format == "table" {
-		return d.print(out)
+// Write writes the queue in a format.
+func (d *queueDocument) Write(out io.Writer, format report.Format) error {
+	switch format {
+	case report.FormatTable:
+		_, err := io.WriteString(out, d.text(layout.PaperOf(out)))
+		return err
+	case terminal.FormatName:
+		for _, w := range d.Waiting {
+			fmt.Fprintln(out, w.Name)
+		}
+		return nil
 	}
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err == nil && format == "yaml" {
-		text, err = yaml.JSONToYAML(text)
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the queue: %w", err)
-	}
-	if _, err := fmt.Fprintln(out, strings.TrimSuffix(string(text), "\n")); err != nil {
-		return fmt.Errorf("printing the queue: %w", err)
-	}
-	return nil
+	return terminal.WriteObject(out, d, format)
 }
 
-func (d *queueDocument) print(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	if len(d.Waiting) == 0 {
-		fmt.Fprintln(table, "No benchmark waits.")
-	} else {
-		fmt.Fprintln(table, "PLACE\tNAMESPACE\tBENCHMARK\tPRIORITY\tWAITS FOR\tSINCE\tSTARTS IN\tWHY")
-	}
+// text is the queue for people.
+func (d *queueDocument) text(p layout.Paper) string {
+	var b strings.Builder
+	waiting := &layout.Grid{Flush: true, Columns: []layout.Column{
+		{Name: "PLACE", Left: true}, {Name: "NAMESPACE", Left: true}, {Name: "BENCHMARK", Left: true}, {Name: "PRIORITY", Left: true, Drop: 2},
+		{Name: "WAITS FOR", Left: true, Drop: 3}, {Name: "SINCE", Left: true, Drop: 1}, {Name: "STARTS IN", Left: true}, {Name: "WHY", Left: true},
+	}}
 	for _, w := range d.Waiting {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.placeOf(w), w.Namespace, w.Name, w.Priority, waitsFor(w),
-			d.since(w.Created), d.startsIn(w), w.Message)
+		waiting.Rows = append(waiting.Rows, []string{d.placeOf(w), w.Namespace, w.Name, w.Priority, waitsFor(w), d.since(w.Created), d.startsIn(w), w.Message})
+	}
+	if len(d.Waiting) == 0 {
+		b.WriteString("No benchmark waits.\n")
+	} else {
+		b.WriteString(waiting.On(p))
 	}
 	if more := d.Total - len(d.Waiting); more > 0 {
-		fmt.Fprintf(table, "%d more wait: --limit 0 shows them all\n", more)
+		fmt.Fprintf(&b, "%d more wait: --limit 0 shows them all\n", more)
 		for _, s := range []struct {
 			heading string
 			rows    []queueSummary
 		}{{"BED", d.Beds}, {"NAMESPACE", d.Teams}} {
-			fmt.Fprintf(table, "\n%s\tWAITING\tOLDEST\n", s.heading)
+			grid := &layout.Grid{Flush: true, Columns: []layout.Column{{Name: s.heading, Left: true}, {Name: "WAITING", Left: true}, {Name: "OLDEST", Left: true}}}
 			for _, r := range s.rows {
-				fmt.Fprintf(table, "%s\t%d\t%s\n", r.Name, r.Waiting, d.since(*r.Oldest))
+				grid.Rows = append(grid.Rows, []string{r.Name, fmt.Sprint(r.Waiting), d.since(*r.Oldest)})
 			}
+			b.WriteString("\n" + grid.On(p))
 		}
 	}
 	for _, o := range d.Others {
-		fmt.Fprintf(table, "About %d of other namespaces, which you may not list, wait for bed %s too.\n", o.Waiting, o.Name)
+		b.WriteString(p.Title(fmt.Sprintf("About %d of other namespaces, which you may not list, wait for bed %s too.", o.Waiting, o.Name)))
 	}
-	for i, r := range d.Reservations {
-		if i == 0 {
-			fmt.Fprintln(table, "\nBED\tRESERVATION\tFROM\tUNTIL\tBEGINS IN")
-		}
+	reserved := &layout.Grid{Flush: true, Columns: []layout.Column{
+		{Name: "BED", Left: true}, {Name: "RESERVATION", Left: true}, {Name: "FROM", Left: true}, {Name: "UNTIL", Left: true}, {Name: "BEGINS IN", Left: true, Drop: 1},
+	}}
+	for _, r := range d.Reservations {
 		begins := "now"
 		if wait := r.From.Sub(d.Time.Time); wait > 0 {
 			begins = duration.HumanDuration(wait)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.Bed, r.Reservation, stampOf(r.From.Time), stampOf(r.Until.Time), begins)
+		reserved.Rows = append(reserved.Rows, []string{r.Bed, r.Reservation, stampOf(r.From.Time), stampOf(r.Until.Time), begins})
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("printing the queue: %w", err)
+	if len(reserved.Rows) > 0 {
+		b.WriteString("\n" + reserved.On(p))
 	}
-	return nil
+	return b.String()
 }
 
 func (d *queueDocument) since(t metav1.Time) string {

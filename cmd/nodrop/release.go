@@ -14,6 +14,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/manifests/reservation"
 )
@@ -117,8 +118,13 @@ the bed then, and where the grant of the bed does not allow it for so long.`,
 	cmd.Flags().DurationVar(&by, "by", 0, "how much longer it takes")
 	cmd.Flags().StringVar(&until, "until", "", "when it ends")
 	cmd.Flags().StringVar(&zone, "time-zone", "UTC", "time zone of a time without one")
+	var out terminal.Output
+	out.AddFormat(cmd, terminal.NamedFormats())
 	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.Check(); err != nil {
+			return err
+		}
 		if (until == "") == (by == 0) {
 			return errors.New("give --by or --until, and not both")
 		}
@@ -140,7 +146,7 @@ the bed then, and where the grant of the bed does not allow it for so long.`,
 		if err := extend(cmd.Context(), c, r, end, time.Now()); err != nil {
 			return err
 		}
-		return printReservation(cmd.OutOrStdout(), r)
+		return out.Write(cmd.OutOrStdout(), reserved{r})
 	}
 	return cmd
 }

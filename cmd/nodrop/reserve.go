@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,9 +18,12 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/manifests/preflight"
 	"nodrop.dev/nodrop/internal/manifests/reservation"
+	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 // reserveFlags contains the fields of a reservation.
@@ -55,8 +57,13 @@ Times are written as 2026-12-01T22:00:00+01:00, or as 2026-12-01T22:00 in the ti
 	flags.StringVar(&f.purpose, "purpose", "", "what it is for; only people of the namespace see it")
 	flags.StringVar(&f.rule, "rule", "", "how it recurs, as an RRULE of RFC 5545 such as FREQ=WEEKLY;BYDAY=MO,WE")
 	flags.StringVar(&f.zone, "time-zone", "UTC", "time zone of times without one, and of the rule")
+	var out terminal.Output
+	out.AddFormat(cmd, terminal.NamedFormats())
 	k := cluster.NewClient(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := out.Check(); err != nil {
+			return err
+		}
 		r, err := f.reservation(args, time.Now())
 		if err != nil {
 			return err
@@ -69,12 +76,12 @@ Times are written as 2026-12-01T22:00:00+01:00, or as 2026-12-01T22:00 in the ti
 		if err := c.Create(cmd.Context(), r); err != nil {
 			return reservationError(err, r)
 		}
-		if err := printReservation(cmd.OutOrStdout(), r); err != nil {
+		if err := out.Write(cmd.OutOrStdout(), reserved{r}); err != nil {
 			return err
 		}
-		if connected(cmd.Context(), c, r) {
-			fmt.Fprintf(cmd.OutOrStdout(), "\nWhile it has its beds, their connection data are in a Secret, if the lab hands them out:\n"+
-				"  kubectl get secret %s -n %s -o yaml\n", v1alpha1.ConnectionSecretName, namespace)
+		if out.Format == string(report.FormatTable) && connected(cmd.Context(), c, r) {
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%s  kubectl get secret %s -n %s -o yaml\n",
+				layout.PaperOf(cmd.OutOrStdout()).Title("While it has its beds, their connection data are in a Secret, if the lab hands them out:"), v1alpha1.ConnectionSecretName, namespace)
 		}
 		return nil
 	}
@@ -164,8 +171,19 @@ func parseTime(flag, text string, zone *time.Location) (time.Time, error) {
 // stampOf writes a time as the API does.
 func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// printReservation prints a reservation as a table of one row.
-func printReservation(out io.Writer, r *v1alpha1.Reservation) error {
+// reserved is a reservation in the formats of the command.
+type reserved struct{ *v1alpha1.Reservation }
+
+// Write writes the reservation; its table has one row.
+func (r reserved) Write(out io.Writer, format report.Format) error {
+	switch format {
+	case report.FormatTable:
+	case terminal.FormatName:
+		_, err := fmt.Fprintln(out, r.Name)
+		return err
+	default:
+		return terminal.WriteObject(out, plainObject(r.Reservation, "Reservation"), format)
+	}
 	beds := strings.Join(r.Spec.TestBedNames, ",")
 	if r.Spec.TestBedSelector != nil {
 		beds = metav1.FormatLabelSelector(r.Spec.TestBedSelector)
@@ -174,13 +192,22 @@ func printReservation(out io.Writer, r *v1alpha1.Reservation) error {
 	if r.Spec.Recurrence != nil {
 		again = r.Spec.Recurrence.Rule + " " + r.Spec.Recurrence.TimeZone
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAMESPACE\tRESERVATION\tBEDS\tFROM\tUNTIL\tRECURS")
-	fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, beds, stampOf(r.Spec.From.Time), stampOf(r.Spec.Until.Time), again)
-	if err := table.Flush(); err != nil {
+	table := layout.Grid{Flush: true, Columns: []layout.Column{
+		{Name: "NAMESPACE", Left: true, Drop: 2}, {Name: "RESERVATION", Left: true}, {Name: "BEDS", Left: true}, {Name: "FROM", Left: true},
+		{Name: "UNTIL", Left: true}, {Name: "RECURS", Left: true, Drop: 1},
+	}}
+	table.Rows = [][]string{{r.Namespace, r.Name, beds, stampOf(r.Spec.From.Time), stampOf(r.Spec.Until.Time), again}}
+	if _, err := io.WriteString(out, table.On(layout.PaperOf(out))); err != nil {
 		return fmt.Errorf("printing the reservation: %w", err)
 	}
 	return nil
+}
+
+// plainObject returns an object of ours with its kind, and without the notes of the API server about its fields.
+func plainObject[T client.Object](o T, kind string) T {
+	o.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	o.SetManagedFields(nil)
+	return o
 }
 
 // reservationError adds a hint to the error of a reservation that the API server refused.

@@ -28,6 +28,8 @@ type runView struct {
 	dirty    bool
 	// interval is the last one of the trial in hand; its length is 0 while there is none.
 	interval trials.Interval
+	// began is the time of the first state.
+	began time.Time
 }
 
 // newRunView shows a run on out.
@@ -73,6 +75,8 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 	defer v.live.Clear()
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
+	resized, stop := terminal.Resized()
+	defer stop()
 	stopping := interrupted.Done()
 	for {
 		select {
@@ -86,6 +90,8 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 			v.tick()
 		case err := <-v.problems:
 			v.live.Keep("nodrop: " + err.Error())
+		case <-resized:
+			v.live.Redraw()
 		case <-second.C:
 			v.tick()
 		case <-stopping:
@@ -98,7 +104,7 @@ func (v *runView) follow(states <-chan runner.State, ended <-chan runner.State, 
 
 func (v *runView) see(state runner.State) {
 	for _, row := range state.Rows[min(v.rows, len(state.Rows)):] {
-		v.live.Keep(report.RowLine(row))
+		v.live.KeepVerdict(report.RowLine(row), string(row.Validity))
 	}
 	v.rows = max(v.rows, len(state.Rows))
 	if trialKey(state.Progress) != trialKey(v.last.Progress) {
@@ -109,6 +115,9 @@ func (v *runView) see(state runner.State) {
 		}
 	}
 	v.last, v.at, v.dirty = state, v.live.Now(), true
+	if v.began.IsZero() {
+		v.began = v.at
+	}
 	if v.live.Width > 0 {
 		v.tick()
 	}
@@ -122,16 +131,26 @@ func (v *runView) tick() {
 	}
 	progress := v.last.Progress
 	passed := int64(v.live.Now().Sub(v.at) / time.Second)
-	text := progressLine(progress, max(0, progress.SecondsLeft-passed))
+	left := max(0, progress.SecondsLeft-passed)
+	text := progressLine(progress, left)
+	v.live.Progress(doneOf(v.live.Now().Sub(v.began), left))
 	key := trialKey(progress)
 	switch {
 	case v.interval.Length == 0:
 		v.live.Update(key, text)
 	case v.live.Width > 0:
-		v.live.Update(key, text, report.IntervalTable(v.interval, min(v.live.Height-3, portLines))...)
+		v.live.Update(key, text, report.IntervalTable(v.interval, min(v.live.Height-3, portLines), v.live.Width-1)...)
 	default:
 		v.live.Update(key, text+": "+report.IntervalLine(v.interval))
 	}
+}
+
+// doneOf returns the part of a run that is done, from the time that it took so far and the seconds left.
+func doneOf(took time.Duration, secondsLeft int64) float64 {
+	if all := took.Seconds() + float64(secondsLeft); all > 0 {
+		return took.Seconds() / all
+	}
+	return 0
 }
 
 // portLines is the maximum number of lines about ports.

@@ -17,13 +17,15 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/cmd/nodrop/cluster"
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/manifests/schedule"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newTriggerCommand() *cobra.Command {
 	var cells []string
-	var format string
+	var out terminal.Output
 	cmd := &cobra.Command{
 		Use:   "trigger SCHEDULE",
 		Short: "Make the benchmarks of a schedule now",
@@ -38,10 +40,10 @@ condition LastRunPassed, and as earlier ones for its next firing.`,
 	}
 	k := cluster.NewClient(cmd)
 	cmd.Flags().StringArrayVar(&cells, "cell", nil, "only this cell of the matrix, by its name (label "+v1alpha1.LabelCell+"); may be repeated")
-	cmd.Flags().StringVarP(&format, "output", "o", "", "name: print the names of the benchmarks only, one in a line")
+	out.AddFormat(cmd, terminal.NamedFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if format != "" && format != "name" {
-			return hint.With(fmt.Errorf("-o is %q: give name, or leave it out", format), "see "+cmd.CommandPath()+" --help")
+		if err := out.Check(); err != nil {
+			return err
 		}
 		c, namespace, err := k.Connect()
 		if err != nil {
@@ -55,7 +57,8 @@ condition LastRunPassed, and as earlier ones for its next firing.`,
 		if err != nil {
 			return err
 		}
-		return createAll(cmd.Context(), c, firing, cmd.OutOrStdout(), format == "name")
+		created, refused := createAll(cmd.Context(), c, firing)
+		return errors.Join(refused, out.Write(cmd.OutOrStdout(), created))
 	}
 	return cmd
 }
@@ -89,31 +92,55 @@ func byHand(s *v1alpha1.BenchmarkSchedule, names []string, now time.Time) ([]*v1
 	return firing, nil
 }
 
-// createAll creates the benchmarks of a firing, and says which. One that is refused does not
+// triggered are the created benchmarks in the formats of the command.
+type triggered []*v1alpha1.Benchmark
+
+// Write writes a line for each benchmark, or a list of them.
+func (t triggered) Write(out io.Writer, format report.Format) error {
+	line := "benchmark." + v1alpha1.GroupVersion.Group + "/%s created\n"
+	switch format {
+	case report.FormatTable:
+	case terminal.FormatName:
+		line = "%s\n"
+	default:
+		list := v1alpha1.BenchmarkList{Items: []v1alpha1.Benchmark{}}
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BenchmarkList"))
+		for _, b := range t {
+			list.Items = append(list.Items, *plainObject(b, "Benchmark"))
+		}
+		return terminal.WriteObject(out, list, format)
+	}
+	for _, b := range t {
+		if _, err := fmt.Fprintf(out, line, b.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createAll creates the benchmarks of a firing, and returns the created ones. One that is refused does not
 // keep the others.
-func createAll(ctx context.Context, c client.Client, firing []*v1alpha1.Benchmark, out io.Writer, namesOnly bool) error {
+func createAll(ctx context.Context, c client.Client, firing []*v1alpha1.Benchmark) (created triggered, _ error) {
 	var refused []error
 	for _, b := range firing {
 		err := c.Create(ctx, b)
 		switch {
 		case apierrors.IsAlreadyExists(err):
-			return hint.With(fmt.Errorf("benchmark %s exists: the schedule was triggered in this second already", b.Name), "trigger it again if that is meant")
+			return created, hint.With(fmt.Errorf("benchmark %s exists: the schedule was triggered in this second already", b.Name), "trigger it again if that is meant")
 		case apierrors.IsInvalid(err):
 			refused = append(refused, hint.With(err, "the template or the matrix of the schedule, or the bed, has to change"))
 		case apierrors.IsForbidden(err):
 			refused = append(refused, hint.With(err, "ask for the ClusterRole edit (nodrop-edit is part of it) in this namespace"))
 		case err != nil:
-			return cluster.Unreachable(err)
-		case namesOnly:
-			fmt.Fprintln(out, b.Name)
+			return created, cluster.Unreachable(err)
 		default:
-			fmt.Fprintf(out, "benchmark.%s/%s created\n", v1alpha1.GroupVersion.Group, b.Name)
+			created = append(created, b)
 		}
 	}
 	if len(refused) == 0 {
-		return nil
+		return created, nil
 	}
-	return hint.With(fmt.Errorf("%d of %d benchmarks were not created: %w", len(refused), len(firing), errors.Join(refused...)), hint.Of(refused[0]))
+	return created, hint.With(fmt.Errorf("%d of %d benchmarks were not created: %w", len(refused), len(firing), errors.Join(refused...)), hint.Of(refused[0]))
 }
 
 // getSchedule reads a schedule; where there is none of the name, the error has those that

@@ -74,6 +74,11 @@ func TestTrigger(t *testing.T) {
 	c.nodrop(t, "trigger", "nightly", "--cell", "odd").wants(1, "", "its cells are new, old")
 	c.nodrop(t, "trigger", "hourly").wants(1, "", `no BenchmarkSchedule "hourly" in namespace "default"`)
 	c.nodrop(t, "trigger", "hourly").wants(1, "", "there are nightly")
-	c.nodrop(t, "trigger", "nightly", "-o", "json").wants(1, "", `-o is "json": give name`)
+	p = c.nodrop(t, "trigger", "nightly", "--cell", "new", "-o", "yaml")
+	p.wants(0, "kind: BenchmarkList", "")
+	if text := p.stdout.String(); !strings.Contains(text, "testBedName: new") || strings.Contains(text, "managedFields") {
+		t.Errorf("trigger -o yaml prints\n%s", text)
+	}
+	c.nodrop(t, "trigger", "nightly", "-o", "csv").wants(1, "", `"csv" is not an output format: give table, json, yaml or name`)
 	c.nodrop(t, "trigger", "nightly", "--as", "stranger").wants(1, "", "forbidden")
 }

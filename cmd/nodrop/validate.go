@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifests/schedule"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 func newValidateCommand() *cobra.Command {
@@ -42,7 +41,7 @@ The exit code is 0 when everything is valid, and 1 when something is not.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	in.addFlags(cmd)
-	out.AddFlags(cmd, []report.Format{report.FormatTable, report.FormatJSON})
+	out.AddFlags(cmd, terminal.ObjectFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := out.Check(); err != nil {
 			return err
@@ -52,7 +51,7 @@ The exit code is 0 when everything is valid, and 1 when something is not.`,
 			forecast.Problems = problemsIn(err)
 		}
 		forecast.Valid = err == nil
-		if err == nil || out.Format == string(report.FormatJSON) || len(forecast.Benchmarks) > 0 {
+		if err == nil || out.Format != string(report.FormatTable) || len(forecast.Benchmarks) > 0 {
 			if err := out.Write(cmd.OutOrStdout(), forecast); err != nil {
 				return err
 			}
@@ -276,16 +275,15 @@ func problemsIn(err error) []problem {
 
 // Write implements writer.
 func (f forecast) Write(w io.Writer, format report.Format) error {
-	if format == report.FormatJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(f)
+	if format != report.FormatTable {
+		return terminal.WriteObject(w, f, format)
 	}
+	p := layout.PaperOf(w)
 	for i, b := range f.Benchmarks {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		if err := b.Write(w); err != nil {
+		if _, err := io.WriteString(w, b.text(p)); err != nil {
 			return err
 		}
 	}
@@ -298,7 +296,7 @@ func (f forecast) Write(w io.Writer, format report.Format) error {
 		if s.Benchmarks != 1 {
 			made = fmt.Sprintf("%d benchmarks", s.Benchmarks)
 		}
-		fmt.Fprintf(w, "\nBenchmarkSchedule %s/%s makes %s at each firing, next at\n  %s\n", s.Namespace, s.Name, made, strings.Join(times, "\n  "))
+		fmt.Fprintf(w, "\n%s  %s\n", p.Title(fmt.Sprintf("BenchmarkSchedule %s/%s makes %s at each firing, next at", s.Namespace, s.Name, made)), strings.Join(times, "\n  "))
 	}
 	if len(f.Benchmarks) == 0 {
 		_, err := fmt.Fprintf(w, "valid; there is no Benchmark among the objects given (%d)\n", f.Objects)
@@ -307,21 +305,22 @@ func (f forecast) Write(w io.Writer, format report.Format) error {
 	return nil
 }
 
-func (b benchmarkForecast) Write(w io.Writer) error {
-	fmt.Fprintf(w, "Benchmark %s/%s is valid\n", b.Namespace, b.Name)
-	fmt.Fprintf(w, "  bed %s (engine %s, %d ports), profile %s\n\n", b.TestBed, b.Engine, b.Ports, b.Profile)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  test\trows\ttrials\ttime")
+// text is the forecast for people.
+func (b benchmarkForecast) text(p layout.Paper) string {
+	var out strings.Builder
+	out.WriteString(p.Title(fmt.Sprintf("Benchmark %s/%s is valid", b.Namespace, b.Name)))
+	out.WriteString(p.Wrap(fmt.Sprintf("bed %s (engine %s, %d ports), profile %s", b.TestBed, b.Engine, b.Ports, b.Profile), layout.Gap) + "\n")
+	table := &layout.Grid{Columns: []layout.Column{{Name: "test", Left: true}, {Name: "rows", Left: true}, {Name: "trials", Left: true}, {Name: "time", Left: true}}}
+	add := func(name string, rows, trials int, seconds int64) {
+		table.Rows = append(table.Rows, []string{name, fmt.Sprint(rows), fmt.Sprintf("about %d", trials), fmt.Sprintf("about %s", time.Duration(seconds)*time.Second)})
+	}
 	for _, t := range b.Tests {
-		fmt.Fprintf(table, "  %s\t%d\tabout %d\tabout %s\n", human.Join(" ", t.Name, t.Variant), t.Rows, t.Trials, time.Duration(t.Seconds)*time.Second)
+		add(human.Join(" ", t.Name, t.Variant), t.Rows, t.Trials, t.Seconds)
 	}
-	fmt.Fprintf(table, "  all\t%d\tabout %d\tabout %s\n", b.Rows, b.Trials, time.Duration(b.Seconds)*time.Second)
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	add("all", b.Rows, b.Trials, b.Seconds)
+	out.WriteString(table.On(p))
 	if b.DeadlineSecs > 0 && b.Seconds > b.DeadlineSecs {
-		_, err := fmt.Fprintf(w, "\n  spec.activeDeadlineSeconds is %d, which ends it with Invalid before: raise it to more than %d\n", b.DeadlineSecs, b.Seconds)
-		return err
+		out.WriteString("\n" + p.Wrap(fmt.Sprintf("spec.activeDeadlineSeconds is %d, which ends it with Invalid before: raise it to more than %d", b.DeadlineSecs, b.Seconds), layout.Gap))
 	}
-	return nil
+	return out.String()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodrop.dev/nodrop/cmd/nodrop/terminal"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/reporting/archive/document"
@@ -20,7 +20,8 @@ import (
 )
 
 func newVerifyCommand() *cobra.Command {
-	var key, format string
+	var key string
+	var out terminal.Output
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Recompute the figures of a result from its trials, and check its signature",
@@ -37,10 +38,10 @@ first. The exit code is 0 if everything agrees, and 2 if it does not.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.Flags().StringVar(&key, "key", "", "file with the public key of the signer, Ed25519 or ECDSA in PEM")
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	out.AddFormat(cmd, terminal.ObjectFormats())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if format != "table" && format != "json" {
-			return fmt.Errorf("%q is not an output format: give table or json", format)
+		if err := out.Check(); err != nil {
+			return err
 		}
 		text, err := resultIn(cmd.Context(), args[0], key)
 		if err != nil {
@@ -54,7 +55,7 @@ first. The exit code is 0 if everything agrees, and 2 if it does not.`,
 		if err := verdict.Content(text); err != nil {
 			return err
 		}
-		if err := writeVerdict(cmd.OutOrStdout(), verdict, format); err != nil {
+		if err := out.Write(cmd.OutOrStdout(), verified{verdict}); err != nil {
 			return err
 		}
 		if !verdict.Holds() {
@@ -65,15 +66,15 @@ first. The exit code is 0 if everything agrees, and 2 if it does not.`,
 	return cmd
 }
 
-func writeVerdict(w io.Writer, v *verify.Verdict, format string) error {
-	if format == "table" {
-		return v.Write(w)
+// verified is a verdict in the formats of the command.
+type verified struct{ *verify.Verdict }
+
+// Write writes the verdict in a format.
+func (v verified) Write(w io.Writer, format report.Format) error {
+	if format == report.FormatTable {
+		return v.Verdict.Write(w)
 	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	return err
+	return terminal.WriteObject(w, v.Verdict, format)
 }
 
 // resultIn returns the result in a file, which an envelope may hold. With a key file the envelope

@@ -89,6 +89,7 @@ func TestWatchAndReport(t *testing.T) {
 	sendsNoFrames(t)
 	c := newAPIServer(t)
 	t.Run("follows over a broken connection", func(t *testing.T) { followsOverABrokenConnection(t, c) })
+	t.Run("finished", func(t *testing.T) { watchesWhatHasFinished(t, c) })
 	t.Run("exit codes", func(t *testing.T) { exitCodes(t, c) })
 	t.Run("stops watching", func(t *testing.T) { stopsWatching(t, c) })
 	t.Run("deleted", func(t *testing.T) { deletedWhileWatched(t, c) })
@@ -136,7 +137,7 @@ func exitCodes(t *testing.T, c *apiServer) {
 		name := "ended-" + strings.ToLower(string(phase))
 		c.benchmark(name, inPhase(phase, "because"))
 		p := c.nodrop(t, "watch", name)
-		p.wants(code, "Benchmark default/"+name+": "+string(phase)+"\n  because", string(phase)+": because")
+		p.wants(code, "Benchmark default/"+name+": "+string(phase)+"\n  because", "")
 	}
 }
 

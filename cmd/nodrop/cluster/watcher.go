@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,8 @@ type Watcher struct {
 	uid   types.UID
 	phase v1alpha1.BenchmarkPhase
 	rows  int32
+	// resized receives when the size of the terminal has changed.
+	resized <-chan os.Signal
 	// stored reads the rows that the status counts.
 	stored stored.Follower
 }
@@ -52,6 +55,12 @@ func (w *Watcher) UntilFinished(ctx context.Context) (*v1alpha1.Benchmark, error
 		return nil, err
 	}
 	w.uid = benchmark.UID
+	if benchmark.Status.Phase.Finished() {
+		return benchmark, nil // Its result has everything that there is to show.
+	}
+	resized, stop := terminal.Resized()
+	defer stop()
+	w.resized = resized
 	for {
 		finished, err := w.follow(ctx, benchmark)
 		if finished != nil || ctx.Err() != nil || !temporary(err) {
@@ -107,6 +116,8 @@ func (w *Watcher) follow(ctx context.Context, benchmark *v1alpha1.Benchmark) (*v
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-w.resized:
+			w.Live.Redraw()
 		case event, open := <-changes.ResultChan():
 			switch {
 			case !open:
@@ -141,7 +152,7 @@ func (w *Watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 	if r := status.Results; r != nil && r.Rows > w.rows {
 		rows, err := w.stored.Read(ctx, w.Client, benchmark)
 		for _, row := range rows {
-			w.Live.Keep(report.RowLine(row))
+			w.Live.KeepVerdict(report.RowLine(row), string(row.Validity))
 		}
 		if err != nil {
 			return false, err
@@ -155,12 +166,26 @@ func (w *Watcher) see(ctx context.Context, benchmark *v1alpha1.Benchmark) (finis
 	if phase != w.phase {
 		w.phase = phase
 		text := human.Join(": ", string(phase), explanation(benchmark))
-		w.Live.Keep(text)
+		w.Live.KeepVerdict(text, string(phase))
 		w.Live.Key = text // An update that says the same is not shown again.
 	} else {
+		w.progress(benchmark)
 		w.Live.Update(phaseLine(benchmark))
 	}
 	return phase.Finished(), nil
+}
+
+// progress sets the bar of a benchmark that measures.
+func (w *Watcher) progress(benchmark *v1alpha1.Benchmark) {
+	p, began := benchmark.Status.Progress, benchmark.Status.StartTime
+	if benchmark.Status.Phase != v1alpha1.PhaseRunning || p == nil || began == nil {
+		w.Live.Progress(-1)
+		return
+	}
+	took := w.Live.Now().Sub(began.Time).Seconds()
+	if all := took + float64(p.SecondsLeft); took >= 0 && all > 0 {
+		w.Live.Progress(took / all)
+	}
 }
 
 // phaseLine describes a state in a line, and gives a key that changes whenever

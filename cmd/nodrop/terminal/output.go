@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/reporting/pdf"
@@ -35,6 +37,42 @@ type writer interface {
 
 // FormatPDF is the report in HTML, printed by an installed Chromium.
 const FormatPDF report.Format = "pdf"
+
+// FormatName is the name of each object, one in a line.
+const FormatName report.Format = "name"
+
+// ObjectFormats are the formats of all commands that print objects. Commands that print results have them,
+// too, and more.
+func ObjectFormats() []report.Format {
+	return []report.Format{report.FormatTable, report.FormatJSON, report.FormatYAML}
+}
+
+// NamedFormats are the formats of commands that print objects of the cluster.
+func NamedFormats() []report.Format { return append(ObjectFormats(), FormatName) }
+
+// AddFormat adds the flag of a command that prints objects to stdout only.
+func (o *Output) AddFormat(cmd *cobra.Command, formats []report.Format) {
+	o.formats = formats
+	cmd.Flags().StringVarP(&o.Format, "output", "o", string(report.FormatTable), o.Names())
+}
+
+// WriteObject writes an object as JSON or YAML.
+func WriteObject(w io.Writer, object any, format report.Format) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(object)
+	encoded := text.Bytes()
+	if err == nil && format == report.FormatYAML {
+		encoded, err = yaml.JSONToYAML(encoded)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding as %s: %w", format, err)
+	}
+	_, err = w.Write(encoded)
+	return err
+}
 
 // AddFlags adds the flags of a command that can write these formats.
 func (o *Output) AddFlags(cmd *cobra.Command, formats []report.Format) {

@@ -2,9 +2,7 @@ package doctor
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -155,15 +153,4 @@ func (r Report) State() State {
 		}
 	}
 	return worst
-}
-
-// JSON writes the report as one object.
-func (r Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
 }

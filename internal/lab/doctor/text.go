@@ -6,24 +6,38 @@ import (
 	"strings"
 )
 
-// Widths of the table's columns; with the gaps it is 120 wide.
+// Widths of the table: fullWidth is the whole, and seenWidth the column of what was seen in it.
 const (
-	checkWidth  = 20
-	levelWidth  = 7
-	seenWidth   = 38
-	adviceWidth = 120 - 4*len(gap) - checkWidth - levelWidth - seenWidth
-	gap         = "  "
+	fullWidth  = 120
+	checkWidth = 20
+	levelWidth = 7
+	seenWidth  = 38
+	gap        = "  "
 )
 
-// width of the whole.
-const width = 4*len(gap) + checkWidth + levelWidth + seenWidth + adviceWidth
+// paper is what the text is written to: so many columns, with a function that colors verdicts.
+type paper struct {
+	strings.Builder
+	width, seen, advice int
+	verdict             func(string) string
+}
 
 // Text is the report for people: a table of what several engines need, one for each
 // engine with the rest, each with the cluster first and then its nodes, and a line for
 // each engine at the end.
-func (r Report) Text() string {
+func (r Report) Text() string { return r.TextOn(0, func(word string) string { return word }) }
+
+// TextOn is Text for a terminal of a width, with a function that colors verdicts. The widest form has 120
+// columns, and 0 is that one.
+func (r Report) TextOn(width int, verdict func(string) string) string {
 	shared, own := r.split()
-	var b strings.Builder
+	if width <= 0 || width > fullWidth {
+		width = fullWidth
+	}
+	const fixed = 4*len(gap) + checkWidth + levelWidth
+	least := max(width-fixed, 16)
+	b := paper{width: width, seen: least * seenWidth / (fullWidth - fixed), verdict: verdict}
+	b.advice = least - b.seen
 	table(&b, "What several engines need", shared)
 	for _, s := range r.Engines {
 		table(&b, s.Engine.heading(), own[s.Engine])
@@ -71,7 +85,7 @@ func (r Report) split() (shared []Finding, own map[Engine][]Finding) {
 }
 
 // table of findings, none of which is no table.
-func table(b *strings.Builder, title string, findings []Finding) {
+func table(b *paper, title string, findings []Finding) {
 	if len(findings) == 0 {
 		return
 	}
@@ -89,9 +103,9 @@ func table(b *strings.Builder, title string, findings []Finding) {
 }
 
 // row writes cells next to each other, and continues below where they are too long.
-func row(b *strings.Builder, check, level, seen, advice string) {
-	columns := [][]string{{check}, {level}, wrap(seen, seenWidth), wrap(advice, adviceWidth)}
-	widths := []int{checkWidth, levelWidth, seenWidth, adviceWidth}
+func row(b *paper, check, level, seen, advice string) {
+	columns := [][]string{{check}, {level}, wrap(seen, b.seen), wrap(advice, b.advice)}
+	widths := []int{checkWidth, levelWidth, b.seen, b.advice}
 	for i := range max(len(columns[2]), len(columns[3]), 1) {
 		var line strings.Builder
 		for j, lines := range columns {
@@ -101,7 +115,11 @@ func row(b *strings.Builder, check, level, seen, advice string) {
 			}
 			line.WriteString(gap + cell + strings.Repeat(" ", max(0, widths[j]-len(cell))))
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		text := strings.TrimRight(line.String(), " ")
+		if i == 0 {
+			text = strings.Replace(text, gap+level, gap+b.verdict(level), 1)
+		}
+		b.WriteString(text + "\n")
 	}
 }
 

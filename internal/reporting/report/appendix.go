@@ -148,7 +148,7 @@ func (e *entries) addPairs(name string, pairs map[string]string) {
 	}
 }
 
-func (e *entries) String() string {
+func (e *entries) on(p layout.Paper) string {
 	width := 0
 	for _, l := range e.lines {
 		width = max(width, len(l[0]))
@@ -160,7 +160,7 @@ func (e *entries) String() string {
 			name = ""
 		}
 		indent := strings.Repeat(" ", width+len(layout.Gap))
-		text := wrap(l[1], indent)
+		text := p.Wrap(l[1], indent)
 		b.WriteString(layout.Pad(name, width, true) + text[width:])
 	}
 	return b.String()

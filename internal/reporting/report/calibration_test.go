@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 func TestCalibrationInTheAppendix(t *testing.T) {
@@ -33,7 +34,7 @@ func TestCalibrationInTheAppendix(t *testing.T) {
 	if got := calibrated(d.Environment, d.TestBed, d.StartTime); !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if text := d.appendix().String(); !strings.Contains(text, "Calibration  bed loops, ports joined by the bed's cables") {
+	if text := d.appendix().on(layout.Paper{}); !strings.Contains(text, "Calibration  bed loops, ports joined by the bed's cables") {
 		t.Errorf("appendix:\n%s", text)
 	}
 

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/compare"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 // Comparison writes the score table of several results.
@@ -25,7 +28,7 @@ type Comparison struct {
 
 // ComparisonFormats lists all formats of a Comparison.
 func ComparisonFormats() []Format {
-	return []Format{FormatTable, FormatJSON, FormatMarkdown, FormatHTML}
+	return []Format{FormatTable, FormatJSON, FormatYAML, FormatMarkdown, FormatHTML}
 }
 
 // Compare compares documents, the first of which is the baseline, under the given
@@ -198,12 +201,14 @@ func (c *Comparison) Write(w io.Writer, format Format) error {
 	switch format {
 	case FormatJSON:
 		text, err = indented(c.Comparison)
+	case FormatYAML:
+		text, err = yaml.Marshal(c.Comparison)
 	case FormatHTML:
 		text, err = c.html()
 	case FormatMarkdown:
 		text = []byte(c.markdown())
 	default:
-		text = []byte(c.Text())
+		text = []byte(c.on(layout.PaperOf(w)))
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the comparison as %s: %w", format, err)

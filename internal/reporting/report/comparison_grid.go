@@ -62,7 +62,7 @@ func (c *Comparison) winner(winners []string) string {
 
 // scoreGrid has a line per test and metric.
 func (c *Comparison) scoreGrid() *layout.Grid {
-	g := &layout.Grid{Columns: []layout.Column{{Name: "test", Left: true}, {Name: "metric", Left: true}}}
+	g := &layout.Grid{Keys: 2, Columns: []layout.Column{{Name: "test", Left: true}, {Name: "metric", Left: true}}}
 	for _, r := range c.Results {
 		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: "rank"}, layout.Column{Heading: r.Name, Name: "firsts"})
 	}
@@ -110,6 +110,7 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	if withLoss {
 		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
+	g.Keys = len(g.Columns)
 	for i, r := range c.Results {
 		g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: text.unit}, layout.Column{Heading: r.Name, Name: "rank"})
 		if i > 0 {

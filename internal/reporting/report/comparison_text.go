@@ -12,11 +12,14 @@ const readingComparison = "Differences are from the baseline. Equal ranks (=) ar
 	"in which all have one; firsts counts the first places in them."
 
 // Text is the comparison for people.
-func (c *Comparison) Text() string {
+func (c *Comparison) Text() string { return c.on(layout.Paper{}) }
+
+// on is the text for a terminal, or for a file.
+func (c *Comparison) on(p layout.Paper) string {
 	var b strings.Builder
-	b.WriteString("Comparison of " + c.names() + "\n")
+	b.WriteString(p.Title("Comparison of " + c.names()))
 	if c.banner != "" {
-		b.WriteString(frameText(c.banner))
+		b.WriteString(p.Frame(c.banner))
 	}
 	a := &entries{}
 	for i, r := range c.Results {
@@ -26,27 +29,29 @@ func (c *Comparison) Text() string {
 		}
 		a.add(name, c.subject(i))
 	}
-	for text := range strings.Lines(a.String()) {
+	narrower := p
+	narrower.Width = max(0, p.Width-len(layout.Gap))
+	for text := range strings.Lines(a.on(narrower)) {
 		b.WriteString(layout.Gap + text)
 	}
 	for _, text := range c.Notes {
-		b.WriteString(wrap("Note: "+text, layout.Gap))
+		b.WriteString(p.Wrap("Note: "+text, layout.Gap))
 	}
 	if len(c.Scores) == 0 {
 		b.WriteString("\n  There is no row to compare.\n")
 		return b.String()
 	}
-	b.WriteString("\nScore\n\n" + c.scoreGrid().String())
+	b.WriteString("\nScore\n\n" + c.scoreGrid().On(p))
 	for _, lines := range c.tables() {
-		fmt.Fprintf(&b, "\n%s\n\n%s\n%s", tableTitle(lines), wrap(c.sentence(lines), layout.Gap), c.lineGrid(lines).String())
+		fmt.Fprintf(&b, "\n%s\n%s\n%s", p.Title(tableTitle(lines)), p.Wrap(c.sentence(lines), layout.Gap), c.lineGrid(lines).On(p))
 		for i, n := range c.notes(lines) {
 			if i == 0 {
 				b.WriteString("\n")
 			}
-			b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
+			b.WriteString(p.Wrap(n.rows+": "+n.text, layout.Gap))
 		}
 	}
-	b.WriteString("\n" + wrap(readingComparison, ""))
+	b.WriteString("\n" + p.Wrap(readingComparison, ""))
 	return b.String()
 }
 

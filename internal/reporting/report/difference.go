@@ -52,6 +52,7 @@ func (t differenceTable) grid() *layout.Grid {
 	}
 	add(withLoad, layout.Column{Name: "load", Left: true})
 	add(withLoss, layout.Column{Name: "goal", Left: true})
+	g.Keys = len(g.Columns)
 	add(searched, layout.Column{Heading: "rate", Name: "frames/s"}, layout.Column{Heading: "rate", Name: "%"})
 	for _, c := range own.Columns {
 		add(measuresItself, layout.Column{Heading: c.Heading, Name: c.Name})

@@ -15,6 +15,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/jsonstream"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/gate"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 // Schema names the schema of a Document. Fields are added under this name, but
@@ -167,7 +168,7 @@ func (d *Document) Write(w io.Writer, format Format) error {
 	case FormatSARIF:
 		text, err = d.sarif()
 	default:
-		text = []byte(d.Text())
+		text = []byte(d.on(layout.PaperOf(w)))
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the result as %s: %w", format, err)

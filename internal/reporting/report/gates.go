@@ -38,7 +38,7 @@ func (j judgedGates) list() []gate.JudgedGate {
 func (j judgedGates) grid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{
 		{Name: "gate", Left: true}, {Name: "test", Left: true}, {Name: "metric", Left: true}, {Name: "bound", Left: true},
-		{Name: "passed"}, {Name: "failed"}, {Name: "inconclusive"}, {Name: "verdict", Left: true},
+		{Name: "passed"}, {Name: "failed"}, {Name: "inconclusive"}, {Name: "verdict", Left: true, Verdict: true},
 	}}
 	for i, r := range j.list() {
 		count := func(v v1alpha1.GateVerdict) string { return fmt.Sprint(r.Count(v)) }
@@ -122,8 +122,8 @@ func comparedWith(of *gate.BaselineIdentity) string {
 
 // rowsGrid has a line per row of all gates.
 func (j judgedGates) rowsGrid() *layout.Grid {
-	g := &layout.Grid{Columns: []layout.Column{
-		{Name: "gate", Left: true}, {Name: "of row", Left: true}, {Name: "value"}, {Heading: "passes", Name: "from"}, {Heading: "passes", Name: "to"}, {Name: "baseline"}, {Name: "verdict", Left: true},
+	g := &layout.Grid{Keys: 2, Columns: []layout.Column{
+		{Name: "gate", Left: true}, {Name: "of row", Left: true}, {Name: "value"}, {Heading: "passes", Name: "from"}, {Heading: "passes", Name: "to"}, {Name: "baseline"}, {Name: "verdict", Left: true, Verdict: true},
 	}}
 	for _, r := range j.list() {
 		for _, row := range r.Rows {
@@ -208,17 +208,17 @@ func (j judgedGates) notes() []note {
 }
 
 // text is the part of the gates in the text; empty without gates.
-func (j judgedGates) text() string {
+func (j judgedGates) text(p layout.Paper) string {
 	if j.verdicts == nil {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nGates: %s\n\n%s", j.verdicts.Verdict, j.grid())
+	fmt.Fprintf(&b, "\nGates: %s\n\n%s", p.Verdict(string(j.verdicts.Verdict)), j.grid().On(p))
 	for i, n := range j.notes() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
+		b.WriteString(p.Wrap(n.rows+": "+n.text, layout.Gap))
 	}
 	return b.String()
 }

@@ -6,10 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"sigs.k8s.io/yaml"
 	"slices"
 	"strings"
 
 	"nodrop.dev/nodrop/internal/reporting/history"
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
 
 // History writes the history of a benchmark.
@@ -22,7 +24,7 @@ type History struct {
 }
 
 // HistoryFormats lists all formats of a History.
-func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON, FormatHTML} }
+func HistoryFormats() []Format { return []Format{FormatTable, FormatJSON, FormatYAML, FormatHTML} }
 
 // MaxHistoryRows is the maximum number of rows of a history, over all of its runs: the oldest runs beyond it
 // are left out, and named. It is 1,000 rows in each of 250 runs.
@@ -113,10 +115,12 @@ func (h *History) Write(w io.Writer, format Format) error {
 	switch format {
 	case FormatJSON:
 		text, err = indented(h.History)
+	case FormatYAML:
+		text, err = yaml.Marshal(h.History)
 	case FormatHTML:
 		text, err = h.html()
 	default:
-		text = []byte(h.Text())
+		text = []byte(h.on(layout.PaperOf(w)))
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the history as %s: %w", format, err)

@@ -21,24 +21,27 @@ const readingHistory = "Values are those of rows that can be compared: Valid, Vi
 	"columns medians of as many runs; a dot is one without a value."
 
 // Text is the history for people.
-func (h *History) Text() string {
+func (h *History) Text() string { return h.on(layout.Paper{}) }
+
+// on is the text for a terminal, or for a file.
+func (h *History) on(p layout.Paper) string {
 	var b strings.Builder
 	name := h.Benchmark
 	if h.Namespace != "" {
 		name = h.Namespace + "/" + name
 	}
-	fmt.Fprintf(&b, "History of %s%s: %s\n", name, after(" on bed ", h.TestBed), h.span())
+	b.WriteString(p.Title(fmt.Sprintf("History of %s%s: %s", name, after(" on bed ", h.TestBed), h.span())))
 	if h.banner != "" {
-		b.WriteString(frameText(h.banner))
+		b.WriteString(p.Frame(h.banner))
 	}
 	if h.Others > 0 {
-		b.WriteString(wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), layout.Gap))
+		b.WriteString(p.Wrap(fmt.Sprintf("Note: %s measured something else, other tests or traffic or ports than the newest one, and are left out", howMany(int(h.Others), "result")), layout.Gap))
 	}
 	if note := h.namespaces(); note != "" {
-		b.WriteString(wrap("Note: "+note, layout.Gap))
+		b.WriteString(p.Wrap("Note: "+note, layout.Gap))
 	}
 	if len(h.Unreadable) > 0 {
-		b.WriteString(wrap("Note: left out, "+unreadableText(h.Unreadable), layout.Gap))
+		b.WriteString(p.Wrap("Note: left out, "+unreadableText(h.Unreadable), layout.Gap))
 	}
 	if len(h.Lines) == 0 {
 		b.WriteString("\n  There is no figure to follow.\n")
@@ -46,15 +49,15 @@ func (h *History) Text() string {
 	}
 	for _, lines := range h.tables() {
 		text := metricTexts[lines[0].Metric]
-		fmt.Fprintf(&b, "\nTest %s%s: %s (%s)\n\n%s", lines[0].Test, variantOf(lines[0].Variant), text.name, text.better, h.grid(lines))
+		b.WriteString("\n" + p.Title(fmt.Sprintf("Test %s%s: %s (%s)", lines[0].Test, variantOf(lines[0].Variant), text.name, text.better)) + "\n" + h.grid(lines).On(p))
 	}
 	b.WriteString("\nChanges\n\n")
 	if changes := h.changesGrid(); len(changes.Rows) > 0 {
-		b.WriteString(changes.String())
+		b.WriteString(changes.On(p))
 	} else {
 		b.WriteString("  none\n")
 	}
-	b.WriteString("\n" + wrap(readingHistory, ""))
+	b.WriteString("\n" + p.Wrap(readingHistory, ""))
 	return b.String()
 }
 
@@ -113,7 +116,7 @@ func (h *History) tables() [][]history.Line {
 func (h *History) grid(lines []history.Line) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
 	g := &layout.Grid{Columns: []layout.Column{
-		{Name: "row", Left: true}, {Name: "values"}, {Heading: text.unit, Name: "level"}, {Heading: text.unit, Name: "newest"}, {Heading: "last change", Name: "%"}, {Heading: "last change", Name: "is", Left: true}, {Name: "all runs", Left: true},
+		{Name: "row", Left: true}, {Name: "values"}, {Heading: text.unit, Name: "level"}, {Heading: text.unit, Name: "newest"}, {Heading: "last change", Name: "%"}, {Heading: "last change", Name: "is", Left: true, Verdict: true}, {Name: "all runs", Left: true},
 	}}
 	for _, l := range lines {
 		cells := []string{rowName(l.RowID), fmt.Sprint(len(l.Points)), text.value(l.Level), h.newest(l, text.value), "-", "-", spark(l.Points, len(h.Runs))}
@@ -127,9 +130,9 @@ func (h *History) grid(lines []history.Line) *layout.Grid {
 
 // changesGrid has a line for each change of a level.
 func (h *History) changesGrid() *layout.Grid {
-	g := &layout.Grid{Columns: []layout.Column{
+	g := &layout.Grid{Keys: 2, Columns: []layout.Column{
 		{Name: "row", Left: true}, {Name: "figure", Left: true}, {Name: "first run", Left: true}, {Heading: "level", Name: "from"}, {Heading: "level", Name: "to"},
-		{Heading: "change, %", Name: "median"}, {Heading: "change, %", Name: "lowest"}, {Heading: "change, %", Name: "highest"}, {Name: "is", Left: true}, {Name: "device", Left: true},
+		{Heading: "change, %", Name: "median"}, {Heading: "change, %", Name: "lowest"}, {Heading: "change, %", Name: "highest"}, {Name: "is", Left: true, Verdict: true}, {Name: "device", Left: true},
 	}}
 	for _, l := range h.Lines {
 		text := metricTexts[l.Metric]

@@ -13,13 +13,14 @@ import (
 
 // IntervalTable shows what each port does while a trial runs, for those who follow it: a
 // line for each port, and for each class of streams where there are several, in at most
-// so many lines. Lost frames are those since the beginning of the trial.
-func IntervalTable(i trials.Interval, lines int) []string {
+// so many lines of a width. A width of 0 has no limit; else latencies and then bit rates are left out where the
+// table is wider. Lost frames are those since the beginning of the trial.
+func IntervalTable(i trials.Interval, lines, width int) []string {
 	unit := layout.UnitFor(highestBits(i))
 	g := &layout.Grid{Columns: []layout.Column{
-		{Name: "port", Left: true}, {Heading: "offered", Name: "frames/s"}, {Heading: "offered", Name: unit.Name},
-		{Heading: "received", Name: "frames/s"}, {Heading: "received", Name: unit.Name}, {Name: "lost"},
-		{Heading: "latency (us)", Name: "avg"}, {Heading: "latency (us)", Name: "p99"},
+		{Name: "port", Left: true}, {Heading: "offered", Name: "frames/s"}, {Heading: "offered", Name: unit.Name, Drop: 4},
+		{Heading: "received", Name: "frames/s"}, {Heading: "received", Name: unit.Name, Drop: 3}, {Name: "lost"},
+		{Heading: "latency (us)", Name: "avg", Drop: 1}, {Heading: "latency (us)", Name: "p99", Drop: 2},
 	}}
 	shown := i.Ports
 	if most := max(2, lines-2); len(shown) > most {
@@ -29,7 +30,7 @@ func IntervalTable(i trials.Interval, lines int) []string {
 	for _, p := range shown {
 		g.Rows = append(g.Rows, portCells(i, p, several, unit))
 	}
-	text := strings.Split(strings.TrimRight(g.String(), "\n"), "\n")
+	text := strings.Split(strings.TrimRight(g.On(layout.Paper{Width: width}), "\n"), "\n")
 	if more := len(i.Ports) - len(shown); more > 0 {
 		text = append(text, fmt.Sprintf("%sand %d more", layout.Gap, more))
 	}

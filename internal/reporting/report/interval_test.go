@@ -34,7 +34,7 @@ func TestIntervalTable(t *testing.T) {
   port   frames/s   Mbit/s      frames/s   Mbit/s   lost    avg    p99
   p1    1,500,000  768.000
   p10                          1,499,500  767.744  1,500  2.000  3.000`, "\n")
-	got := strings.Join(IntervalTable(anInterval(sender, receiver), 10), "\n")
+	got := strings.Join(IntervalTable(anInterval(sender, receiver), 10, 0), "\n")
 	if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("\n%s\nwant:\n%s", got, want)
 	}
@@ -42,12 +42,12 @@ func TestIntervalTable(t *testing.T) {
 	for range 20 {
 		many = append(many, aPort("p"))
 	}
-	if lines := IntervalTable(anInterval(many...), 10); len(lines) != 10 || lines[9] != "  and 13 more" {
+	if lines := IntervalTable(anInterval(many...), 10, 0); len(lines) != 10 || lines[9] != "  and 13 more" {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	other := aPort("p1")
 	other.Class = "multicast"
-	if text := strings.Join(IntervalTable(anInterval(other, aPort("p1")), 10), "\n"); !strings.Contains(text, "p1 multicast") || !strings.Contains(text, "p1 unicast") {
+	if text := strings.Join(IntervalTable(anInterval(other, aPort("p1")), 10, 0), "\n"); !strings.Contains(text, "p1 multicast") || !strings.Contains(text, "p1 unicast") {
 		t.Errorf("two classes:\n%s", text)
 	}
 }

@@ -122,6 +122,7 @@ func (t testResults) percentiles() *layout.Grid {
 	if withGoal {
 		g.Columns = append(g.Columns, layout.Column{Name: "goal", Left: true})
 	}
+	g.Keys = len(g.Columns)
 	for _, name := range []string{"min", "p50", "p90", "p99", "p99.9", "max"} {
 		g.Columns = append(g.Columns, layout.Column{Heading: t.latencyHeading(), Name: name})
 	}

@@ -35,7 +35,7 @@ func partsOfRow(row v1alpha1.ResultRow) []v1alpha1.FlowSummary {
 // parts is the table of the parts of the traffic; without rows where the traffic was of one kind.
 func (t testResults) parts() *partsTable {
 	rows := t.rows
-	table := &partsTable{title: "Flows", grid: &layout.Grid{}}
+	table := &partsTable{title: "Flows", grid: &layout.Grid{Keys: 2}}
 	name, received, shared, timed, percentiles := "flow", false, true, false, false
 	for _, row := range rows {
 		if row.Classes != nil {
@@ -178,7 +178,7 @@ func (t testResults) events() *partsTable {
 	if own.Events == nil {
 		return nil
 	}
-	table := &partsTable{title: "Events", grid: &layout.Grid{Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
+	table := &partsTable{title: "Events", grid: &layout.Grid{Keys: 2, Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
 	kinds, columns := own.EventColumns()
 	for _, c := range columns[kinds[0]] {
 		if c.Unit == trials.LongNanoseconds {
@@ -210,7 +210,7 @@ var shownRepeated = []string{string(compare.Throughput), gate.LineRate, string(c
 
 // repetitions is the table of medians and intervals.
 func (t testResults) repetitions() *partsTable {
-	table := &partsTable{title: "Repetitions", grid: &layout.Grid{Columns: []layout.Column{
+	table := &partsTable{title: "Repetitions", grid: &layout.Grid{Keys: 2, Columns: []layout.Column{
 		{Name: "figure", Left: true}, rowColumn, {Name: "values"}, {Name: "median"},
 		{Heading: "interval", Name: "from"}, {Heading: "interval", Name: "to"}, {Heading: "interval", Name: "confidence"},
 		{Heading: "values", Name: "lowest"}, {Heading: "values", Name: "highest"},

@@ -77,7 +77,7 @@ func (t testResults) latencyHeading() string {
 // table is the table of a test, in the columns of published reports.
 func (t testResults) table(unit layout.BitUnit) *layout.Grid {
 	shape := t.shape(unit)
-	g := &layout.Grid{Columns: shape.columns(t)}
+	g := &layout.Grid{Columns: shape.columns(t), Keys: shape.keys()}
 	for _, row := range t.rows {
 		g.Rows = append(g.Rows, shape.cells(row))
 	}
@@ -106,6 +106,17 @@ func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	s.intended = s.frames && !s.load && (ofFullLoad(t.rows) || slices.ContainsFunc(t.rows, showsIntended))
 	return s
+}
+
+// keys returns the number of the columns that name a row.
+func (s tableShape) keys() int {
+	keys := 0
+	for _, shown := range []bool{s.frames, s.load, s.loss} {
+		if shown {
+			keys++
+		}
+	}
+	return keys
 }
 
 // columns of the table of a test.
@@ -140,7 +151,7 @@ func (s tableShape) columns(t testResults) []layout.Column {
 	if s.frames {
 		all = append(all, lostColumns(t.rows)...)
 	}
-	return append(all, layout.Column{Name: "validity", Left: true})
+	return append(all, layout.Column{Name: "validity", Left: true, Verdict: true})
 }
 
 // cells of a row, one for each column.

@@ -16,40 +16,46 @@ import (
 // Text is the result for people: what it is, a table per test, and with what it
 // was made. It has no trailing spaces, and stays within 120 columns unless
 // numbers or names are longer than usual, or a method has very many columns.
-func (d *Document) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Benchmark %s/%s: %s\n", d.Benchmark.Namespace, d.Benchmark.Name, d.Phase)
+func (d *Document) Text() string { return d.on(layout.Paper{}) }
+
+// on is the text for a terminal, or for a file.
+func (d *Document) on(p layout.Paper) string {
 	if d.simulated() {
-		b.WriteString(frameText(simulatedBanner))
+		p = p.Modeled()
+	}
+	var b strings.Builder
+	b.WriteString(p.Headline(fmt.Sprintf("Benchmark %s/%s:", d.Benchmark.Namespace, d.Benchmark.Name), string(d.Phase)))
+	if d.simulated() {
+		b.WriteString(p.Frame(simulatedBanner))
 	}
 	if d.Message != "" {
-		b.WriteString(wrap(d.Message, layout.Gap))
+		b.WriteString(p.Wrap(d.Message, layout.Gap))
 	}
 	for _, note := range furtherNotes(d.Notes) {
-		b.WriteString(wrap("Note: "+note, layout.Gap))
+		b.WriteString(p.Wrap("Note: "+note, layout.Gap))
 	}
-	b.WriteString(d.judged().text())
+	b.WriteString(d.judged().text(p))
 	unit := layout.UnitFor(highestBitRate(d.Rows))
 	for _, test := range d.byTest() {
 		b.WriteString("\n")
-		fmt.Fprintf(&b, "Test %s: %s\n\n", test.name(), test.purpose())
-		b.WriteString(test.table(unit).String())
+		b.WriteString(p.Title(fmt.Sprintf("Test %s: %s", test.name(), test.purpose())) + "\n")
+		b.WriteString(test.table(unit).On(p))
 		for _, t := range test.furtherTables() {
-			b.WriteString("\n" + layout.Gap + t.title + "\n\n" + t.grid.String())
+			b.WriteString("\n" + layout.Gap + t.title + "\n\n" + t.grid.On(p))
 		}
 		if g := test.percentiles(); g != nil {
-			b.WriteString("\n" + layout.Gap + percentilesTitle + "\n\n" + g.String())
+			b.WriteString("\n" + layout.Gap + percentilesTitle + "\n\n" + g.On(p))
 		}
-		b.WriteString(notesOf(test.rows))
+		b.WriteString(notesOf(test.rows, p))
 	}
 	if len(d.Rows) == 0 {
 		b.WriteString("\n  No row was measured.\n")
 	}
 	if len(d.Differences) > 0 {
-		b.WriteString(differencesText(d.Differences, "", (*layout.Grid).String, func(n note) string { return wrap(n.rows+": "+n.text, layout.Gap) }))
-		b.WriteString("\n" + wrap(readingDifferences, ""))
+		b.WriteString(differencesText(d.Differences, "", func(g *layout.Grid) string { return g.On(p) }, func(n note) string { return p.Wrap(n.rows+": "+n.text, layout.Gap) }))
+		b.WriteString("\n" + p.Wrap(readingDifferences, ""))
 	}
-	b.WriteString("\n" + d.appendix().String())
+	b.WriteString("\n" + d.appendix().on(p))
 	return b.String()
 }
 
@@ -79,13 +85,13 @@ func goalOf(lossRatioPPM int64) string {
 	return fmt.Sprintf("PDR %s", v1alpha1.FormatPPM(lossRatioPPM))
 }
 
-func notesOf(rows []v1alpha1.ResultRow) string {
+func notesOf(rows []v1alpha1.ResultRow, p layout.Paper) string {
 	var b strings.Builder
 	for i, n := range tableNotes(rows) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(wrap(n.rows+": "+n.text, layout.Gap))
+		b.WriteString(p.Wrap(n.rows+": "+n.text, layout.Gap))
 	}
 	return b.String()
 }
@@ -270,33 +276,6 @@ func listPorts(parts []string, all int) string {
 		text += fmt.Sprintf(" and %d more ports", more)
 	}
 	return text
-}
-
-const lineWidth = 110
-
-// frameText is a sentence that cannot be overlooked, between two lines.
-func frameText(text string) string {
-	rule := layout.Gap + strings.Repeat("=", len(text)) + "\n"
-	return rule + layout.Gap + text + "\n" + rule
-}
-
-// wrap breaks a sentence into lines; those after the first are indented deeper.
-func wrap(text, indent string) string {
-	var b strings.Builder
-	current := indent
-	for i, word := range strings.Fields(text) {
-		if i > 0 && len(current)+1+len(word) > lineWidth {
-			b.WriteString(current + "\n")
-			current = indent + layout.Gap + word
-			continue
-		}
-		if i > 0 {
-			current += " "
-		}
-		current += word
-	}
-	b.WriteString(current + "\n")
-	return b.String()
 }
 
 // milliseconds turns a counter of the API into a duration.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"nodrop.dev/nodrop/internal/reporting/report/layout"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -48,18 +49,19 @@ const maxListed = 40
 // Write writes the verdict for a person.
 func (v *Verdict) Write(w io.Writer) error {
 	var b strings.Builder
+	p := layout.PaperOf(w)
 	for _, m := range v.Mismatches {
 		where := m.Field
 		if m.Row != "" {
 			where = m.Row + ": " + m.Field
 		}
-		fmt.Fprintf(&b, "%s is %s, and should be %s\n", where, m.Printed, m.Recomputed)
+		b.WriteString(p.Title(fmt.Sprintf("%s is %s, and should be %s", where, m.Printed, m.Recomputed)))
 	}
 	fmt.Fprintf(&b, "recomputed %s figures, checked %s for consistency only\n", traffic.Grouped(v.Recomputed), traffic.Grouped(v.Consistent))
-	list(&b, "for consistency only", v.Weak)
-	list(&b, "not checked", v.Unchecked)
-	list(&b, "rows without trials", v.WithoutTrials)
-	fmt.Fprintf(&b, "content digest: %s\n", v.Digest)
+	list(&b, p, "for consistency only", v.Weak)
+	list(&b, p, "not checked", v.Unchecked)
+	list(&b, p, "rows without trials", v.WithoutTrials)
+	b.WriteString(p.Title("content digest: " + v.Digest))
 	switch n := len(v.Mismatches); {
 	case n == 1:
 		b.WriteString("1 figure does not agree\n")
@@ -72,16 +74,16 @@ func (v *Verdict) Write(w io.Writer) error {
 	return err
 }
 
-func list(b *strings.Builder, title string, names []string) {
+func list(b *strings.Builder, p layout.Paper, title string, names []string) {
 	if len(names) == 0 {
 		return
 	}
 	shown := names[:min(len(names), maxListed)]
-	fmt.Fprintf(b, "%s: %s", title, strings.Join(shown, ", "))
+	text := fmt.Sprintf("%s: %s", title, strings.Join(shown, ", "))
 	if more := len(names) - len(shown); more > 0 {
-		fmt.Fprintf(b, " and %d more", more)
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	b.WriteString("\n")
+	b.WriteString(p.Title(text))
 }
 
 // addName adds a name once.
