@@ -69,3 +69,33 @@ func TestDashboardsOfNoLanguage(t *testing.T) {
 		t.Errorf("the language sql is taken: %v", err)
 	}
 }
+
+// The addresses of the lab page and of Grafana come from values: the dashboards link to the one, and the
+// operator links to the other.
+func TestLinksBetweenPageAndDashboards(t *testing.T) {
+	const page, grafana = "https://nodrop.example.com", "https://grafana.example.com"
+	maps, _ := dashboards(t, "--set", "grafana.dashboards.enabled=true,grafana.dashboards.labPageURL="+page+"/")
+	for _, m := range maps {
+		data, _, _ := unstructured.NestedStringMap(m.Object, "data")
+		for key, text := range data {
+			if strings.Contains(text, "lab-page.invalid") || !strings.Contains(text, `"query": "`+page+`"`) || !json.Valid([]byte(text)) {
+				t.Errorf("%s does not have the address of the lab page", key)
+			}
+		}
+	}
+	for language, want := range map[string]string{"flux": grafana + "/d/nodrop-results-flux", "influxql": grafana + "/d/nodrop-results-influxql"} {
+		objects, err := chart(t, "--set", "labPage.enabled=true,labPage.grafanaURL="+grafana+"/,grafana.dashboards.language="+language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(objects)
+		if err != nil || !strings.Contains(string(text), `"--grafana-results-url=`+want+`"`) {
+			t.Errorf("%v: the operator does not link to %s", err, want)
+		}
+	}
+	for _, value := range []string{"grafana.dashboards.labPageURL=nodrop", "labPage.grafanaURL=javascript:0"} {
+		if _, err := chart(t, "--set", value); err == nil || !strings.Contains(err.Error(), "URL") {
+			t.Errorf("%s is taken: %v", value, err)
+		}
+	}
+}

@@ -24,11 +24,12 @@ import (
 	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/lab/labpage"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 func newPageCommand() *cobra.Command {
 	var namespaces []string
-	var labNamespace string
+	var labNamespace, grafana string
 	var port uint16
 	cmd := &cobra.Command{
 		Use:   "page",
@@ -47,8 +48,12 @@ need the archive, and are on the page of the operator only.`,
 	k := cluster.NewClient(cmd)
 	cmd.Flags().StringSliceVar(&namespaces, "namespaces", nil, "further namespaces to show")
 	cmd.Flags().StringVar(&labNamespace, "lab-namespace", "nodrop-lab", "namespace of the lab, whose reservations are maintenance windows")
+	cmd.Flags().StringVar(&grafana, "grafana-results-url", "", "address of the dashboard of results in Grafana, to which the page and its reports link, such as https://grafana.example.com/d/nodrop-results-flux")
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on; 0 is a free one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if grafana != "" && !report.IsLink(grafana) {
+			return fmt.Errorf("--grafana-results-url is %q: give an address that begins with https:// or http://", grafana)
+		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		log := logr.FromSlogHandler(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -79,7 +84,7 @@ need the archive, and are on the page of the operator only.`,
 			return hint.With(err, "ask for the ClusterRole view (nodrop-view is part of it) in a namespace, or choose another with -n or --namespaces")
 		}
 		page := labpage.New(labpage.Options{
-			Reader: caches, Results: c, Access: access, Base: labpage.NewSecretBase(), LabNamespace: labNamespace, Now: time.Now, Log: log,
+			Reader: caches, Results: c, Access: access, Base: labpage.NewSecretBase(), LabNamespace: labNamespace, GrafanaResults: grafana, Now: time.Now, Log: log,
 			Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, time.Now),
 		})
 		return servePage(ctx, cmd, page, port)

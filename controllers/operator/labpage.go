@@ -34,7 +34,7 @@ func addPage(mgr ctrl.Manager, rc *rest.Config, c Config, keeper *webhookcert.Ke
 	}
 	log := mgr.GetLogger().WithName("lab-page")
 	options := labpage.Options{
-		Reader: mgr.GetCache(), Results: mgr.GetAPIReader(), Access: access, LabNamespace: c.Lab.Namespace, Now: time.Now, Log: log,
+		Reader: mgr.GetCache(), Results: mgr.GetAPIReader(), Access: access, LabNamespace: c.Lab.Namespace, GrafanaResults: c.GrafanaResults, Now: time.Now, Log: log,
 		Waiting: allocation.WaitingFrom(mgr.GetCache(), allocation.LineupInput{DefaultPolicy: c.DefaultPolicy, Deadlines: c.Deadlines}, time.Now),
 	}
 	if len(c.LargeResults) > 0 {

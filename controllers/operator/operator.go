@@ -65,6 +65,9 @@ type Config struct {
 	// PageAddress serves the lab page over HTTPS, to users whose token the API server knows;
 	// "0" and empty do not.
 	PageAddress string
+	// GrafanaResults is the address of the dashboard of results in Grafana, to which the lab page links;
+	// empty without one.
+	GrafanaResults string
 	// PageCertDir has the certificate of the lab page as tls.crt and tls.key. When it is
 	// empty, the page has that of the webhooks.
 	PageCertDir string

@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/version"
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/reporting/apart"
+	"nodrop.dev/nodrop/internal/reporting/report"
 )
 
 const (
@@ -76,6 +77,7 @@ func (f *operatorFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config.MetricsAddress, "metrics-bind-address", "0", "address to serve metrics on over HTTPS, such as :8443, to users with the right to get /metrics; 0 serves none")
 	flags.StringVar(&f.config.PageAddress, "page-bind-address", "0", "address to serve the lab page on over HTTPS, such as :8444, to users whose token the API server knows; 0 serves none")
 	flags.StringVar(&f.config.PageCertDir, "page-cert-dir", "", "directory with tls.crt and tls.key of the lab page; empty: it has the certificate of the webhooks")
+	flags.StringVar(&f.config.GrafanaResults, "grafana-results-url", "", "address of the dashboard of results in Grafana, such as https://grafana.example.com/d/nodrop-results-flux, to which the lab page and its reports link; empty: no links")
 	flags.StringVar(&f.config.HealthAddress, "health-probe-bind-address", ":8081", "address to serve /healthz and /readyz on; 0 serves none")
 	flags.StringVar(&f.config.ArchiveURL, "archive-url", "", "where results of finished benchmarks are kept: file:///DIRECTORY or s3://BUCKET/PREFIX, with credentials of S3 from the environment; empty: only in the API")
 	flags.BoolVar(&f.config.Recorder, "recorder", false, "the lab has a recorder of metrics (Service "+operator.RecorderService+"): runners hand their points to it")
@@ -100,6 +102,9 @@ func (f *operatorFlags) add(flags *pflag.FlagSet) {
 // complete checks the flags, and fills the configuration with those that have another form there.
 func (f *operatorFlags) complete() error {
 	f.config.Lab.PullPolicy = corev1.PullPolicy(f.pullPolicy)
+	if u := f.config.GrafanaResults; u != "" && !report.IsLink(u) {
+		return fmt.Errorf("--grafana-results-url is %q: give an address that begins with https:// or http://", u)
+	}
 	switch {
 	case f.timeToLive >= 0 && f.timeToLive <= maxTimeToLive:
 		ttl := time.Duration(f.timeToLive) * time.Second

@@ -24,6 +24,8 @@ type benchmarkPage struct {
 	Schedule string
 	// Rows reports whether there are rows that the person may read.
 	Rows bool
+	// Grafana is the address of the run in Grafana; empty for none.
+	Grafana string
 	// Archive reports whether the lab has one, of which the person may read this history.
 	Archive bool
 	// Others are results that it can be compared with.
@@ -80,6 +82,7 @@ func (p *Page) benchmark(ctx context.Context, q *request) (*answer, error) {
 	}
 	page.Rows = may && b.Status.Results != nil && b.Status.Results.Rows > 0
 	page.Archive = may && p.Archive != nil
+	page.Grafana = grafanaURL(p.GrafanaResults, b)
 	headlines := map[string]string{}
 	if r := b.Status.Results; r != nil {
 		for _, h := range r.Headlines {

@@ -42,6 +42,8 @@ type Options struct {
 	Access Access
 	// Base is the path that the page is below, with a slash at both ends; empty is /.
 	Base string
+	// GrafanaResults is the address of the dashboard of results in Grafana; empty without one.
+	GrafanaResults string
 	// LabNamespace is the lab's own, whose reservations are maintenance windows.
 	LabNamespace string
 	// Now is the clock.
@@ -92,7 +94,7 @@ func New(o Options) *Page {
 	}
 	p := &Page{
 		Options: o, busy: make(chan struct{}, atOnce), users: newPace(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
-		results: results{base: o.Base, profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
+		results: results{base: o.Base, grafana: o.GrafanaResults, profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
 	}
 	mux := http.NewServeMux()
 	for pattern, show := range map[string]show{

@@ -35,6 +35,8 @@ var endings = map[report.Format]string{report.FormatJSON: ".json", report.Format
 
 // results reads the results of benchmarks from the cluster and from the archive.
 type results struct {
+	// grafana is the address of the dashboard of results in Grafana; empty without one.
+	grafana string
 	// base is the path of the lab page, to which reports lead back.
 	base string
 	// profiles has the traffic profiles of benchmarks that were not accepted yet.
@@ -66,7 +68,7 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.apartly(q.Context(), a, string(b.UID)+" "+string(format), apart.Task{Show: new(apart.Of(b)), Format: format, Links: r.links(q, "benchmarks")})
+		return r.apartly(q.Context(), a, string(b.UID)+" "+string(format), apart.Task{Show: new(apart.Of(b)), Format: format, Links: append(r.links(q, "benchmarks"), r.onGrafana(b)...)})
 	}
 	release, err := r.slowly(ctx, b)
 	if err != nil {
@@ -77,7 +79,7 @@ func (r *results) report(ctx context.Context, q *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return written(d, q, r.links(q, "benchmarks"))
+	return written(d, q, append(r.links(q, "benchmarks"), r.onGrafana(b)...))
 }
 
 // links lead from a report to the page of its benchmark, or of its history.

@@ -27,7 +27,7 @@ func live() Dashboard {
 			{Title: "Loads of the trials", Queries: []string{"loads", "passed", "failed"}, kind: dots, unit: unitPercent, width: 24, height: 8, columns: []column{{name: "load", color: "blue", unconnected: true}, {name: "passed", label: "highest that passed", color: "green"}, {name: "failed", label: "lowest that failed", color: "red"}}, About: "Load of each trial in percent of line rate, with the highest load that the search knew to pass and the lowest that it knew to fail when the trial began."},
 			{Title: "Trials", Queries: []string{"trials"}, kind: grid, width: 24, height: 9, About: "Trials that ended, the newest first.", columns: []column{
 				when, {name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load", unit: unitPercent}, {name: "duration_ns", label: "Duration", unit: unitNs},
-				{name: "sent", label: "Sent", unit: unitNumber}, {name: "received", label: "Received", unit: unitNumber}, {name: "lost", label: "Lost", unit: unitNumber}, {name: "passed", label: "Passed"}, {name: "generator_bound", label: "Generator-bound"},
+				{name: "sent", label: "Sent", unit: unitNumber}, {name: "received", label: "Received", unit: unitNumber}, {name: "lost", label: "Lost", unit: unitNumber, levels: lossLevels}, {name: "passed", label: "Passed", words: yes(good, bad)}, {name: "generator_bound", label: "Generator-bound", words: yes(doubtful, "text")},
 			}},
 			{Title: "Received by the device", Queries: []string{"device-received"}, unit: unitRate, legend: []string{"port"}, width: 12, height: 8, About: "Frames per second that the interfaces of a device of software received, by the port that they are cabled to."},
 			{Title: "Dropped by the device", Queries: []string{"device-dropped"}, unit: unitRate, legend: []string{"port"}, width: 12, height: 8, About: "Frames per second that these interfaces received and dropped, as the device's kernel counts them."},
@@ -40,7 +40,7 @@ func live() Dashboard {
 
 // aRun are the columns of a table of runs.
 func aRun() []column {
-	return []column{when, {name: "benchmark", label: "Benchmark"}, {name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "engine", label: "Engine"}, {name: "run", label: "Run"}}
+	return []column{when, {name: "benchmark", label: "Benchmark", links: onPage("Team", "Benchmark")}, {name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "engine", label: "Engine"}, {name: "run", label: "Run", links: resultsOf("Run")}}
 }
 
 // validity keeps rows that say something about the device apart from others: one is chosen.
@@ -52,7 +52,7 @@ func results() Dashboard {
 	run := Variable{Name: "run", Label: "Run", again: true}
 	figures := []column{
 		{name: "test", label: "Test"}, {name: "method", label: "Method"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "offered", label: "Offered, frames/s", unit: unitNumber, width: 115}, {name: "line_rate", label: "Of line rate", unit: unitPercent},
-		{name: "loss", label: "Loss", unit: unitPercent}, {name: "mean", label: "Mean latency", unit: unitNs}, {name: "p99", label: "99th percentile", unit: unitNs}, {name: "trials", label: "Trials"}, {name: "message", label: "Message"},
+		{name: "loss", label: "Loss", unit: unitPercent, levels: lossLevels}, {name: "mean", label: "Mean latency", unit: unitNs}, {name: "p99", label: "99th percentile", unit: unitNs}, {name: "trials", label: "Trials"}, {name: "message", label: "Message"},
 	}
 	latency := []column{{name: "load", unit: unitPercent}, {name: "min", color: "blue"}, {name: "mean", color: "green"}, {name: "p99", color: "orange"}, {name: "max", color: "red"}}
 	return Dashboard{
@@ -64,7 +64,7 @@ func results() Dashboard {
 			{Title: "Throughput in percent of line rate", Queries: []string{"line-rate"}, kind: bars, x: "frame_size", unit: unitPercent, width: 12, height: 9, About: "The same in percent of line rate."},
 			{Title: "Latency by load, frame size $frame_size", Queries: []string{"latency"}, kind: curve, x: "load", unit: unitNs, width: 12, height: 9, columns: latency, About: "Rows of latency tests at the frame size that is chosen, against the load in percent of line rate."},
 			{Title: "Loss by load, frame size $frame_size", Queries: []string{"loss"}, kind: curve, x: "load", unit: unitPercent, width: 12, height: 9, columns: []column{{name: "load"}, {name: "loss", color: "red"}}, About: "Rows of frame loss tests at the frame size that is chosen, against the load in percent of line rate."},
-			{Title: "Rows by validity", Queries: []string{"validity"}, kind: bars, x: "validity", unit: unitNumber, width: 6, height: 9, About: "How many rows the run has of each validity."},
+			{Title: "Rows by validity", Queries: []string{"validity"}, kind: bars, x: "validity", words: validities, unit: unitNumber, width: 6, height: 9, About: "How many rows the run has of each validity."},
 			{Title: "Rows", Queries: []string{"rows"}, kind: grid, columns: figures, width: 18, height: 9, About: "Rows of the validity that is chosen."},
 			{Title: "Runs", Queries: []string{"runs"}, kind: grid, columns: aRun(), width: 24, height: 9, About: "Runs in the time that is shown, the newest first."},
 		},
@@ -85,10 +85,10 @@ func trends() Dashboard {
 			{Title: "Throughput", Queries: []string{"throughput"}, kind: dots, unit: unitRate, legend: series, width: 24, height: 10, About: "Highest load without loss, over all sending ports."},
 			{Title: "99th percentile of latency at the throughput", Queries: []string{"latency"}, kind: dots, unit: unitNs, legend: series, width: 24, height: 10, About: "Of the last trial of the search."},
 			{Title: "Newest against the median", Queries: []string{"shift"}, kind: grid, width: 24, height: 5, About: "Throughput of the newest run, and the median of all runs in the time that is shown. One run says little: regressions are found by nodrop history.", columns: []column{
-				{name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "frame_size", label: "Frame size"}, {name: "newest", label: "Newest", unit: unitRate}, {name: "median", label: "Median", unit: unitRate}, {name: "shift", label: "Change", unit: unitPercent},
+				{name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "frame_size", label: "Frame size"}, {name: "newest", label: "Newest", unit: unitRate}, {name: "median", label: "Median", unit: unitRate}, {name: "shift", label: "Change", unit: unitPercent, levels: changeLevels},
 			}},
 			{Title: "Regressions", Queries: []string{"regressions"}, kind: grid, width: 24, height: 9, About: "Figures whose level became worse and did not change since, as the operator finds them in the archive.", columns: []column{
-				when, {name: "benchmark", label: "Benchmark"}, {name: "test", label: "Test"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "metric", label: "Figure"}, {name: "shift", label: "Change", unit: unitPercent}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "run", label: "Run"},
+				when, {name: "benchmark", label: "Benchmark"}, {name: "test", label: "Test"}, {name: "frame_size", label: "Frame size"}, {name: "load", label: "Load"}, {name: "metric", label: "Figure"}, {name: "shift", label: "Change", unit: unitPercent}, {name: "bed", label: "Bed"}, {name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "run", label: "Run", links: resultsOf("Run")},
 			}},
 			{Title: "Software", Queries: []string{"versions"}, kind: grid, summary: []string{"device", "software", "frame_size"}, of: []string{"throughput", "p99"}, width: 24, height: 7, About: "Throughput and 99th percentile of latency for each version of the device's software.", columns: []column{
 				{name: "device", label: "Device"}, {name: "software", label: "Software"}, {name: "frame_size", label: "Frame size"},
@@ -107,8 +107,8 @@ func lab() Dashboard {
 		Panels: []Panel{
 			{Title: "Beds now", Queries: []string{"beds"}, kind: grid, width: 24, height: 6, columns: []column{
 				{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "holder", label: "Benchmark"}, {name: "waiting", label: "Waiting", unit: unitNumber},
-				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Calibrated ago", unit: unitNs},
-				{name: "ready", label: "Ready"}, {name: "unschedulable", label: "Closed"}, {name: "quarantined", label: "Quarantined"},
+				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Calibrated ago", unit: unitNs, levels: ageLevels},
+				{name: "ready", label: "Ready", words: yes(good, bad)}, {name: "unschedulable", label: "Closed", words: yes(doubtful, "text")}, {name: "quarantined", label: "Quarantined", words: yes(bad, "text")},
 			}, About: "The last point of each bed in the time that is shown: who has it, how many benchmarks wait for it, and how old its calibration is."},
 			{Title: "Benchmarks that wait", Queries: []string{"waiting"}, unit: unitNumber, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
 			{Title: "Utilisation", Queries: []string{"utilisation"}, unit: unitPercent, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
@@ -116,8 +116,8 @@ func lab() Dashboard {
 			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs"}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
 			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},
 			{Title: "Beds in use", Queries: []string{"busy"}, kind: bars, x: "bed", unit: unitShare, width: 12, height: 8, About: "Share of the time that is shown in which the bed measured rows."},
-			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, columns: []column{{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "benchmark", label: "Benchmark"}, {name: "device", label: "Device"}}, width: 12, height: 8, About: "The last run of each bed, at any time."},
-			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "validity", label: "Validity"}, {name: "rows", label: "Rows"}}, width: 24, height: 6, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
+			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, columns: []column{{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "benchmark", label: "Benchmark", links: onPage("Team", "Benchmark")}, {name: "device", label: "Device"}}, width: 12, height: 8, About: "The last run of each bed, at any time."},
+			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "validity", label: "Validity", words: validities}, {name: "rows", label: "Rows"}}, width: 24, height: 6, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
 		},
 	}
 }

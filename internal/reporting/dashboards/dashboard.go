@@ -51,7 +51,7 @@ func (d Dashboard) UID(l Language) string { return fmt.Sprintf("nodrop-%s-%s", d
 // Build makes the dashboard for data sources of a language.
 func (d Dashboard) Build(l Language) (sdk.Dashboard, error) {
 	b := sdk.NewDashboardBuilder(d.Title).Uid(d.UID(l)).Description(d.About).Tags([]string{"nodrop", string(l)}).
-		Time(d.from, "now").Tooltip(sdk.DashboardCursorSyncCrosshair).Readonly().WithVariable(sources())
+		Time(d.from, "now").Tooltip(sdk.DashboardCursorSyncCrosshair).Readonly().WithVariable(sources()).WithVariable(page())
 	if d.refresh != "" {
 		b = b.Refresh(d.refresh)
 	}
@@ -67,6 +67,7 @@ func (d Dashboard) Build(l Language) (sdk.Dashboard, error) {
 			b = b.Link(link)
 		}
 	}
+	b = b.Link(sdk.NewDashboardLinkBuilder("Lab page").Type(sdk.DashboardLinkTypeLink).Url("${" + PageVariable + ":raw}/").KeepTime(false).IncludeVars(false))
 	for i, p := range d.Panels {
 		built, err := p.builder(d.Name, l).Build()
 		if err != nil {

@@ -180,9 +180,11 @@ func (f *filled) throughGrafana(t *testing.T) {
 				Meta      struct{ Provisioned bool }
 				Dashboard struct {
 					Title  string
+					Links  []struct{ URL string }
 					Panels []struct {
-						Title   string
-						Targets []struct{ Query string }
+						Title       string
+						FieldConfig struct{ Overrides []override }
+						Targets     []struct{ Query string }
 					}
 					Templating struct {
 						List []struct{ Name string }
@@ -194,9 +196,12 @@ func (f *filled) throughGrafana(t *testing.T) {
 				continue
 			}
 			got := answer.Dashboard
-			if !answer.Meta.Provisioned || got.Title != d.Title || len(got.Panels) != len(d.Panels) || len(got.Templating.List) != len(d.Variables)+1 {
+			if !answer.Meta.Provisioned || got.Title != d.Title || len(got.Panels) != len(d.Panels) || len(got.Templating.List) != len(d.Variables)+2 {
 				t.Errorf("%s of %s: Grafana has %+v", d.Name, l, answer)
 				continue
+			}
+			for i, p := range d.Panels {
+				g.hasEmphasis(t, d, p, l, got.Panels[i].FieldConfig.Overrides)
 			}
 			s := f.settingsOf(d.Name)
 			for i, p := range d.Panels {

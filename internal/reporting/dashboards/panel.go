@@ -47,6 +47,8 @@ type Panel struct {
 	x string
 	// gap is the longest time without a value that a line bridges; 0 is any.
 	gap time.Duration
+	// words color the bars of values of x.
+	words []word
 	// legend are the tags that name a series; empty where columns do.
 	legend []string
 	// columns are arranged in this order; of a table they are all that it has.
@@ -67,6 +69,12 @@ type column struct {
 	width int
 	// color of a series; empty is the next one of the palette.
 	color string
+	// levels color the values of a table from a value on, in ascending order.
+	levels []level
+	// words color the words of a table.
+	words []word
+	// links lead from the cells of a table to pages.
+	links []pageLink
 	// unconnected draws the values of a series without a line between them.
 	unconnected bool
 }
@@ -129,7 +137,7 @@ func transformation(id string, options any) sdk.DataTransformerConfig {
 func (p Panel) transformations() []sdk.DataTransformerConfig {
 	var all []sdk.DataTransformerConfig
 	hidden := map[string]bool{}
-	if p.tables() && !slices.Contains(p.columns, when) {
+	if p.tables() && !slices.ContainsFunc(p.columns, func(c column) bool { return c.name == when.name }) {
 		for _, name := range times {
 			hidden[name] = true
 		}
@@ -172,8 +180,8 @@ func (p Panel) organize(hidden map[string]bool) sdk.DataTransformerConfig {
 }
 
 // overrides returns the settings of a column that differ from the panel.
-func (c column) overrides() []sdk.DynamicConfigValue {
-	var all []sdk.DynamicConfigValue
+func (c column) overrides(l Language) []sdk.DynamicConfigValue {
+	all := c.emphasis(l)
 	if c.unit != "" {
 		all = append(all, sdk.DynamicConfigValue{Id: "unit", Value: c.unit})
 	}
@@ -217,7 +225,7 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 		b.Interval(interval)
 	}
 	for _, c := range p.columns {
-		if set := c.overrides(); len(set) > 0 {
+		if set := c.overrides(l); len(set) > 0 {
 			b.OverrideByName(cmp.Or(c.label, c.name), set)
 		}
 	}
@@ -248,7 +256,11 @@ func (p Panel) builder(dashboard string, l Language) cog.Builder[sdk.Panel] {
 	switch p.kind {
 	case bars:
 		blue := sdk.NewFieldColorBuilder().Mode("fixed").FixedColor("blue")
-		return chart(barchart.NewPanelBuilder().XField(p.x).ColorScheme(blue), p, dashboard, l)
+		b := barchart.NewPanelBuilder().XField(p.x).ColorScheme(blue)
+		if len(p.words) > 0 {
+			b.ColorByField(p.x).OverrideByName(p.x, []sdk.DynamicConfigValue{mappings(p.words)})
+		}
+		return chart(b, p, dashboard, l)
 	case curve:
 		return chart(trend.NewPanelBuilder().XField(p.x).ShowPoints(common.VisibilityModeAlways), p, dashboard, l)
 	case grid:

@@ -58,3 +58,9 @@ func several(name, label string) Variable {
 func one(name, label string) Variable {
 	return Variable{Name: name, Label: label, sort: sdk.VariableSortNaturalAsc}
 }
+
+// page is the address of the lab page. The chart writes it into the dashboards.
+func page() cog.Builder[sdk.VariableModel] {
+	address := NoPage
+	return sdk.NewTextBoxVariableBuilder(PageVariable).Label("Lab page").DefaultValue(sdk.StringOrMap{String: &address}).Current(option(address)).Options([]sdk.VariableOption{option(address)})
+}

@@ -78,7 +78,7 @@ type rateLine struct {
 // ratesChart draws lines over time. The time axis ends with the data, and the axis of rates begins
 // near the lowest one where all are high, so that dips are visible.
 func (t testResults) ratesChart(id, title string, lines []rateLine, row v1alpha1.ResultRow) *layout.Chart {
-	c := &layout.Chart{ID: id, Title: title, Width: layout.ChartWidth, Height: 340, Left: 52, Top: 26, Right: 362, Bottom: 296}
+	c := &layout.Chart{ID: id, Title: title, Wide: true, Width: layout.WideChart, Height: 340, Left: 52, Top: 26, Right: layout.WideChart - 78, Bottom: 296}
 	end, lowest, highest := 0.0, lines[0].values[0], int64(1)
 	for _, l := range lines {
 		end = max(end, float64(l.of.DurationMilliseconds))

@@ -49,7 +49,7 @@ func comparisons(t *testing.T) map[string]*Comparison {
 }
 
 func TestComparisonGolden(t *testing.T) {
-	endings := map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatMarkdown: "md", FormatHTML: "html"}
+	endings := map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatYAML: "yaml", FormatMarkdown: "md", FormatHTML: "html"}
 	for name, c := range comparisons(t) {
 		for _, format := range ComparisonFormats() {
 			t.Run(name+"."+endings[format], func(t *testing.T) {

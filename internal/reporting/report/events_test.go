@@ -67,6 +67,39 @@ func TestEventsThatTookNoTime(t *testing.T) {
 	}
 }
 
+// Times of a table have one unit: seconds if its largest value has ten and more of them.
+func TestUnitOfLongEvents(t *testing.T) {
+	t.Parallel()
+	for longest, want := range map[int64][]string{
+		9_999_000_000:  {"took, ms", "withdraw  128 B      3  1.000  2.000  9,999.000 ", "announce  128 B      3  4.000  5.000      6.000 "},
+		83_456_789_000: {"took, s", "withdraw  128 B      3  0.001  0.002  83.457 ", "announce  128 B      3  0.004  0.005   0.006 "},
+	} {
+		d := flapped()
+		d.Rows[0].RouteFlap.Withdraw.MaxNs = longest
+		text := d.Text()
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %q in\n%s", part, text)
+			}
+		}
+	}
+}
+
+// Charts of rates are as wide as two others.
+func TestChartsOfRatesAreWide(t *testing.T) {
+	t.Parallel()
+	d := flapped()
+	row := d.Rows[0]
+	row.Series = seriesOf(1000, 70)
+	c := d.byTest()[0].ratesOverTime("rates", row)[0]
+	if c.Width != layout.WideChart || c.Right-c.Left < 0.8*layout.WideChart {
+		t.Errorf("%v wide, with %v for the data", c.Width, c.Right-c.Left)
+	}
+	if page, err := render("chart", c); err != nil || !strings.HasPrefix(string(page), `<figure class="wide">`) {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
+
 // A method that measures nothing but events has no column in the main table, and its
 // finished row says the times.
 func TestRowsOfEventsAlone(t *testing.T) {

@@ -27,7 +27,7 @@ func TestGroupsAndResets(t *testing.T) {
 		"1     18  1.500  2.000  2.500     0.672       -  Valid",
 		"64 B: average by port: px 2.000 us, px 2.000 us,", "and 2 more ports",
 		"1,000         1,001   4,000      3       0  Valid",
-		"reset time, ms", "by frame loss, ms  by time stamps, ms", "42,000.000  42,000.500  42,001.000",
+		"reset time, s", "by frame loss, s  by time stamps, s", "42.000  42.001  42.001",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -39,7 +39,7 @@ func TestGroupsAndResets(t *testing.T) {
 	if page, err := d.html(); err != nil || !strings.Contains(string(page), "Average by port: px 2.000 µs, px 2.000 µs,") {
 		t.Errorf("%v: no µs in the notes of\n%s", err, page)
 	}
-	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, ms | reset time avg, ms") {
+	if markdown, err := d.markdown(); err != nil || !strings.Contains(string(markdown), "reset time min, s | reset time avg, s") {
 		t.Errorf("%v\n%s", err, markdown)
 	}
 }

@@ -69,7 +69,7 @@ func TestHistoryGolden(t *testing.T) {
 		if err := h.Write(&got, format); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, filepath.Join("testdata", "history."+map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatHTML: "html"}[format]), unstyled(got.String()))
+		golden(t, filepath.Join("testdata", "history."+map[Format]string{FormatTable: "txt", FormatJSON: "json", FormatYAML: "yaml", FormatHTML: "html"}[format]), unstyled(got.String()))
 	}
 }
 

@@ -180,9 +180,16 @@ func (t testResults) events() *partsTable {
 	}
 	table := &partsTable{title: "Events", grid: &layout.Grid{Keys: 2, Columns: []layout.Column{{Name: "event", Left: true}, rowColumn, {Name: "times"}}}}
 	kinds, columns := own.EventColumns()
+	var all []trials.Column
+	for _, kind := range kinds {
+		for _, c := range columns[kind] {
+			all = append(all, took(c))
+		}
+	}
+	long := longUnitsOf(all, t.rows)
 	for _, c := range columns[kinds[0]] {
 		if c.Unit == trials.LongNanoseconds {
-			table.grid.Columns = append(table.grid.Columns, layout.Column{Heading: "took, ms", Name: c.Name})
+			table.grid.Columns = append(table.grid.Columns, layout.Column{Heading: long.heading(took(c)), Name: c.Name})
 			continue
 		}
 		table.grid.Columns = append(table.grid.Columns, layout.Column{Name: c.Heading})
@@ -195,13 +202,21 @@ func (t testResults) events() *partsTable {
 		for _, kind := range kinds {
 			cells := []string{kind, labelsOf([]v1alpha1.ResultRow{row}, t.rows), layout.Group(times)}
 			for _, c := range columns[kind] {
-				cells = append(cells, cell(c, &row))
+				cells = append(cells, long.cell(took(c), &row))
 			}
 			table.grid.Rows = append(table.grid.Rows, cells)
 			table.rows = append(table.rows, row)
 		}
 	}
 	return table
+}
+
+// took returns a column of events with the heading that the times of all kinds of events share.
+func took(c trials.Column) trials.Column {
+	if c.Unit == trials.LongNanoseconds {
+		c.Heading = "took, ms"
+	}
+	return c
 }
 
 // shownRepeated are the figures of all methods whose intervals the report shows, next to the

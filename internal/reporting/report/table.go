@@ -96,11 +96,14 @@ type tableShape struct {
 	// own has the columns of the method. They replace latency and jitter.
 	own  trials.Definition
 	unit layout.BitUnit
+	// long has the units of the times in the own columns.
+	long longUnits
 }
 
 func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s := tableShape{unit: unit, loss: withPartialDrop(t.rows)}
 	s.own, _ = method.Describe(t.rows[0].Method)
+	s.long = longUnitsOf(s.own.RowColumns(), t.rows)
 	s.byEvent = hasLossByEvent(t.rows)
 	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
@@ -141,7 +144,7 @@ func (s tableShape) columns(t testResults) []layout.Column {
 	switch {
 	case len(s.own.Columns) > 0:
 		for _, c := range s.own.RowColumns() {
-			all = append(all, layout.Column{Heading: c.Heading, Name: c.Name})
+			all = append(all, layout.Column{Heading: s.long.heading(c), Name: c.Name})
 		}
 	case s.frames:
 		heading := t.latencyHeading()
@@ -182,7 +185,7 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 	switch l := row.Latency; {
 	case len(s.own.Columns) > 0:
 		for _, c := range s.own.RowColumns() {
-			cells = append(cells, cell(c, &row))
+			cells = append(cells, s.long.cell(c, &row))
 		}
 	case l != nil && s.frames:
 		cells = append(cells, layout.Micros(l.MinNs), layout.Micros(l.AvgNs), layout.Micros(l.MaxNs), jitterCell(l.JitterAvgNs), jitterCell(l.JitterMaxNs))

@@ -18,8 +18,10 @@ type Chart struct {
 	Title, Description string
 	// Caption contains the information that a reader needs to read the chart.
 	Caption string
-	Width   float64
-	Height  float64
+	// Wide takes the width of two charts.
+	Wide   bool
+	Width  float64
+	Height float64
 	// Plot is the area between the axes.
 	Left, Top, Right, Bottom float64
 	XTitle, YTitle           string
@@ -110,6 +112,8 @@ func (b ChartBar) LabelAt() string { return cmp.Or(b.At, b.Y) }
 const (
 	// ChartWidth is the width of a chart in pixels.
 	ChartWidth = 440
+	// WideChart is the width of a chart that takes the place of two, with the gap between them.
+	WideChart = 2*ChartWidth + 40
 	// BarPitch is the distance of bars in pixels.
 	BarPitch = 24
 )
