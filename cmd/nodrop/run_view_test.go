@@ -50,7 +50,7 @@ func TestViewShowsWhatThePortsDo(t *testing.T) {
 	if !strings.Contains(text, "row 1 of 4, about 0s left: throughput 64 B: 50% for 60s\n") || !strings.Contains(text, "  p1       1,234") {
 		t.Errorf("terminal: %q", text)
 	}
-	if after, ok := strings.CutPrefix(text[strings.Index(text, "1,234"):], "1,234   0.632\r\x1b[3A\x1b[J"); !ok || strings.Contains(after, "1,234") || !strings.HasSuffix(after, "75% for 60s\r\x1b[K") {
+	if after, ok := strings.CutPrefix(text[strings.Index(text, "1,234"):], "1,234   0.632\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K"); !ok || strings.Contains(after, "1,234") || !strings.HasSuffix(after, "75% for 60s\r\x1b[K") {
 		t.Errorf("after the ports: %q", text)
 	}
 	now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

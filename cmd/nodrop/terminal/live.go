@@ -120,7 +120,8 @@ func (l *Live) bar() string {
 }
 
 // erase returns the control sequence that erases the shown lines on a terminal. Terminals break lines that
-// have become longer than they are wide; some only cut them.
+// have become longer than they are wide; some only cut them. Each line is erased by itself: some terminals
+// keep copies of what is erased as a whole.
 func (l *Live) erase() string {
 	up := strings.Count(l.shown, "\n")
 	if l.Width > 0 && l.terminal != nil && reflows() {
@@ -128,10 +129,7 @@ func (l *Live) erase() string {
 			up += max(0, utf8.RuneCountInString(line)-1) / l.Width
 		}
 	}
-	if up > 0 {
-		return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
-	}
-	return "\r\x1b[K"
+	return "\r\x1b[K" + strings.Repeat("\x1b[A\x1b[K", up)
 }
 
 // reflows reports whether the terminal breaks lines when it becomes narrower. xterm and the console of
