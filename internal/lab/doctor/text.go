@@ -15,7 +15,7 @@ const (
 	gap        = "  "
 )
 
-// paper is what the text is written to: so many columns, with a function that colors verdicts.
+// paper contains a text for so many columns, with a function that colors verdicts.
 type paper struct {
 	strings.Builder
 	width, seen, advice int

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// override is what a dashboard sets for the column of a table, as Grafana returns it.
+// override contains the settings of a column of a table, as Grafana returns them.
 type override struct {
 	Matcher    struct{ Options any }
 	Properties []struct {
