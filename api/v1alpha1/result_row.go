@@ -36,6 +36,10 @@ type RowID struct {
 	// the frames sent; absent for all other rows.
 	// +optional
 	LossRatioPPM int64 `json:"lossRatioPPM,omitempty"`
+	// servers is the number of servers of an incast; absent for all other rows.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Servers int32 `json:"servers,omitempty"`
 	// repetition counts the independent measurements of the row from 1; absent if the test
 	// asks for one, and in rows that summarize all repetitions.
 	// +optional
@@ -80,10 +84,21 @@ func (id RowID) Name() string {
 	if id.Load != "" {
 		name += " at " + string(id.Load)
 	}
+	if id.Servers > 0 {
+		name += " with " + ServersName(id.Servers)
+	}
 	if id.Repetition > 0 {
 		name += fmt.Sprintf(", repetition %d", id.Repetition)
 	}
 	return name
+}
+
+// ServersName names a number of servers for a person: "1 server", "8 servers".
+func ServersName(n int32) string {
+	if n == 1 {
+		return "1 server"
+	}
+	return fmt.Sprintf("%d servers", n)
 }
 
 // FrameSection contains the counts of sent and received frames in the trial that decided a
@@ -317,6 +332,9 @@ type ResultRow struct {
 	// configurationScale is the number of entries of a list that had no effect.
 	// +optional
 	ConfigurationScale *ConfigurationScaleSummary `json:"configurationScale,omitempty"`
+	// incast is the result of an incast.
+	// +optional
+	Incast *IncastSummary `json:"incast,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -588,6 +588,24 @@ type Port struct {
 	// cards of QEMU and VMware do.
 	// +optional
 	PassedThrough bool `json:"passedThrough,omitempty"`
+	// deviceQueue limits what the device sends to the port, if nodrop run makes the device: a Linux
+	// bridge or router in place of a containerlab node. A cluster makes no such device, and refuses it.
+	// +optional
+	DeviceQueue *DeviceQueue `json:"deviceQueue,omitempty"`
+}
+
+// DeviceQueue is the queue of a device towards a port: a token bucket filter of Linux with one queue. A
+// packet that finds no place is dropped, and counted.
+type DeviceQueue struct {
+	// rate is the rate at which the device sends frames to the port, counted without preamble, gap and FCS.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}[MG]$')",messageExpression="'\"' + self + '\" is not a rate: give a whole number with the suffix M or G, such as 500M'"
+	Rate BitRate `json:"rate"`
+	// bufferBytes is the size of the queue in bytes of frames.
+	// +required
+	// +kubebuilder:validation:Minimum=2000
+	// +kubebuilder:validation:Maximum=1073741824
+	BufferBytes int64 `json:"bufferBytes"`
 }
 
 // TestBedStatus contains the state of a bed as known to the operator.

@@ -197,6 +197,9 @@ func (n *Netns) start(ctx context.Context) error {
 		if err := up(near, p.Name, nil); err != nil {
 			return err
 		}
+		if err := queue(far, p, n.ports); err != nil {
+			return err
+		}
 	}
 	if err := up(far, "lo", nil); err != nil {
 		return err

@@ -189,6 +189,9 @@ type Capabilities struct {
 	// Routing reports whether the ports hold BGP sessions: there is a routing.Speaker next to the
 	// engine.
 	Routing bool
+	// Workloads reports whether hosts with TCP run on the ports: there is a workload.Engine next to
+	// the engine.
+	Workloads bool
 	// CustomBytes reports whether frames whose headers are given byte by byte are sent and
 	// counted.
 	CustomBytes bool

@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/sim"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Bench is a test bed of this process: generators, and the device that was made
@@ -40,6 +41,8 @@ type Bench struct {
 	// speaker has the tester's BGP sessions, and router is that of the device; nil without.
 	speaker routing.Speaker
 	router  trials.Router
+	// workload runs applications of hosts on the ports; nil without a test that needs it.
+	workload workload.Engine
 	// Telemetry reads the device; nil where it is not read.
 	Telemetry *telemetry.Watch
 	// Power reads the meter of the device; nil where there is none.
@@ -143,7 +146,7 @@ func (b *Bench) simulate(pace float64, tables map[v1alpha1.VariantName]manifest.
 // prepared takes a generator on a prepared device. Driver is nil when nothing can be
 // done with the device.
 func (b *Bench) prepared(config runner.Config, generator traffic.Generator, driver device.Driver) {
-	b.Variants = append(b.Variants, runner.Prepared{Config: config, Generator: generator, Device: driver, Speaker: b.speaker, Router: b.router})
+	b.Variants = append(b.Variants, runner.Prepared{Config: config, Generator: generator, Device: driver, Speaker: b.speaker, Router: b.router, Workload: b.workload})
 	b.closers = append(b.closers, generator.Close)
 	if b.speaker != nil {
 		b.closers = append(b.closers, b.speaker.Close)

@@ -51,6 +51,9 @@ func (b *Bench) openXDP(o Options) error {
 	if err := sessions.open(b, ports); err != nil {
 		return errors.Join(err, engine.Close())
 	}
+	if err := b.openWorkload(ports); err != nil {
+		return errors.Join(err, engine.Close())
+	}
 	b.prepared(b.config, engine, b.driver)
 	return nil
 }

@@ -121,6 +121,10 @@ func portProblems(path *field.Path, p v1alpha1.Port) field.ErrorList {
 		problems = append(problems, field.Invalid(path.Child("name"), p.Name,
 			"this interface exists in every pod already: choose another name, such as p1"))
 	}
+	if p.DeviceQueue != nil {
+		problems = append(problems, field.Forbidden(path.Child("deviceQueue"),
+			"a cluster makes no device with queues: describe the queue in the configuration of the node, or leave deviceQueue out and measure with nodrop run"))
+	}
 	for i, a := range p.Addresses {
 		prefix, err := netip.ParsePrefix(a)
 		if err == nil && prefix.Addr() == prefix.Masked().Addr() && prefix.Bits() < prefix.Addr().BitLen()-1 {

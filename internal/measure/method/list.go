@@ -30,6 +30,7 @@ var methods = []func() trials.Definition{
 	describeGroupJoinDelay,
 	describeGroupLeaveDelay,
 	describeHeadOfLineBlocking,
+	describeIncast,
 	describeLatency,
 	describeOrdering,
 	describeRecovery,

@@ -64,6 +64,9 @@ type Method struct {
 	// Frameless means that the method measures no test frames: a test makes its rows once, and
 	// not for each size.
 	Frameless bool
+	// Workload means that the method measures applications of hosts on the ports, which a workload
+	// engine runs.
+	Workload bool
 	// Copies is the number of streams that the method makes of each at once; 0 means 1.
 	Copies int
 	// Topology contains what the method requires of the bed if its streams are its own; nil

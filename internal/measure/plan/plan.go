@@ -147,6 +147,8 @@ type Step struct {
 	Source string
 	// LossRatioPPM is the loss ratio of a partial drop rate, 0 for all else.
 	LossRatioPPM int64
+	// Servers is the number of servers of an incast, 0 for all else.
+	Servers int32
 	// Search bounds a throughput test.
 	Search search.Config
 	// Goals are the search goals of MLRsearch: that of the step's own loss ratio,
@@ -172,7 +174,7 @@ func (s Step) ID() v1alpha1.RowID {
 	return v1alpha1.RowID{
 		Test: s.Test.Name, Variant: s.Variant, Method: s.Method,
 		FrameSize: int32(s.Size.Bytes), FrameMix: s.Size.mixName(), Load: s.Load, LossRatioPPM: s.LossRatioPPM,
-		Repetition: s.Repetition,
+		Servers: s.Servers, Repetition: s.Repetition,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/dut/device"
 )
 
 // ValidateBed reports errors in a bed by itself that its schema does not find: malformed
@@ -33,6 +34,9 @@ func ValidateBed(bed *v1alpha1.TestBed) field.ErrorList {
 				errs = append(errs, field.Invalid(path.Child("addresses").Index(j), a.String(), fmt.Sprintf("port %s has this address already: give every port its own", owner)))
 			}
 			owners[a.Addr()] = p.Name
+		}
+		if bed.Spec.Ports != nil && bed.Spec.Ports[i].DeviceQueue != nil && !device.Of(bed.Spec.Device).OnNode {
+			errs = append(errs, field.Forbidden(path.Child("deviceQueue"), "nodrop run makes the queue of a device that it makes in place of a containerlab node, and this bed has another device: leave deviceQueue out, and configure the device itself"))
 		}
 		for j, g := range p.Gateways {
 			if err := checkGateway(p, g, path.Child("gateways").Index(j)); err != nil {

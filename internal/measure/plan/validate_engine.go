@@ -37,6 +37,8 @@ func (m Method) missing(engine traffic.Capabilities) string {
 		return fmt.Sprintf("does not tell where in a stream frames were lost, from which %s follows", m.Member)
 	case m.Ethernet && !engine.Ethernet:
 		return fmt.Sprintf("counts frames by their IP header, and %s sends frames without a network layer", m.Member)
+	case m.Workload && !engine.Workloads:
+		return fmt.Sprintf("has no hosts with TCP, from whose connections %s follows", m.Member)
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/result"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // ErrAborted is the cause with which to cancel a run on request: the outcome is Aborted
@@ -76,6 +77,10 @@ func WithDevice(d device.Driver) Option { return func(r *run) { r.device = d } }
 // used, if it has some.
 func WithSpeaker(s routing.Speaker) Option { return func(r *run) { r.speaker = s } }
 
+// WithWorkload gives the run an engine of applications. Without it the one of the engine is used, if it has
+// one.
+func WithWorkload(e workload.Engine) Option { return func(r *run) { r.workload = e } }
+
 // WithRouter lets the run start the routing software of the device anew.
 func WithRouter(router trials.Router) Option { return func(r *run) { r.router = router } }
 
@@ -124,8 +129,9 @@ type run struct {
 	device    device.Driver
 	speaker   routing.Speaker
 	router    trials.Router
-	telemetry Telemetry // nil where the device is not read
-	power     *power    // nil where no meter is read
+	workload  workload.Engine // nil where no applications run
+	telemetry Telemetry       // nil where the device is not read
+	power     *power          // nil where no meter is read
 	// powerSwitch takes the power of the device away; nil where that is not possible.
 	powerSwitch trials.PowerSwitch
 	// resets are the resets of the device that the bed describes, and restore gives it its configuration after one; nil without.
@@ -415,6 +421,15 @@ func (r *run) prepare(ctx context.Context) (*trials.Tester, error) {
 	}
 	if r.speaker != nil {
 		opts = append(opts, trials.WithSpeaker(r.speaker))
+	}
+	if h, has := r.gen.(workload.Host); has && r.workload == nil {
+		r.workload = h.Workload()
+	}
+	if r.workload != nil {
+		opts = append(opts, trials.WithWorkload(r.workload))
+	}
+	if counts, is := r.device.(trials.DropCounter); is {
+		opts = append(opts, trials.WithDrops(counts))
 	}
 	if restarts, is := r.device.(trials.Router); is && r.router == nil {
 		r.router = restarts

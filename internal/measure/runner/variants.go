@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Prepared is a device that is prepared as the variant of the configuration says,
@@ -28,6 +29,8 @@ type Prepared struct {
 	Device device.Driver
 	// Speaker has the tester's BGP sessions; nil for those of the generator, if it has some.
 	Speaker routing.Speaker
+	// Workload runs applications of hosts on the ports; nil for the one of the generator, if it has one.
+	Workload workload.Engine
 	// Router of the device, if it can be started anew; nil otherwise.
 	Router trials.Router
 }
@@ -47,7 +50,7 @@ func RunVariants(ctx context.Context, variants []Prepared, opts ...Option) State
 				return notConfigured(ctx, state, v.Config.Bed.Spec.Device, err)
 			}
 		}
-		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithRouter(v.Router), WithRestore(v.Restore), WithScaler(v.Scaler))...)
+		state = Run(ctx, v.Config, v.Generator, append(slices.Clip(opts), WithRows(state.Rows), WithDevice(v.Device), WithSpeaker(v.Speaker), WithWorkload(v.Workload), WithRouter(v.Router), WithRestore(v.Restore), WithScaler(v.Scaler))...)
 		if state.Environment != nil {
 			state.Environment.KeepConfigurations(before)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strconv"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
@@ -98,6 +99,8 @@ type tableShape struct {
 	unit layout.BitUnit
 	// long has the units of the times in the own columns.
 	long longUnits
+	// servers is a column for the number of servers.
+	servers bool
 }
 
 func (t testResults) shape(unit layout.BitUnit) tableShape {
@@ -107,6 +110,7 @@ func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s.byEvent = hasLossByEvent(t.rows)
 	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
+	s.servers = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Servers > 0 })
 	s.intended = s.frames && !s.load && (ofFullLoad(t.rows) || slices.ContainsFunc(t.rows, showsIntended))
 	return s
 }
@@ -127,6 +131,9 @@ func (s tableShape) columns(t testResults) []layout.Column {
 	var all []layout.Column
 	if s.frames {
 		all = append(all, sizeColumn(t.profile))
+	}
+	if s.servers {
+		all = append(all, layout.Column{Name: "servers"})
 	}
 	if s.load {
 		all = append(all, intendedColumn(t.rows))
@@ -162,6 +169,9 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 	var cells []string
 	if s.frames {
 		cells = append(cells, sizeCell(row.FrameSize, row.FrameMix))
+	}
+	if s.servers {
+		cells = append(cells, strconv.Itoa(int(row.Servers)))
 	}
 	if s.load {
 		cells = append(cells, string(row.Load))
@@ -262,6 +272,8 @@ func inUnit(unit trials.Unit) func(int64) string {
 		return layout.Micros
 	case trials.YesNo:
 		return func(n int64) string { return map[int64]string{0: "no", 1: "yes"}[n] }
+	case trials.BitsPerSecond:
+		return func(n int64) string { return layout.Fixed(n, 1_000_000, 1) }
 	case trials.LongNanoseconds:
 		return func(n int64) string { return layout.Fixed(n, 1_000_000, 3) }
 	}

@@ -125,7 +125,12 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 		return "all rows"
 	}
 	ofSize := map[string]int{}
-	name := func(row v1alpha1.ResultRow) string { return cmp.Or(row.SizeName(), row.Test) }
+	name := func(row v1alpha1.ResultRow) string {
+		if row.Servers > 0 {
+			return v1alpha1.ServersName(row.Servers)
+		}
+		return cmp.Or(row.SizeName(), row.Test)
+	}
 	for _, row := range all {
 		ofSize[name(row)]++
 	}
@@ -284,6 +289,9 @@ func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Mill
 // RowLine is a finished row in one line, for those who follow a run.
 func RowLine(row v1alpha1.ResultRow) string {
 	what := strings.TrimSuffix(row.TestName()+" "+row.SizeName(), " ")
+	if row.Servers > 0 {
+		what += " with " + v1alpha1.ServersName(row.Servers)
+	}
 	if row.Load != "" {
 		what += " at " + string(row.Load)
 	}

@@ -40,6 +40,7 @@ var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodSessionScale:       (*check).sessionScale,
 	v1alpha1.MethodFIBTruth:           (*check).fibTruth,
 	v1alpha1.MethodConfigurationScale: (*check).configurationScale,
+	v1alpha1.MethodIncast:             (*check).incast,
 }
 
 // Methods reports whether the rows of a method can be verified.

@@ -73,6 +73,8 @@ const (
 	YesNo
 	// LongNanoseconds is a time, printed in milliseconds.
 	LongNanoseconds
+	// BitsPerSecond is a rate, printed in Mbit/s.
+	BitsPerSecond
 )
 
 // Column is one number of a result row.

@@ -47,6 +47,13 @@ type Router interface {
 	Ended() string
 }
 
+// DropCounter is a device whose dropped packets can be counted.
+type DropCounter interface {
+	// Dropped returns the number of packets that the device has dropped towards a port, and whether it is
+	// known.
+	Dropped(port string) (packets uint64, known bool, err error)
+}
+
 // MemoryReader is the routing software of a device whose memory can be read.
 type MemoryReader interface {
 	// Memory returns the memory in bytes that the processes of the software use, and whether
@@ -87,6 +94,8 @@ type Device struct {
 	// description has one list without a name.
 	Scaler Scaler
 	Scales []v1alpha1.DeviceScale
+	// Drops counts what the device drops; nil if that is not possible.
+	Drops DropCounter
 	// Router of the device; nil when it cannot be started anew. Full reports whether
 	// its table is full: it is started anew before the next test.
 	Router Router

@@ -72,8 +72,16 @@ func (c Column) Figure(n int64) Figure {
 		return Figure{n, fmt.Sprintf("%s %s", c.Heading, Percent(n))}
 	case Nanoseconds, LongNanoseconds:
 		return Figure{n, fmt.Sprintf("%s %s", c.FullName(), TimeText(n))}
+	case BitsPerSecond:
+		return Figure{n, fmt.Sprintf("%s %s", c.FullName(), RateText(n))}
 	}
 	return Figure{n, fmt.Sprintf("%s %s", c.FullName(), traffic.Grouped(n))}
+}
+
+// RateText writes bits per second in Mbit/s with one decimal, rounded half up: "9,421.4 Mbit/s".
+func RateText(bits int64) string {
+	tenths := (bits + 50_000) / 100_000
+	return fmt.Sprintf("%s.%d Mbit/s", traffic.Grouped(tenths/10), tenths%10)
 }
 
 // TimeText writes nanoseconds with three decimals of the unit that fits, rounded

@@ -82,7 +82,7 @@ func Run(ctx context.Context, d Definition, tester *Tester, step plan.Step) (Out
 	if err := tester.prepareRoutes(ctx, d); err != nil {
 		return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 	}
-	if d.Topology == nil && !d.OwnRoutes && !d.OwnSessions {
+	if d.Topology == nil && !d.OwnRoutes && !d.OwnSessions && !d.Workload {
 		if err := tester.Configure(ctx, step); err != nil {
 			return Outcome{}, fmt.Errorf("preparing %s: %w", step.Name(), err)
 		}

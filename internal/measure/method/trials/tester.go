@@ -11,6 +11,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/search"
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Tester runs single trials of the streams of its setup. A method that needs streams of
@@ -30,6 +31,8 @@ type Session struct {
 	Groups    *Groups
 	Routes    *Routes
 	Learning  *Learning
+	// Workload runs applications of hosts on the ports; nil if there is no such engine.
+	Workload workload.Engine
 	// Log contains the trials of the current row.
 	Log *record.Log
 	// watched reports the intervals of trials; nil if they are not requested.
@@ -216,6 +219,12 @@ func WithRouter(r Router) Option { return func(t *Tester) { t.Device.Router = r 
 // WithSpeaker gives the tester its sessions with the device. Open gets them without
 // passwords, which the speaker has from elsewhere.
 func WithSpeaker(s routing.Speaker) Option { return func(t *Tester) { t.Routes.Speaker = s } }
+
+// WithWorkload gives the tester an engine of applications.
+func WithWorkload(e workload.Engine) Option { return func(t *Tester) { t.Workload = e } }
+
+// WithDrops lets the tester read what the device dropped.
+func WithDrops(d DropCounter) Option { return func(t *Tester) { t.Device.Drops = d } }
 
 // WithLateness sets by how much the engine may end a trial later than asked for by itself,
 // according to its capabilities.

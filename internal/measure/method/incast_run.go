@@ -1,0 +1,159 @@
+package method
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/record"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
+	"nodrop.dev/nodrop/internal/workload"
+)
+
+// incast lets a client ask a number of servers for blocks, again and again. No frames are sent.
+func incast(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
+	if tester.Workload == nil {
+		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "run hosts with TCP", Needs: step.Name()}
+	}
+	t := step.Test.Incast
+	request := workload.IncastRequest{
+		Blocks: blocks(t, step.Servers), Iterations: int(t.Iterations), MTU: int(t.MTU), CongestionControl: t.CongestionControl,
+	}
+	request.Client, request.Servers = incastPorts(t, tester.Plan.Ports)
+	before, counted, err := dropped(tester, request.Client)
+	if err != nil {
+		return trials.Outcome{}, err
+	}
+	found, err := tester.Workload.Incast(ctx, request)
+	if err != nil {
+		return trials.Outcome{}, err
+	}
+	sum := summarizeIncast(request, found)
+	if counted {
+		after, _, err := dropped(tester, request.Client)
+		if err != nil {
+			return trials.Outcome{}, err
+		}
+		sum.DeviceDrops = new(int64(after - before))
+	}
+	compareWithFewest(&sum, step.Servers, tester.Results.Before(step))
+	noteIncast(tester, step, sum, found)
+	out := trials.Outcome{Doubt: found.Limits.Doubt(), Fill: func(row *v1alpha1.ResultRow) { row.Incast, row.Frames = &sum, nil }}
+	if texts := found.Settings.Differences(request); len(texts) > 0 {
+		out.Invalid = strings.Join(texts, "; ")
+	}
+	out.Message = describeIncastRow(sum)
+	return out, nil
+}
+
+// dropped returns the number of packets that the device has dropped towards a port, and whether it is known.
+func dropped(tester *trials.Tester, port string) (uint64, bool, error) {
+	if tester.Device.Drops == nil {
+		return 0, false, nil
+	}
+	n, known, err := tester.Device.Drops.Dropped(port)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading what the device dropped: %w", err)
+	}
+	return n, known, nil
+}
+
+// summarizeIncast makes the figures of a row.
+func summarizeIncast(request workload.IncastRequest, found workload.Incast) v1alpha1.IncastSummary {
+	all := total(found.Completions)
+	sum := v1alpha1.IncastSummary{
+		CongestionControl: found.Settings.CongestionControl, MTU: int32(found.Settings.MTU),
+		Iterations: int64(len(found.Completions)), Bytes: request.Bytes(),
+		GoodputBitsPerSecond: goodput(request.Bytes(), len(found.Completions), all),
+		Completion: v1alpha1.CompletionTimes{
+			AvgNs: int64(average(found.Completions)), P50Ns: int64(workload.Percentile(found.Completions, 50)),
+			P99Ns: int64(workload.Percentile(found.Completions, 99)), MaxNs: int64(workload.Percentile(found.Completions, 100)),
+		},
+		ReceivedBytes: int64(found.ReceivedBytes), ReceivedPackets: int64(found.ReceivedPackets),
+		SkewAvgNs: int64(average(found.Skews)), SkewMaxNs: int64(workload.Percentile(found.Skews, 100)),
+		SendBufferBytes: int64(found.Settings.SendBuffer), ReceiveBufferBytes: int64(found.Settings.ReceiveBuffer),
+		BusyPPM: found.Limits.BusyPPM,
+	}
+	var busy, limited time.Duration
+	for _, c := range found.Connections {
+		sum.RetransmissionsByServer = append(sum.RetransmissionsByServer, int64(c.Retransmissions))
+		sum.TimeoutsByServer = append(sum.TimeoutsByServer, int64(c.Timeouts))
+		sum.Retransmissions += int64(c.Retransmissions)
+		sum.Timeouts += int64(c.Timeouts)
+		busy, limited = busy+c.Busy, limited+c.WindowLimited
+	}
+	if busy > 0 {
+		sum.WindowLimitedPPM = int64(float64(limited) / float64(busy) * float64(v1alpha1.PPM))
+	}
+	return sum
+}
+
+// goodput returns the useful bits per second of iterations of so many bytes.
+func goodput(bytes int64, iterations int, took time.Duration) int64 {
+	if took <= 0 {
+		return 0
+	}
+	bits := new(big.Int).Mul(big.NewInt(bytes), big.NewInt(8*int64(iterations)))
+	return frame.Round(new(big.Rat).SetFrac(bits.Mul(bits, big.NewInt(int64(time.Second))), big.NewInt(int64(took))))
+}
+
+func total(all []time.Duration) (sum time.Duration) {
+	for _, d := range all {
+		sum += d
+	}
+	return sum
+}
+
+func average(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return total(all) / time.Duration(len(all))
+}
+
+// compareWithFewest notes whether the goodput has collapsed, and from which number of servers on. Before are the rows
+// with fewer servers.
+func compareWithFewest(sum *v1alpha1.IncastSummary, servers int32, before []v1alpha1.ResultRow) {
+	before = slices.DeleteFunc(slices.Clone(before), func(row v1alpha1.ResultRow) bool { return row.Incast == nil || row.Servers >= servers })
+	if len(before) == 0 {
+		return
+	}
+	slices.SortFunc(before, func(a, b v1alpha1.ResultRow) int { return int(a.Servers - b.Servers) })
+	bound := before[0].Incast.GoodputBitsPerSecond / 1000 * collapsePPM / 1000
+	sum.Collapsed = new(sum.GoodputBitsPerSecond < bound)
+	for _, row := range before[1:] {
+		if row.Incast.GoodputBitsPerSecond < bound {
+			sum.CollapsedFrom = new(int64(row.Servers))
+			return
+		}
+	}
+	if *sum.Collapsed {
+		sum.CollapsedFrom = new(int64(servers))
+	}
+}
+
+// noteIncast adds the sums from which the figures of the row follow to its log.
+func noteIncast(tester *trials.Tester, step plan.Step, sum v1alpha1.IncastSummary, found workload.Incast) {
+	r := v1alpha1.TrialRecord{Role: "incast", Tried: int64(step.Servers), Verdict: v1alpha1.TrialPassed}
+	record.AddFigure(&r, "completionNs", int64(total(found.Completions)))
+	record.AddFigure(&r, "iterations", sum.Iterations)
+	record.AddFigure(&r, "retransmissions", sum.Retransmissions)
+	record.AddFigure(&r, "timeouts", sum.Timeouts)
+	tester.Log.Add(r)
+}
+
+// describeIncastRow explains a row to a person.
+func describeIncastRow(sum v1alpha1.IncastSummary) string {
+	text := fmt.Sprintf("congestion control %s, MTU %d", sum.CongestionControl, sum.MTU)
+	if sum.Collapsed != nil && *sum.Collapsed {
+		text += "; the goodput has collapsed: it is below half of the goodput with the smallest number of servers"
+	}
+	return text
+}

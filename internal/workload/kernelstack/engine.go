@@ -1,0 +1,158 @@
+package kernelstack
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/workload"
+)
+
+// Port of the bed on which hosts are made.
+type Port struct {
+	// Name of the port in the bed, and its interface in the namespace of the tester.
+	Name, Interface string
+	// Address of the port with the length of its network, from which hosts get their addresses.
+	Address netip.Prefix
+	// Gateway is the device's address in that network; not valid if all ports are in one network.
+	Gateway netip.Addr
+	// Taken are other addresses of the tester in that network.
+	Taken []netip.Addr
+}
+
+// Engine runs workloads with hosts of the kernel.
+type Engine struct {
+	tester netns.NsHandle
+	ports  map[string]Port
+	// taken are addresses that no host may have.
+	taken map[netip.Addr]bool
+	// before are the offloads that interfaces of ports had.
+	before map[string]map[string]bool
+}
+
+var _ workload.Engine = (*Engine)(nil)
+
+// offloads join or divide segments: with them packets on the link and in counters are others than the ones
+// of the device.
+var offloads = []string{
+	"rx-gro", "rx-lro", "rx-gro-list",
+	"tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation", "tx-generic-segmentation", "tx-gso-list",
+}
+
+// New returns an engine for ports in the namespace of the calling thread. It needs root. The offloads of the
+// ports are off until it is closed: the interfaces of hosts leave segments to them.
+func New(ports []Port) (*Engine, error) {
+	e := &Engine{ports: map[string]Port{}, taken: map[netip.Addr]bool{}, before: map[string]map[string]bool{}}
+	var err error
+	if e.tester, err = netns.Get(); err != nil {
+		return nil, fmt.Errorf("looking at the own network namespace: %w", err)
+	}
+	for _, p := range ports {
+		e.ports[p.Name] = p
+		for _, a := range append(slices.Clone(p.Taken), p.Address.Addr(), p.Gateway) {
+			e.taken[a] = true
+		}
+	}
+	err = e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
+		has, err := tool.Features(p.Interface)
+		if err != nil {
+			return err
+		}
+		off, before := map[string]bool{}, map[string]bool{}
+		for _, name := range offloads {
+			if has[name] {
+				off[name], before[name] = false, true
+			}
+		}
+		if len(off) == 0 {
+			return nil
+		}
+		e.before[p.Interface] = before
+		return tool.Change(p.Interface, off)
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("turning offloads of the ports off: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// eachPort calls f for each port in the namespace of the tester.
+func (e *Engine) eachPort(f func(*ethtool.Ethtool, Port) error) error {
+	return netif.In(e.tester, func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		for _, p := range e.ports {
+			if err := f(tool, p); err != nil {
+				return fmt.Errorf("interface %s: %w", p.Interface, err)
+			}
+		}
+		return nil
+	})
+}
+
+// offloadsOn returns the offloads that a port has although they were turned off.
+func (e *Engine) offloadsOn() (on []string, _ error) {
+	err := e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
+		has, err := tool.Features(p.Interface)
+		for _, name := range offloads {
+			if has[name] && !slices.Contains(on, name) {
+				on = append(on, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("reading offloads of the ports: %w", err)
+	}
+	return on, err
+}
+
+// Close implements workload.Engine: ports have the offloads that they had.
+func (e *Engine) Close() error {
+	if !e.tester.IsOpen() {
+		return nil
+	}
+	err := e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
+		if len(e.before[p.Interface]) == 0 {
+			return nil
+		}
+		return tool.Change(p.Interface, e.before[p.Interface])
+	})
+	e.before = nil
+	if err != nil {
+		err = fmt.Errorf("turning offloads of the ports on again: %w", err)
+	}
+	return errors.Join(err, e.tester.Close())
+}
+
+// addresses returns addresses for hosts on a port: the highest ones of its network that are free.
+func (e *Engine) addresses(p Port, n int, used map[netip.Addr]bool) ([]netip.Addr, error) {
+	var all []netip.Addr
+	network := p.Address.Masked()
+	for a := last(network).Prev(); len(all) < n && network.Contains(a) && a != network.Addr(); a = a.Prev() {
+		if !e.taken[a] && !used[a] {
+			used[a], all = true, append(all, a)
+		}
+	}
+	if len(all) < n {
+		return nil, fmt.Errorf("the network %s of port %s has %d free addresses, and %d hosts need one each: give the port a larger network", network, p.Name, len(all), n)
+	}
+	return all, nil
+}
+
+// last returns the highest address of an IPv4 network.
+func last(network netip.Prefix) netip.Addr {
+	a := network.Addr().As4()
+	for bit := network.Bits(); bit < 32; bit++ {
+		a[bit/8] |= 1 << (7 - bit%8)
+	}
+	return netip.AddrFrom4(a)
+}

@@ -1,0 +1,128 @@
+package kernelstack
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/base/netif"
+)
+
+// hostInterface is the name of the interface of each host.
+const hostInterface = "host0"
+
+// host is a network namespace with an interface on a port.
+type host struct {
+	ns      netns.NsHandle
+	address netip.Addr
+	port    string
+}
+
+// newHost makes a host on a port.
+func (e *Engine) newHost(p Port, address netip.Addr, mtu int) (h *host, err error) {
+	h = &host{ns: netns.None(), address: address, port: p.Name}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("making host %s on port %s: %w", address, p.Name, err), h.close())
+			h = nil
+		}
+	}()
+	err = netif.In(netns.None(), func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("making a network namespace: %w", err)
+		}
+		var err error
+		h.ns, err = netns.Get()
+		return err
+	})
+	if err != nil {
+		return h, err
+	}
+	near, err := netlink.NewHandleAt(e.tester, unix.NETLINK_ROUTE)
+	if err != nil {
+		return h, err
+	}
+	defer near.Close()
+	parent, err := near.LinkByName(p.Interface)
+	if err != nil {
+		return h, fmt.Errorf("looking for interface %s: %w", p.Interface, err)
+	}
+	if has := parent.Attrs().MTU; has < mtu {
+		return h, fmt.Errorf("interface %s has an MTU of %d bytes, and the test asks for %d: raise the MTU of the interface, or lower mtu of the test", p.Interface, has, mtu)
+	}
+	link := &netlink.Macvlan{
+		LinkAttrs: netlink.LinkAttrs{Name: hostInterface, ParentIndex: parent.Attrs().Index, MTU: mtu, HardwareAddr: hardwareAddress(address), Namespace: netlink.NsFd(h.ns)},
+		Mode:      netlink.MACVLAN_MODE_PRIVATE, // hosts of a port do not reach each other
+	}
+	if err := near.LinkAdd(link); err != nil {
+		return h, fmt.Errorf("making an interface on %s: %w", p.Interface, err)
+	}
+	return h, netif.In(h.ns, func() error { return h.setUp(p) })
+}
+
+// hardwareAddress returns the locally administered address of a host: the device may remember it from the
+// host that had the address before.
+func hardwareAddress(a netip.Addr) net.HardwareAddr {
+	return append(net.HardwareAddr{0x02, 0x4e}, a.AsSlice()...)
+}
+
+// setUp gives a host its settings, its address and its route.
+func (h *host) setUp(p Port) error {
+	for key, value := range map[string]string{
+		"net/ipv6/conf/" + hostInterface + "/disable_ipv6":     "1",
+		"net/ipv4/conf/" + hostInterface + "/accept_redirects": "0",
+	} {
+		err := os.WriteFile("/proc/sys/"+key, []byte(value), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("setting %s to %s: %w", key, value, err)
+		}
+	}
+	link, err := netlink.LinkByName(hostInterface)
+	if err != nil {
+		return err
+	}
+	mask := net.CIDRMask(p.Address.Bits(), 32)
+	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: h.address.AsSlice(), Mask: mask}}); err != nil {
+		return fmt.Errorf("giving it the address: %w", err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bringing it up: %w", err)
+	}
+	// Without a gateway all ports are one network, whatever the lengths of their networks are.
+	route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}, Scope: netlink.SCOPE_LINK}
+	if p.Gateway.IsValid() {
+		route.Gw, route.Scope = p.Gateway.AsSlice(), netlink.SCOPE_UNIVERSE
+	}
+	if err := netlink.RouteAdd(route); err != nil {
+		return fmt.Errorf("giving it a route: %w", err)
+	}
+	return nil
+}
+
+// close removes the host: its interface goes with the namespace.
+func (h *host) close() error {
+	if h == nil || !h.ns.IsOpen() {
+		return nil
+	}
+	// The kernel removes namespaces later, and the next hosts may want the same addresses at once.
+	err := netif.In(h.ns, func() error {
+		link, err := netlink.LinkByName(hostInterface)
+		if errors.As(err, &netlink.LinkNotFoundError{}) {
+			return nil
+		}
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("removing host %s on port %s: %w", h.address, h.port, err)
+	}
+	return errors.Join(err, h.ns.Close())
+}

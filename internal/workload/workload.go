@@ -1,0 +1,154 @@
+// Package workload describes engines that run applications of hosts on the test ports. They stand next
+// to the engines that send frames: a frame engine has no connections, and a workload engine counts
+// no test frames.
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Engine runs workloads between hosts on the ports of a bed. Its calls come one after the other, and
+// each ends when its context does.
+type Engine interface {
+	// Incast lets a client ask many servers at once for a block each, over connections that stay open.
+	Incast(ctx context.Context, request IncastRequest) (Incast, error)
+	// Close removes all hosts.
+	Close() error
+}
+
+// MaxHosts is the maximum number of servers of a request.
+const MaxHosts = 128
+
+// IncastRequest describes an incast.
+type IncastRequest struct {
+	// Client is the name of the port of the client.
+	Client string
+	// Servers are the names of the ports of the servers. Several servers are on a port if there are
+	// fewer ports than servers: the ports take turns.
+	Servers []string
+	// Blocks are the bytes that each server sends in an iteration.
+	Blocks []int64
+	// Iterations is the number of times that the client asks all servers.
+	Iterations int
+	// MTU of the hosts in bytes.
+	MTU int
+	// CongestionControl of the connections; empty for the default of the hosts.
+	CongestionControl string
+}
+
+// Stripe divides a number of bytes among servers. The first ones send a byte more if it cannot be
+// divided evenly.
+func Stripe(total int64, servers int) []int64 {
+	blocks := make([]int64, servers)
+	for i := range blocks {
+		blocks[i] = total / int64(servers)
+		if int64(i) < total%int64(servers) {
+			blocks[i]++
+		}
+	}
+	return blocks
+}
+
+// Bytes returns the number of bytes of one iteration.
+func (r IncastRequest) Bytes() (n int64) {
+	for _, b := range r.Blocks {
+		n += b
+	}
+	return n
+}
+
+// Incast is the result of an incast.
+type Incast struct {
+	// Completions are the times from the first request of an iteration to the last byte of its last
+	// block, in the order of the iterations.
+	Completions []time.Duration
+	// Skews are the times between the servers that began to send first and last, for each iteration.
+	Skews []time.Duration
+	// Connections have the counters of each server.
+	Connections []Connection
+	// Settings that were in force.
+	Settings Settings
+	// ReceivedBytes and ReceivedPackets are the counters of the interface of the client over all
+	// iterations, with headers.
+	ReceivedBytes, ReceivedPackets uint64
+	// Limits of the hosts over all iterations.
+	Limits Limits
+}
+
+// Connection has the counters of the connection of a server over all iterations.
+type Connection struct {
+	// Retransmissions is the number of segments that the server sent again, and Timeouts the number
+	// of times that its retransmission timer expired.
+	Retransmissions, Timeouts uint64
+	// Busy is the time in which the server had data to send, and WindowLimited the part of it in which
+	// the receive window of the client kept it from sending.
+	Busy, WindowLimited time.Duration
+}
+
+// Settings are what the hosts reported after the connections were open.
+type Settings struct {
+	// CongestionControl of the servers.
+	CongestionControl string
+	// MTU of the interfaces.
+	MTU int
+	// Offloads are the names of the offloads that join or divide segments and were on at a port.
+	Offloads []string
+	// SendBuffer of the servers, and ReceiveBuffer of the client, in bytes, at the end. The kernel
+	// changes both while connections are open.
+	SendBuffer, ReceiveBuffer int
+}
+
+// Differences describes how settings differ from a request.
+func (s Settings) Differences(r IncastRequest) (texts []string) {
+	if r.CongestionControl != "" && s.CongestionControl != r.CongestionControl {
+		texts = append(texts, fmt.Sprintf("congestion control %s was asked for, and the servers had %s", r.CongestionControl, s.CongestionControl))
+	}
+	if s.MTU != r.MTU {
+		texts = append(texts, fmt.Sprintf("an MTU of %d bytes was asked for, and the hosts had %d", r.MTU, s.MTU))
+	}
+	if len(s.Offloads) > 0 {
+		texts = append(texts, fmt.Sprintf("offloads should be off, and %q were on", s.Offloads))
+	}
+	return texts
+}
+
+// Limits describe how busy the machine of the hosts was.
+type Limits struct {
+	// BusyPPM is the share of the time of all processors of the machine that was used, in parts per
+	// million.
+	BusyPPM int64
+	// SoftnetDrops is the number of packets that the machine dropped since a processor did not keep up.
+	SoftnetDrops uint64
+}
+
+// maxBusyPPM is the share of busy processors above which the hosts may be the limit.
+const maxBusyPPM = 950_000
+
+// Doubt explains how the hosts, and not the device, may be the limit; empty if they are not.
+func (l Limits) Doubt() string {
+	switch {
+	case l.SoftnetDrops > 0:
+		return fmt.Sprintf("the machine of the hosts dropped %d packets since its processors did not keep up", l.SoftnetDrops)
+	case l.BusyPPM > maxBusyPPM:
+		return fmt.Sprintf("the processors of the machine of the hosts were busy for %d %% of the time, so that the hosts can be the limit", l.BusyPPM/10_000)
+	}
+	return ""
+}
+
+// Percentile returns the smallest duration that is not below so many percent of all; 0 without any.
+func Percentile(all []time.Duration, percent int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+}
+
+// Host is implemented by frame engines that have a workload engine of their own.
+type Host interface {
+	// Workload is the same for all calls.
+	Workload() Engine
+}
