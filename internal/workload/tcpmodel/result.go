@@ -1,0 +1,67 @@
+package tcpmodel
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Iteration has the figures of one request to all servers.
+type Iteration struct {
+	// Completion is the time from the first request to the last byte at the client.
+	Completion time.Duration
+	// Bytes is the data that the client received, without repetitions.
+	Bytes int64
+	// DroppedPackets are packets that the switch dropped, MarkedPackets packets that it marked.
+	DroppedPackets, MarkedPackets int
+	// Retransmissions are segments that servers sent again, Timeouts the expirations of their timers.
+	Retransmissions, Timeouts int
+}
+
+// Result has the figures of a simulation.
+type Result struct {
+	Iterations []Iteration
+	// GoodputMbps is all data by the sum of all completion times, in Mbit/s.
+	GoodputMbps float64
+	// The means by iteration.
+	DroppedPackets, MarkedPackets, Retransmissions, Timeouts float64
+	// The distribution of completion times.
+	MeanCompletion, P50Completion, P99Completion, MaxCompletion time.Duration
+	// SentPackets is the number of segments that servers sent in all iterations, DeliveredPackets the part that reached
+	// the client, of which DuplicatePackets held data that it had already.
+	SentPackets, DeliveredPackets, DuplicatePackets int64
+	// MaxQueueBytes is the longest queue.
+	MaxQueueBytes int
+}
+
+// summarize computes the figures over all iterations.
+func (r *Result) summarize() {
+	var bytes int64
+	var total time.Duration
+	times := make([]time.Duration, 0, len(r.Iterations))
+	for _, it := range r.Iterations {
+		bytes += it.Bytes
+		total += it.Completion
+		times = append(times, it.Completion)
+		r.DroppedPackets += float64(it.DroppedPackets)
+		r.MarkedPackets += float64(it.MarkedPackets)
+		r.Retransmissions += float64(it.Retransmissions)
+		r.Timeouts += float64(it.Timeouts)
+	}
+	n := float64(len(r.Iterations))
+	r.DroppedPackets /= n
+	r.MarkedPackets /= n
+	r.Retransmissions /= n
+	r.Timeouts /= n
+	r.GoodputMbps = float64(bytes) * 8 / total.Seconds() / 1e6
+	r.MeanCompletion = total / time.Duration(len(times))
+	slices.Sort(times)
+	r.P50Completion = quantile(times, 0.50)
+	r.P99Completion = quantile(times, 0.99)
+	r.MaxCompletion = times[len(times)-1]
+}
+
+// quantile returns the smallest value that at least the share q of the sorted values does not exceed.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}

@@ -1,0 +1,169 @@
+package tcpmodel
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"time"
+)
+
+// simulation is the state of a run.
+type simulation struct {
+	p         Params
+	random    *rand.Rand
+	events    schedule
+	now       int64 // ns
+	network   *network
+	senders   []sender
+	receivers []receiver
+
+	segments      int64 // of a block
+	lastBytes     int   // data of the last segment of a block
+	receiveWindow int64 // segments
+	minRTO        int64
+	dctcp, ecn    bool
+
+	started         int64 // begin of the iteration
+	incomplete      int   // connections without their whole block
+	bytes           int64
+	retransmissions int
+	timeouts        int
+	current         Iteration // counters at the begin of the iteration
+	result          Result
+}
+
+// Run simulates incast. The same parameters return the same result.
+func Run(p Params) (Result, error) {
+	if err := p.Validate(); err != nil {
+		return Result{}, err
+	}
+	s := newSimulation(p)
+	s.events.add(event{kind: iterationStarts})
+	for {
+		e, ok := s.events.next()
+		if !ok {
+			break
+		}
+		s.now = e.at
+		s.handle(e)
+	}
+	// Drops after the last byte, by repetitions that were not needed, belong to the last iteration.
+	last := &s.result.Iterations[len(s.result.Iterations)-1]
+	last.DroppedPackets += s.network.dropped - s.current.DroppedPackets
+	last.Retransmissions += s.retransmissions - s.current.Retransmissions
+	s.result.MaxQueueBytes = s.network.maxQueue
+	s.result.summarize()
+	return s.result, nil
+}
+
+func newSimulation(p Params) *simulation {
+	mss := p.segmentBytes()
+	s := &simulation{
+		p: p, random: rand.New(rand.NewPCG(p.Seed, uint64(p.Servers))), network: newNetwork(p),
+		senders: make([]sender, p.Servers), receivers: make([]receiver, p.Servers),
+		segments: int64((p.BlockBytes + mss - 1) / mss), receiveWindow: int64(p.TCP.ReceiveWindowBytes / mss),
+		minRTO: int64(p.TCP.MinRTO), dctcp: p.TCP.CongestionControl == DCTCP,
+	}
+	s.ecn = s.dctcp || p.TCP.ECN
+	s.lastBytes = p.BlockBytes - int(s.segments-1)*mss
+	entries := 1 << bits.Len64(uint64(min(s.receiveWindow, s.segments)))
+	for i := range s.senders {
+		c := &s.senders[i]
+		c.board = make([]segmentState, entries)
+		c.forget(p.TCP, 2*2*int64(p.Propagation)+int64(p.Hosts.Delay))
+		for j := range c.top {
+			c.top[j] = -1
+		}
+		s.receivers[i] = receiver{ahead: make([]bool, entries), quick: quickAcks}
+	}
+	return s
+}
+
+func (s *simulation) handle(e event) {
+	switch e.kind {
+	case iterationStarts:
+		s.startIteration()
+	case requestArrives:
+		s.request(e.flow)
+	case frameArrives:
+		f := frame{segment: e.segment, flow: e.flow, bytes: s.bytesOf(e.segment) + tcpipBytes + ethernetBytes}
+		if s.network.arrive(f, s.ecn) && !s.network.busy {
+			s.forward()
+		}
+	case portFree:
+		s.receive(s.network.sending, s.now+int64(s.p.Propagation))
+		s.forward()
+	case ackArrives:
+		s.acknowledged(e.flow, e)
+	case senderTimer:
+		s.expireSender(e.flow)
+	case receiverTimer:
+		s.expireReceiver(e.flow)
+	}
+}
+
+// forward sends the next frame to the client.
+func (s *simulation) forward() {
+	if s.network.begin() {
+		s.events.add(event{at: s.now + linkTime(s.network.sending.bytes, s.p.LinkMbps), kind: portFree})
+	}
+}
+
+// startIteration sends a request to each server.
+func (s *simulation) startIteration() {
+	s.started, s.incomplete = s.now, len(s.senders)
+	h := s.p.Hosts
+	for i := range s.receivers {
+		s.receivers[i].limit += s.segments
+		at := s.now + int64(i)*int64(h.RequestSpacing) + 2*int64(s.p.Propagation) + s.hostDelay() + int64(h.ResponseDelay) + s.upTo(h.ResponseJitter)
+		if !s.p.TCP.KeepOpen {
+			at += 2*2*int64(s.p.Propagation) + int64(h.Delay)
+		}
+		s.events.add(event{at: at, kind: requestArrives, flow: int32(i)})
+	}
+}
+
+// complete ends the iteration with the last connection.
+func (s *simulation) complete(at int64) {
+	if s.incomplete--; s.incomplete > 0 {
+		return
+	}
+	before := s.current
+	s.current = Iteration{Bytes: s.bytes, DroppedPackets: s.network.dropped, MarkedPackets: s.network.marks, Retransmissions: s.retransmissions, Timeouts: s.timeouts}
+	s.result.Iterations = append(s.result.Iterations, Iteration{
+		Completion:      time.Duration(at - s.started),
+		Bytes:           s.current.Bytes - before.Bytes,
+		DroppedPackets:  s.current.DroppedPackets - before.DroppedPackets,
+		MarkedPackets:   s.current.MarkedPackets - before.MarkedPackets,
+		Retransmissions: s.current.Retransmissions - before.Retransmissions,
+		Timeouts:        s.current.Timeouts - before.Timeouts,
+	})
+	if len(s.result.Iterations) < s.p.Iterations {
+		s.events.add(event{at: at + int64(s.p.Hosts.IterationGap), kind: iterationStarts})
+	}
+}
+
+// bytesOf returns the data of a segment. The last one of a block may be shorter.
+func (s *simulation) bytesOf(segment int64) int {
+	if segment%s.segments == s.segments-1 {
+		return s.lastBytes
+	}
+	return s.p.segmentBytes()
+}
+
+// serverTime returns the time for which a segment uses the server's link, in ns.
+func (s *simulation) serverTime(data int) int64 {
+	return linkTime(data+tcpipBytes+ethernetBytes, s.p.ServerLinkMbps)
+}
+
+func linkTime(frame int, mbps float64) int64 {
+	return int64(float64((frame+preambleBytes)*8)*1000/mbps + 0.5)
+}
+
+func (s *simulation) hostDelay() int64 { return int64(s.p.Hosts.Delay) + s.upTo(s.p.Hosts.Jitter) }
+
+func (s *simulation) upTo(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return s.random.Int64N(int64(d))
+}
