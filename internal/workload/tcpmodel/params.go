@@ -77,6 +77,9 @@ type TCP struct {
 	DelayedAck time.Duration
 	// SACK enables selective acknowledgments (RFC 6675); without it NewReno (RFC 6582) repairs losses.
 	SACK bool
+	// LostRetransmit detects the loss of a retransmission during fast recovery by later segments that arrive, as Linux
+	// does since 2.6.24; without it a timeout repairs it. It needs SACK.
+	LostRetransmit bool
 	// RACK enables RFC 8985, with its tail loss probe. It needs SACK.
 	RACK bool
 	// ECN makes Reno and CUBIC react to marks (RFC 3168). DCTCP always does.
@@ -92,8 +95,9 @@ type Params struct {
 	Seed       uint64
 	Servers    int
 	Iterations int
-	// BlockBytes is the block that each server sends in an iteration.
+	// BlockBytes is the block that each server sends in an iteration, or that all servers share if Striped is set.
 	BlockBytes int
+	Striped    bool
 	// LinkMbps is the rate of the client's link, ServerLinkMbps the rate of each server's link, in Mbit/s.
 	LinkMbps, ServerLinkMbps float64
 	// Propagation is the delay of one link in one direction.
@@ -122,7 +126,7 @@ func Defaults() Params {
 		Hosts:  Hosts{Delay: 30 * time.Microsecond, Jitter: 5 * time.Microsecond, ResponseDelay: 20 * time.Microsecond, ResponseJitter: 20 * time.Microsecond, RequestSpacing: time.Microsecond, IterationGap: 100 * time.Microsecond},
 		TCP: TCP{
 			CongestionControl: Reno, InitialWindow: 10, ReceiveWindowBytes: 4 << 20, GrowthLimit: 2,
-			MinRTO: 200 * time.Millisecond, MaxRTO: 2 * time.Minute, DelayedAck: 40 * time.Millisecond, SACK: true, KeepOpen: true, IdleRestart: true,
+			MinRTO: 200 * time.Millisecond, MaxRTO: 2 * time.Minute, DelayedAck: 40 * time.Millisecond, SACK: true, LostRetransmit: true, KeepOpen: true, IdleRestart: true,
 		},
 	}
 }
@@ -133,6 +137,25 @@ func (p Params) frameBytes() int { return p.MTUBytes + ethernetBytes }
 // segmentBytes is the data of a full segment.
 func (p Params) segmentBytes() int { return p.MTUBytes - tcpipBytes }
 
+// block returns the bytes that a server sends in an iteration. The first servers send a byte more if striping needs it.
+func (p Params) block(server int) int {
+	if !p.Striped {
+		return p.BlockBytes
+	}
+	block := p.BlockBytes / p.Servers
+	if server < p.BlockBytes%p.Servers {
+		block++
+	}
+	return block
+}
+
+func (p Params) leastBlock() int {
+	if p.Striped {
+		return p.Servers
+	}
+	return 1
+}
+
 // Validate returns the first field out of its range.
 func (p Params) Validate() error {
 	integers := []struct {
@@ -141,7 +164,7 @@ func (p Params) Validate() error {
 	}{
 		{"servers", p.Servers, 1, 1024},
 		{"iterations", p.Iterations, 1, 100_000},
-		{"blockBytes", p.BlockBytes, 1, 1 << 30},
+		{"blockBytes", p.BlockBytes, p.leastBlock(), 1 << 30},
 		{"mtuBytes", p.MTUBytes, 576, 65_535},
 		{"switch.bufferBytes", p.Switch.BufferBytes, 0, 1 << 36},
 		{"switch.portBytes", p.Switch.PortBytes, 0, 1 << 36},
@@ -197,6 +220,9 @@ func (p Params) Validate() error {
 	}
 	if p.TCP.RACK && !p.TCP.SACK {
 		return fmt.Errorf("tcp.rack true: it needs tcp.sack true")
+	}
+	if p.TCP.LostRetransmit && !p.TCP.SACK {
+		return fmt.Errorf("tcp.lostRetransmit true: it needs tcp.sack true")
 	}
 	return p.validateBuffer()
 }

@@ -10,6 +10,8 @@ import (
 type Iteration struct {
 	// Completion is the time from the first request to the last byte at the client.
 	Completion time.Duration
+	// Skew is the time between the first segments of the servers that began first and last.
+	Skew time.Duration
 	// Bytes is the data that the client received, without repetitions.
 	Bytes int64
 	// DroppedPackets are packets that the switch dropped, MarkedPackets packets that it marked.
@@ -18,9 +20,15 @@ type Iteration struct {
 	Retransmissions, Timeouts int
 }
 
+// Connection has the figures of one server over all iterations.
+type Connection struct {
+	Retransmissions, Timeouts int
+}
+
 // Result has the figures of a simulation.
 type Result struct {
-	Iterations []Iteration
+	Iterations  []Iteration
+	Connections []Connection
 	// GoodputMbps is all data by the sum of all completion times, in Mbit/s.
 	GoodputMbps float64
 	// The means by iteration.

@@ -1,6 +1,7 @@
 package tcpmodel
 
 import (
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"time"
@@ -16,13 +17,12 @@ type simulation struct {
 	senders   []sender
 	receivers []receiver
 
-	segments      int64 // of a block
-	lastBytes     int   // data of the last segment of a block
 	receiveWindow int64 // segments
 	minRTO        int64
 	dctcp, ecn    bool
 
 	started         int64 // begin of the iteration
+	first, last     int64 // first requests that reached servers
 	incomplete      int   // connections without their whole block
 	bytes           int64
 	retransmissions int
@@ -50,24 +50,29 @@ func Run(p Params) (Result, error) {
 	last := &s.result.Iterations[len(s.result.Iterations)-1]
 	last.DroppedPackets += s.network.dropped - s.current.DroppedPackets
 	last.Retransmissions += s.retransmissions - s.current.Retransmissions
+	last.Timeouts += s.timeouts - s.current.Timeouts
+	for i := range s.senders {
+		s.result.Connections = append(s.result.Connections, s.senders[i].counters)
+	}
 	s.result.MaxQueueBytes = s.network.maxQueue
 	s.result.summarize()
 	return s.result, nil
 }
 
 func newSimulation(p Params) *simulation {
-	mss := p.segmentBytes()
 	s := &simulation{
 		p: p, random: rand.New(rand.NewPCG(p.Seed, uint64(p.Servers))), network: newNetwork(p),
 		senders: make([]sender, p.Servers), receivers: make([]receiver, p.Servers),
-		segments: int64((p.BlockBytes + mss - 1) / mss), receiveWindow: int64(p.TCP.ReceiveWindowBytes / mss),
-		minRTO: int64(p.TCP.MinRTO), dctcp: p.TCP.CongestionControl == DCTCP,
+		receiveWindow: int64(p.TCP.ReceiveWindowBytes / p.segmentBytes()), minRTO: int64(p.TCP.MinRTO), dctcp: p.TCP.CongestionControl == DCTCP,
 	}
 	s.ecn = s.dctcp || p.TCP.ECN
-	s.lastBytes = p.BlockBytes - int(s.segments-1)*mss
-	entries := 1 << bits.Len64(uint64(min(s.receiveWindow, s.segments)))
+	mss := int64(p.segmentBytes())
 	for i := range s.senders {
 		c := &s.senders[i]
+		block := int64(p.block(i))
+		c.segments = (block + mss - 1) / mss
+		c.lastBytes = int(block - (c.segments-1)*mss)
+		entries := 1 << bits.Len64(uint64(min(s.receiveWindow, c.segments)))
 		c.board = make([]segmentState, entries)
 		c.forget(p.TCP, 2*2*int64(p.Propagation)+int64(p.Hosts.Delay))
 		for j := range c.top {
@@ -85,7 +90,7 @@ func (s *simulation) handle(e event) {
 	case requestArrives:
 		s.request(e.flow)
 	case frameArrives:
-		f := frame{segment: e.segment, flow: e.flow, bytes: s.bytesOf(e.segment) + tcpipBytes + ethernetBytes}
+		f := frame{segment: e.segment, flow: e.flow, bytes: s.bytesOf(e.flow, e.segment) + tcpipBytes + ethernetBytes}
 		if s.network.arrive(f, s.ecn) && !s.network.busy {
 			s.forward()
 		}
@@ -111,13 +116,15 @@ func (s *simulation) forward() {
 // startIteration sends a request to each server.
 func (s *simulation) startIteration() {
 	s.started, s.incomplete = s.now, len(s.senders)
+	s.first, s.last = math.MaxInt64, 0
 	h := s.p.Hosts
 	for i := range s.receivers {
-		s.receivers[i].limit += s.segments
+		s.receivers[i].limit += s.senders[i].segments
 		at := s.now + int64(i)*int64(h.RequestSpacing) + 2*int64(s.p.Propagation) + s.hostDelay() + int64(h.ResponseDelay) + s.upTo(h.ResponseJitter)
 		if !s.p.TCP.KeepOpen {
 			at += 2*2*int64(s.p.Propagation) + int64(h.Delay)
 		}
+		s.first, s.last = min(s.first, at), max(s.last, at)
 		s.events.add(event{at: at, kind: requestArrives, flow: int32(i)})
 	}
 }
@@ -131,6 +138,7 @@ func (s *simulation) complete(at int64) {
 	s.current = Iteration{Bytes: s.bytes, DroppedPackets: s.network.dropped, MarkedPackets: s.network.marks, Retransmissions: s.retransmissions, Timeouts: s.timeouts}
 	s.result.Iterations = append(s.result.Iterations, Iteration{
 		Completion:      time.Duration(at - s.started),
+		Skew:            time.Duration(s.last - s.first),
 		Bytes:           s.current.Bytes - before.Bytes,
 		DroppedPackets:  s.current.DroppedPackets - before.DroppedPackets,
 		MarkedPackets:   s.current.MarkedPackets - before.MarkedPackets,
@@ -143,9 +151,9 @@ func (s *simulation) complete(at int64) {
 }
 
 // bytesOf returns the data of a segment. The last one of a block may be shorter.
-func (s *simulation) bytesOf(segment int64) int {
-	if segment%s.segments == s.segments-1 {
-		return s.lastBytes
+func (s *simulation) bytesOf(flow int32, segment int64) int {
+	if c := &s.senders[flow]; segment%c.segments == c.segments-1 {
+		return c.lastBytes
 	}
 	return s.p.segmentBytes()
 }

@@ -24,6 +24,9 @@ type segmentState struct {
 // sender is the server's end of one connection. It counts in segments.
 type sender struct {
 	window
+	counters         Connection
+	segments         int64 // of a block
+	lastBytes        int   // data of the last segment of a block
 	una, next, limit int64 // oldest segment in flight, next new one, first one that the application has not written
 	board            []segmentState
 	sacked, lost     int // segments in flight with this state
@@ -81,7 +84,7 @@ func (c *sender) measure(t TCP, sample int64) {
 func (s *simulation) request(flow int32) {
 	c := &s.senders[flow]
 	s.acknowledged(flow, event{segment: s.receivers[flow].next, sack: -1})
-	c.limit += s.segments
+	c.limit += c.segments
 	switch idle := s.now - c.lastSent; {
 	case !s.p.TCP.KeepOpen:
 		c.forget(s.p.TCP, 2*2*int64(s.p.Propagation)+int64(s.p.Hosts.Delay))
@@ -215,6 +218,13 @@ func (s *simulation) detectLosses(c *sender, acked int) {
 				c.markLost(c.scanned)
 			}
 		}
+		if s.p.TCP.LostRetransmit && c.phase == recovering && c.again > 0 {
+			for i := c.una; i < c.scanned; i++ {
+				if st := c.at(i); st.again && st.order+duplicateThreshold <= c.newest {
+					c.markLost(i)
+				}
+			}
+		}
 	case c.una == c.next:
 	case c.phase == recovering && acked > 0 && !c.at(c.una).lost:
 		c.markLost(c.una) // partial acknowledgment
@@ -305,6 +315,7 @@ func (s *simulation) repeat(flow int32, segment int64) {
 	st.again, st.ever = true, true
 	c.again++
 	s.retransmissions++
+	c.counters.Retransmissions++
 	s.send(flow, segment)
 }
 
@@ -319,7 +330,7 @@ func (s *simulation) send(flow int32, segment int64) {
 		c.out++
 	}
 	s.result.SentPackets++
-	c.linkFree = max(c.linkFree, s.now) + s.serverTime(s.bytesOf(segment))
+	c.linkFree = max(c.linkFree, s.now) + s.serverTime(s.bytesOf(flow, segment))
 	s.events.add(event{at: c.linkFree + int64(s.p.Propagation), kind: frameArrives, flow: flow, segment: segment})
 	if c.deadline == 0 {
 		s.setTimer(flow)

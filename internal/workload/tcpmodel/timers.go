@@ -70,6 +70,7 @@ func (s *simulation) probe(flow int32) {
 func (s *simulation) timeOut(flow int32) {
 	c := &s.senders[flow]
 	s.timeouts++
+	c.counters.Timeouts++
 	if c.phase == undisturbed {
 		c.threshold = c.reduced()
 	}
