@@ -77,8 +77,8 @@ type TCP struct {
 	DelayedAck time.Duration
 	// SACK enables selective acknowledgments (RFC 6675); without it NewReno (RFC 6582) repairs losses.
 	SACK bool
-	// LostRetransmit detects the loss of a retransmission during fast recovery by later segments that arrive, as Linux
-	// does since 2.6.24; without it a timeout repairs it. It needs SACK.
+	// LostRetransmit detects the loss of a retransmission during fast recovery, as Linux did before RACK: a segment has
+	// arrived that was new after the retransmission. Without it a timeout repairs such losses. It needs SACK.
 	LostRetransmit bool
 	// RACK enables RFC 8985, with its tail loss probe. It needs SACK.
 	RACK bool

@@ -16,6 +16,7 @@ const duplicateThreshold = 3
 type segmentState struct {
 	sentAt       int64
 	order        uint64 // of its last transmission
+	limit        int64  // next new segment at its last retransmission
 	sacked, lost bool
 	again        bool // retransmitted since it was marked as lost
 	ever         bool // retransmitted at any time
@@ -220,7 +221,7 @@ func (s *simulation) detectLosses(c *sender, acked int) {
 		}
 		if s.p.TCP.LostRetransmit && c.phase == recovering && c.again > 0 {
 			for i := c.una; i < c.scanned; i++ {
-				if st := c.at(i); st.again && st.order+duplicateThreshold <= c.newest {
+				if st := c.at(i); st.again && c.top[duplicateThreshold-1] >= st.limit {
 					c.markLost(i)
 				}
 			}
@@ -312,7 +313,7 @@ func (s *simulation) transmit(flow int32) {
 func (s *simulation) repeat(flow int32, segment int64) {
 	c := &s.senders[flow]
 	st := c.at(segment)
-	st.again, st.ever = true, true
+	st.again, st.ever, st.limit = true, true, c.next
 	c.again++
 	s.retransmissions++
 	c.counters.Retransmissions++
