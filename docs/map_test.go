@@ -31,6 +31,7 @@ var topics = []struct{ folder, title string }{
 	{"internal/dut", "devices, and the routers among them"},
 	{"internal/measure", "plans, methods, searches, runs and rows"},
 	{"internal/traffic", "frames, and the engines that send and count them"},
+	{"internal/workload", "applications of hosts on the ports"},
 	{"internal/routing", "BGP and BFD sessions of the tester"},
 	{"internal/base", "what every package may use: text, certificates, network interfaces"},
 	{"api", "resources"},

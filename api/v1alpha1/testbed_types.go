@@ -321,6 +321,12 @@ type SimulatedBehaviour struct {
 	// loses nothing.
 	// +optional
 	BackPressure *bool `json:"backPressure,omitempty"`
+	// portBuffer is the number of bytes of frames that the device holds for a port to which servers of an
+	// incast send. Without it, the device holds 1,000,000 bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=10000
+	// +kubebuilder:validation:Maximum=10000000000
+	PortBuffer *int64 `json:"portBuffer,omitempty"`
 	// groupCapacity is the number of multicast groups that the device forwards.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -5910,6 +5910,11 @@ func (in *SimulatedBehaviour) DeepCopyInto(out *SimulatedBehaviour) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.PortBuffer != nil {
+		in, out := &in.PortBuffer, &out.PortBuffer
+		*out = new(int64)
+		**out = **in
+	}
 	if in.GroupCapacity != nil {
 		in, out := &in.GroupCapacity, &out.GroupCapacity
 		*out = new(int32)

@@ -25,7 +25,7 @@ import (
 // verifiedSamples are samples on the simulated engine that together have rows of every method.
 var verifiedSamples = []string{
 	"address-learning", "back-to-back", "bgp-restart", "broadcast", "buffer-size", "congestion-control", "convergence", "fib-truth", "flows",
-	"forwarding-rate", "frame-loss", "gates", "group-capacity", "group-delay", "head-of-line", "mixed-class", "multicast", "ordering",
+	"forwarding-rate", "frame-loss", "gates", "group-capacity", "group-delay", "head-of-line", "incast", "mixed-class", "multicast", "ordering",
 	"recovery", "reset", "rfc2544-latency", "route-capacity", "route-flap", "route-refresh", "search", "session-scale", "soak",
 }
 

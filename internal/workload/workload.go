@@ -74,6 +74,9 @@ type Incast struct {
 	// ReceivedBytes and ReceivedPackets are the counters of the interface of the client over all
 	// iterations, with headers.
 	ReceivedBytes, ReceivedPackets uint64
+	// DeviceDrops is the number of packets that the device dropped, if the engine models the device; nil
+	// otherwise.
+	DeviceDrops *uint64
 	// Limits of the hosts over all iterations.
 	Limits Limits
 }

@@ -36,7 +36,10 @@ func incast(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.
 		return trials.Outcome{}, err
 	}
 	sum := summarizeIncast(request, found)
-	if counted {
+	switch {
+	case found.DeviceDrops != nil:
+		sum.DeviceDrops = new(int64(*found.DeviceDrops))
+	case counted:
 		after, _, err := dropped(tester, request.Client)
 		if err != nil {
 			return trials.Outcome{}, err

@@ -76,6 +76,7 @@ var byKind = map[string]traffic.Capabilities{
 		Tunnels:          true,
 		Strides:          true,
 		Routing:          true,
+		Workloads:        true,
 		CustomBytes:      true,
 	},
 }

@@ -19,12 +19,12 @@ type bed struct {
 	*Engine
 }
 
-// newBed makes a bed whose device sends 500 Mbit/s to the client, from a queue of so many bytes. A bed without
+// newBed makes a bed whose device sends 50 Mbit/s to the client, from a queue of so many bytes. A bed without
 // gateways has a bridge.
 func newBed(t *testing.T, bufferBytes int64, gateways bool) bed {
 	namespacetest.Enter(t)
 	ports := []v1alpha1.Port{
-		{Name: "client", Addresses: []string{"198.18.1.2/24"}, DeviceQueue: &v1alpha1.DeviceQueue{Rate: "500M", BufferBytes: bufferBytes}},
+		{Name: "client", Addresses: []string{"198.18.1.2/24"}, DeviceQueue: &v1alpha1.DeviceQueue{Rate: "50M", BufferBytes: bufferBytes}},
 		{Name: "servers", Addresses: []string{"198.18.2.2/24"}},
 	}
 	var own []Port
@@ -73,12 +73,12 @@ func (r result) goodput() float64 {
 	return float64(r.bytes*8) / seconds
 }
 
-// ask runs an incast of 1 MB that all servers send together.
+// ask runs an incast of 200 kB that all servers send together: first windows of 32 servers are more than a small buffer holds.
 func (b bed) ask(servers, iterations, mtu int) result {
 	b.Helper()
 	request := workload.IncastRequest{
 		Client: "client", Servers: []string{"servers"}, Iterations: iterations, MTU: mtu, CongestionControl: "reno",
-		Blocks: workload.Stripe(1_000_000, servers),
+		Blocks: workload.Stripe(200_000, servers),
 	}
 	before := b.drops()
 	found, err := b.Incast(b.Context(), request)

@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nodrop.dev/nodrop/internal/workload"
+	"nodrop.dev/nodrop/internal/workload/tcpmodel"
+)
+
+var _ workload.Host = (*Engine)(nil)
+
+// modelledControls are the congestion controls that the model has. Its hosts use the first one by default.
+var modelledControls = []string{string(tcpmodel.Reno), string(tcpmodel.Cubic), string(tcpmodel.DCTCP)}
+
+// applications runs workloads between modeled hosts.
+type applications struct{ engine *Engine }
+
+// Workload implements workload.Host.
+func (e *Engine) Workload() workload.Engine { return applications{e} }
+
+// Close implements workload.Engine: there is nothing to remove.
+func (applications) Close() error { return nil }
+
+// Incast implements workload.Engine. Each server has a link of its own, with the speed of its port.
+func (a applications) Incast(ctx context.Context, r workload.IncastRequest) (out workload.Incast, err error) {
+	p, err := a.params(r)
+	if err != nil {
+		return out, err
+	}
+	found, err := tcpmodel.Run(p)
+	if err != nil {
+		return out, fmt.Errorf("simulating an incast of %d servers: %w", len(r.Blocks), err)
+	}
+	out.Settings = workload.Settings{CongestionControl: string(p.TCP.CongestionControl), MTU: r.MTU}
+	var dropped uint64
+	var took time.Duration
+	for _, one := range found.Iterations {
+		out.Completions, out.Skews = append(out.Completions, one.Completion), append(out.Skews, one.Skew)
+		dropped, took = dropped+uint64(one.DroppedPackets), took+one.Completion+p.Hosts.IterationGap
+	}
+	for _, c := range found.Connections {
+		out.Connections = append(out.Connections, workload.Connection{Retransmissions: uint64(c.Retransmissions), Timeouts: uint64(c.Timeouts)})
+	}
+	out.DeviceDrops, out.ReceivedPackets = &dropped, uint64(found.DeliveredPackets)
+	return out, a.engine.clock.Sleep(ctx, took)
+}
+
+// params returns the parameters of the model.
+func (a applications) params(r workload.IncastRequest) (tcpmodel.Params, error) {
+	p := tcpmodel.Defaults()
+	p.Seed, p.Servers, p.Iterations, p.MTUBytes = a.engine.run.handling.seed, len(r.Blocks), r.Iterations, r.MTU
+	p.BlockBytes, p.Striped = int(r.Bytes()), true // equal blocks are equal parts of their sum
+	if r.CongestionControl != "" {
+		if !slices.Contains(modelledControls, r.CongestionControl) {
+			return p, fmt.Errorf("congestionControl is %s, and the simulated hosts have %s: choose one of these", r.CongestionControl, strings.Join(modelledControls, ", "))
+		}
+		p.TCP.CongestionControl = tcpmodel.CongestionControl(r.CongestionControl)
+	}
+	p.LinkMbps = megabits(a.engine.tester.ports[r.Client])
+	for i, name := range r.Servers {
+		if speed := megabits(a.engine.tester.ports[name]); i == 0 || speed < p.ServerLinkMbps {
+			p.ServerLinkMbps = speed
+		}
+	}
+	if b := a.engine.dut.behaviour.PortBuffer; b != nil {
+		p.Switch.BufferBytes = int(*b)
+	}
+	return p, nil
+}
+
+func megabits(p Port) float64 { return float64(p.BitsPerSecond) / 1e6 }
