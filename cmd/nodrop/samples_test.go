@@ -375,6 +375,18 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("%+v %q", s, rows[0].Message)
 		}
 	},
+	"incast": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 6 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		one, most := rows[0].Incast, rows[5].Incast
+		if one.Retransmissions != 0 || one.Timeouts != 0 || one.GoodputBitsPerSecond < 8e9 || one.Bytes != 1_000_000 || one.MTU != 9000 {
+			t.Errorf("one server: %+v", one)
+		}
+		if most.Timeouts == 0 || most.Collapsed == nil || !*most.Collapsed || *most.DeviceDrops == 0 || most.Bytes != 23_000_000 || most.CongestionControl != "reno" {
+			t.Errorf("23 servers: %+v", most)
+		}
+	},
 	"session-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		want := v1alpha1.SessionScaleSummary{Sessions: 500, Tried: 800, Full: true, EstablishNs: 10_000_000_000, SessionsPerSecond: new(int64(50)), SoakNs: 3_600_000_000_000, Flaps: 3600, FlapsPerHour: 3600}
 		if s := rows[0].SessionScale; !reflect.DeepEqual(s, &want) || rows[0].Frames != nil {
