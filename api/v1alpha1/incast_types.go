@@ -109,8 +109,8 @@ type IncastSummary struct {
 	// Absent in the row with the smallest number.
 	// +optional
 	Collapsed *bool `json:"collapsed,omitempty"`
-	// collapsedFrom is the smallest number of servers up to the one of the row whose goodput is below half of
-	// the goodput with the smallest number. Absent if there is none.
+	// collapsedFrom is the smallest number of servers from which on, up to the one of the row, the goodput has
+	// collapsed with each number. Absent if it has not collapsed in the row.
 	// +optional
 	CollapsedFrom *int64 `json:"collapsedFrom,omitempty"`
 	// skewAvgNs and skewMaxNs are the time between the servers that began first and last in an iteration, in

@@ -121,7 +121,8 @@ func average(all []time.Duration) time.Duration {
 	return total(all) / time.Duration(len(all))
 }
 
-// compareWithFewest notes whether the goodput has collapsed, and from which number of servers on. Before are the rows
+// compareWithFewest notes whether the goodput has collapsed, and from which number of servers on it has. A single timeout can lower the goodput
+// of a number although larger ones have none. Before are the rows
 // with fewer servers.
 func compareWithFewest(sum *v1alpha1.IncastSummary, servers int32, before []v1alpha1.ResultRow) {
 	before = slices.DeleteFunc(slices.Clone(before), func(row v1alpha1.ResultRow) bool { return row.Incast == nil || row.Servers >= servers })
@@ -131,14 +132,15 @@ func compareWithFewest(sum *v1alpha1.IncastSummary, servers int32, before []v1al
 	slices.SortFunc(before, func(a, b v1alpha1.ResultRow) int { return int(a.Servers - b.Servers) })
 	bound := before[0].Incast.GoodputBitsPerSecond / 1000 * collapsePPM / 1000
 	sum.Collapsed = new(sum.GoodputBitsPerSecond < bound)
-	for _, row := range before[1:] {
-		if row.Incast.GoodputBitsPerSecond < bound {
-			sum.CollapsedFrom = new(int64(row.Servers))
+	if !*sum.Collapsed {
+		return
+	}
+	sum.CollapsedFrom = new(int64(servers))
+	for _, row := range slices.Backward(before[1:]) {
+		if row.Incast.GoodputBitsPerSecond >= bound {
 			return
 		}
-	}
-	if *sum.Collapsed {
-		sum.CollapsedFrom = new(int64(servers))
+		sum.CollapsedFrom = new(int64(row.Servers))
 	}
 }
 

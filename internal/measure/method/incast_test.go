@@ -52,11 +52,11 @@ func incastTest(servers ...int32) v1alpha1.Test {
 }
 
 func TestIncast(t *testing.T) {
-	p, err := planOf(t, incastTest(4, 1, 2, 8))
+	p, err := planOf(t, incastTest(4, 1, 2, 16, 8))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fake := &fakeWorkload{took: map[int]time.Duration{1: time.Millisecond, 2: 2 * time.Millisecond, 4: 10 * time.Millisecond, 8: 8 * time.Millisecond}}
+	fake := &fakeWorkload{took: map[int]time.Duration{1: time.Millisecond, 2: 10 * time.Millisecond, 4: 4 * time.Millisecond, 8: 40 * time.Millisecond, 16: 80 * time.Millisecond}}
 	tester := open(t, simulate(t, ideal, p), p, nil)
 	trials.WithWorkload(fake)(tester)
 	trials.WithDrops(&fakeDrops{})(tester)
@@ -94,9 +94,10 @@ func TestIncast(t *testing.T) {
 	// 8,000 bits from each server, twice, over four times the shorter completion time.
 	want := []figures{
 		{1, 4_000_000, 2_000_000, -1, 0, 3, 3_000_000},
-		{2, 4_000_000, 4_000_000, 0, 0, 6, 6_000_000},
-		{4, 1_600_000, 20_000_000, 1, 4, 12, 30_000_000},
-		{8, 4_000_000, 16_000_000, 0, 4, 24, 24_000_000},
+		{2, 800_000, 20_000_000, 1, 2, 6, 30_000_000},
+		{4, 4_000_000, 8_000_000, 0, 0, 12, 12_000_000},
+		{8, 800_000, 80_000_000, 1, 8, 24, 120_000_000},
+		{16, 800_000, 160_000_000, 1, 8, 48, 240_000_000},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)

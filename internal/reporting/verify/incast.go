@@ -32,7 +32,7 @@ func (c *check) incast() {
 	c.agrees(in+"completion.p99Ns", s.Completion.P99Ns <= s.Completion.MaxNs, "at most maxNs")
 	c.agrees(in+"completion.maxNs", s.Completion.MaxNs >= s.Completion.AvgNs && s.Completion.MaxNs <= took, "from avgNs to the sum of all")
 	c.agrees(in+"receivedBytes", s.ReceivedBytes == 0 || s.ReceivedBytes >= s.Bytes*n, "at least the bytes of all iterations")
-	c.agrees(in+"collapsedFrom", s.CollapsedFrom == nil || *s.CollapsedFrom <= int64(c.row.Servers), "at most the servers of the row")
+	c.agrees(in+"collapsedFrom", s.CollapsedFrom == nil || s.Collapsed != nil && *s.Collapsed && *s.CollapsedFrom <= int64(c.row.Servers), "at most the servers of the row, which has collapsed")
 	c.agrees(in+"skewAvgNs", s.SkewAvgNs <= s.SkewMaxNs, "at most skewMaxNs")
 	for _, name := range []string{"mtu", "bytes", "deviceDrops", "receivedPackets", "collapsed", "skewMaxNs", "sendBufferBytes", "receiveBufferBytes", "windowLimitedPPM", "busyPPM"} {
 		c.agrees(in+name, true, "")
