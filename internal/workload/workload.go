@@ -91,7 +91,7 @@ type Connection struct {
 	Busy, WindowLimited time.Duration
 }
 
-// Settings are what the hosts reported after the connections were open.
+// Settings contains the settings that the hosts reported after the connections were open.
 type Settings struct {
 	// CongestionControl of the servers.
 	CongestionControl string

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nodrop.dev/nodrop/internal/reporting/compare"
@@ -103,6 +104,10 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	text := metricTexts[lines[0].Metric]
 	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes"}}}
 	withLoad := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Load != "" })
+	withServers := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.Servers > 0 })
+	if withServers {
+		g.Columns = append(g.Columns, layout.Column{Name: "servers"})
+	}
 	if withLoad {
 		g.Columns = append(g.Columns, layout.Column{Name: "load", Left: true})
 	}
@@ -125,6 +130,9 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	g.Columns = append(g.Columns, layout.Column{Name: "winner", Left: true})
 	for _, l := range lines {
 		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
+		if withServers {
+			cells = append(cells, strconv.Itoa(int(l.Servers)))
+		}
 		if withLoad {
 			cells = append(cells, string(l.Load))
 		}

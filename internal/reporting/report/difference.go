@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -42,6 +43,7 @@ func (t differenceTable) grid() *layout.Grid {
 	g := &layout.Grid{Columns: []layout.Column{{Heading: "frame", Name: "bytes"}}}
 	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
 	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
+	withServers := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Servers > 0 })
 	searched := method.IsSearched(t[0].Method)
 	own, _ := method.Describe(t[0].Method)
 	measuresItself := len(own.Columns) > 0
@@ -50,6 +52,7 @@ func (t differenceTable) grid() *layout.Grid {
 			g.Columns = append(g.Columns, columns...)
 		}
 	}
+	add(withServers, layout.Column{Name: "servers"})
 	add(withLoad, layout.Column{Name: "load", Left: true})
 	add(withLoss, layout.Column{Name: "goal", Left: true})
 	g.Keys = len(g.Columns)
@@ -62,6 +65,9 @@ func (t differenceTable) grid() *layout.Grid {
 		layout.Column{Heading: "jitter, us", Name: "avg"}, layout.Column{Heading: "jitter, us", Name: "max"})
 	for _, d := range t {
 		cells := []string{sizeCell(d.FrameSize, d.FrameMix)}
+		if withServers {
+			cells = append(cells, strconv.Itoa(int(d.Servers)))
+		}
 		if withLoad {
 			cells = append(cells, string(d.Load))
 		}

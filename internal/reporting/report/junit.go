@@ -170,6 +170,9 @@ func after(separator, text string) string {
 // rowName is a row's name in its test and variant: "64 B at 50%", "64 B PDR 0.5%".
 func rowName(id v1alpha1.RowID) string {
 	name := cmp.Or(id.SizeName(), id.Test)
+	if id.Servers > 0 {
+		name = v1alpha1.ServersName(id.Servers)
+	}
 	if id.LossRatioPPM > 0 {
 		name += " " + goalOf(id.LossRatioPPM)
 	}
@@ -251,7 +254,7 @@ func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
 	}
 	var ids []v1alpha1.RowID
 	for _, step := range own.Steps(*test, plan.Scale{}) {
-		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM})
+		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM, Servers: step.Servers})
 	}
 	return ids
 }
