@@ -30,6 +30,7 @@ var topics = []struct{ folder, title string }{
 	{"internal/reporting", "what is made of results: reports, gates, trends, archive, metrics"},
 	{"internal/dut", "devices, and the routers among them"},
 	{"internal/measure", "plans, methods, searches, runs and rows"},
+	{"internal/workload", "applications of hosts on the test ports, and models of them"},
 	{"internal/traffic", "frames, and the engines that send and count them"},
 	{"internal/workload", "applications of hosts on the ports"},
 	{"internal/routing", "BGP and BFD sessions of the tester"},

@@ -118,19 +118,6 @@ const (
 	preambleBytes = 20
 )
 
-// Defaults returns parameters of a Linux host with 10 Gbit/s links and a switch with a buffer of 1 MB for 4 servers.
-func Defaults() Params {
-	return Params{
-		Servers: 4, Iterations: 50, BlockBytes: 1 << 20, LinkMbps: 10_000, ServerLinkMbps: 10_000, Propagation: 500 * time.Nanosecond, MTUBytes: 1500,
-		Switch: Switch{Buffering: OutputBuffer, BufferBytes: 1_000_000},
-		Hosts:  Hosts{Delay: 30 * time.Microsecond, Jitter: 5 * time.Microsecond, ResponseDelay: 20 * time.Microsecond, ResponseJitter: 20 * time.Microsecond, RequestSpacing: time.Microsecond, IterationGap: 100 * time.Microsecond},
-		TCP: TCP{
-			CongestionControl: Reno, InitialWindow: 10, ReceiveWindowBytes: 4 << 20, GrowthLimit: 2,
-			MinRTO: 200 * time.Millisecond, MaxRTO: 2 * time.Minute, DelayedAck: 40 * time.Millisecond, SACK: true, LostRetransmit: true, KeepOpen: true, IdleRestart: true,
-		},
-	}
-}
-
 // frameBytes is the longest frame.
 func (p Params) frameBytes() int { return p.MTUBytes + ethernetBytes }
 
@@ -164,7 +151,7 @@ func (p Params) Validate() error {
 	}{
 		{"servers", p.Servers, 1, 1024},
 		{"iterations", p.Iterations, 1, 100_000},
-		{"blockBytes", p.BlockBytes, p.leastBlock(), 1 << 30},
+		{"blockBytes", p.BlockBytes, p.leastBlock(), 1 << 40},
 		{"mtuBytes", p.MTUBytes, 576, 65_535},
 		{"switch.bufferBytes", p.Switch.BufferBytes, 0, 1 << 36},
 		{"switch.portBytes", p.Switch.PortBytes, 0, 1 << 36},
@@ -172,7 +159,7 @@ func (p Params) Validate() error {
 		{"tcp.initialWindow", p.TCP.InitialWindow, 1, 1000},
 		{"tcp.ssThresholdSegments", p.TCP.SSThresholdSegments, 0, 1 << 20},
 		{"tcp.growthLimit", p.TCP.GrowthLimit, 1, 2},
-		{"tcp.receiveWindowBytes", p.TCP.ReceiveWindowBytes, p.segmentBytes(), 1 << 30},
+		{"tcp.receiveWindowBytes", p.TCP.ReceiveWindowBytes, p.segmentBytes(), 1 << 26},
 	}
 	for _, f := range integers {
 		if f.value < f.least || f.value > f.limit {

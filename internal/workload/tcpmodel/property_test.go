@@ -93,6 +93,11 @@ func TestConservation(t *testing.T) {
 		if limit := p.Switch.BufferBytes; res.MaxQueueBytes > limit {
 			t.Errorf("draw %d: queue of %d bytes in a buffer of %d", i, res.MaxQueueBytes, limit)
 		}
+		if a := p.Switch.Alpha; a > 0 && p.Switch.Buffering == OutputBuffer {
+			if limit := int(a/(1+a)*float64(p.Switch.BufferBytes)) + p.frameBytes(); res.MaxQueueBytes > limit {
+				t.Errorf("draw %d: queue of %d bytes above the threshold of %d", i, res.MaxQueueBytes, limit)
+			}
+		}
 		if limit := p.Switch.PortBytes; limit > 0 && res.MaxQueueBytes > limit {
 			t.Errorf("draw %d: queue of %d bytes in a share of %d", i, res.MaxQueueBytes, limit)
 		}
@@ -107,7 +112,7 @@ func TestConservation(t *testing.T) {
 
 // TestSameSeed repeats a lossy run, and changes its seed.
 func TestSameSeed(t *testing.T) {
-	p := Defaults()
+	p := recentHosts()
 	p.Servers, p.Iterations, p.Switch.BufferBytes = 12, 20, 100_000
 	first, second := run(t, p), run(t, p)
 	if !reflect.DeepEqual(first, second) {

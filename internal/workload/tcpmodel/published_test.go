@@ -49,8 +49,8 @@ func readPublished(t *testing.T, name string) table {
 func simulate(t *testing.T, s Switch, rows int) (all table) {
 	t.Helper()
 	for n := 1; n <= rows; n++ {
-		p := LinuxHosts2011()
-		p.Switch, p.Servers, p.BlockBytes, p.MTUBytes, p.Iterations = s, n, 8_000_000, 9000, 60
+		p := Defaults()
+		p.Switch, p.Servers, p.BlockBytes, p.MTUBytes, p.Iterations = s, n, 8_000_000, 9000, 40
 		r := run(t, p)
 		all.goodput = append(all.goodput, r.GoodputMbps)
 		all.drops = append(all.drops, r.DroppedPackets)
@@ -102,15 +102,19 @@ func medianError(got, want figures) float64 {
 			errors = append(errors, math.Abs(got[i]/want[i]-1))
 		}
 	}
-	slices.Sort(errors)
-	return errors[len(errors)/2]
+	return median(errors)
+}
+
+func median(v figures) float64 {
+	sorted := slices.Sorted(slices.Values(v))
+	return sorted[len(sorted)/2]
 }
 
 func below(v figures, limit float64) int {
 	return slices.IndexFunc(v, func(x float64) bool { return x < limit }) + 1
 }
 
-// TestPublishedTable holds the model to the shape of the published table of two switches.
+// TestPublishedTable simulates 40 iterations for each number of servers, where the table has 1,000. It holds the model to the shape of the published table of two switches.
 func TestPublishedTable(t *testing.T) {
 	type bounds struct{ goodputRank, rank, goodput, completion, drops float64 }
 	got, want := map[string]table{}, map[string]table{}
@@ -118,8 +122,8 @@ func TestPublishedTable(t *testing.T) {
 		device Switch
 		bounds bounds
 	}{
-		"arista7124s": {Arista7124S(), bounds{0, 0, 9, 9, 9}},
-		"nexus5010":   {Nexus5010(), bounds{0, 0, 9, 9, 9}},
+		"arista7124s": {Arista7124S(), bounds{0.15, 0.95, 0.2, 0.2, 0.2}},
+		"nexus5010":   {Nexus5010(), bounds{0.1, 0.85, 0.25, 0.25, 0.15}},
 	} {
 		w := readPublished(t, name)
 		g := simulate(t, c.device, len(w.goodput))
@@ -150,6 +154,11 @@ func TestPublishedTable(t *testing.T) {
 			}
 		}
 	}
+	falling := spearman(got["arista7124s"].goodput[:8], want["arista7124s"].goodput[:8])
+	t.Logf("rank correlation of the collapse of arista7124s %.2f", falling)
+	if falling < 0.85 {
+		t.Errorf("arista7124s, 1 to 8 servers: rank correlation of goodput %.2f", falling)
+	}
 	// The small buffer collapses below a third at the same number of servers, and the large one never does.
 	limit := want["arista7124s"].goodput[0] / 3
 	a, b := below(got["arista7124s"].goodput, limit), below(want["arista7124s"].goodput, limit)
@@ -160,14 +169,16 @@ func TestPublishedTable(t *testing.T) {
 	if n := below(got["nexus5010"].goodput, limit); n != 0 {
 		t.Errorf("nexus5010 is below %.0f Mbit/s at %d servers", limit, n)
 	}
-	// Ratio between the switches.
 	var ratios, published figures
 	for i := range want["arista7124s"].goodput {
 		ratios = append(ratios, got["nexus5010"].goodput[i]/got["arista7124s"].goodput[i])
 		published = append(published, want["nexus5010"].goodput[i]/want["arista7124s"].goodput[i])
 	}
-	rank, err := spearman(ratios, published), medianError(ratios, published)
-	t.Logf("ratio: rank correlation %.2f, median error %.2f", rank, err)
+	between, wanted := median(ratios[3:]), median(published[3:])
+	t.Logf("median of the ratio between the switches from 4 servers on %.2f, published %.2f", between, wanted)
+	if math.Abs(between/wanted-1) > 0.4 {
+		t.Errorf("median of the ratio between the switches from 4 servers on %.2f, published %.2f", between, wanted)
+	}
 	for i := 3; i < len(ratios); i++ {
 		if ratios[i] < 1.2 {
 			t.Errorf("%d servers: the goodput of nexus5010 is %.2f times that of arista7124s, published %.2f", i+1, ratios[i], published[i])
@@ -183,7 +194,7 @@ func TestMeasuredSmallBuffer(t *testing.T) {
 	var got figures
 	var timeouts float64
 	for i := range measured {
-		p := Defaults()
+		p := recentHosts()
 		p.LinkMbps, p.Switch.BufferBytes, p.Servers, p.Iterations = 500, 32_000, 1<<i, 20
 		p.TCP.RACK = true
 		r := run(t, p)
@@ -193,12 +204,15 @@ func TestMeasuredSmallBuffer(t *testing.T) {
 	if e := math.Abs(got[0]/measured[0] - 1); e > 0.05 {
 		t.Errorf("goodput of one server is wrong by %.2f", e)
 	}
+	if a, b := below(got, got[0]/2), below(measured, measured[0]/2); a < b-1 || a > b+1 {
+		t.Errorf("the goodput is below half from the place %d of the list on, measured %d", a, b)
+	}
 	for i := range got {
-		if i < 3 && math.Abs(got[i]/measured[i]-1) > 0.35 || i >= 3 && got[i] > got[0]/2 {
+		if i < 3 && math.Abs(got[i]/measured[i]-1) > 0.3 || i >= 3 && got[i] > got[0]/2 {
 			t.Errorf("%d servers: %.0f Mbit/s, measured %.0f", 1<<i, got[i], measured[i])
 		}
 	}
-	if r := spearman(got, measured); r < 0.8 {
+	if r := spearman(got, measured); r < 0.7 {
 		t.Errorf("rank correlation %.2f", r)
 	}
 	if timeouts < 0.7*measuredTimeouts || timeouts > 1.3*measuredTimeouts {

@@ -1,11 +1,26 @@
 package tcpmodel
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
+
+// recentHosts returns hosts like namespaces of a recent Linux on one machine, whose connections stay open.
+func recentHosts() Params {
+	p := Defaults()
+	p.Hosts = Hosts{
+		Delay: 20 * time.Microsecond, Jitter: 5 * time.Microsecond, ResponseDelay: 20 * time.Microsecond, ResponseJitter: 20 * time.Microsecond,
+		RequestSpacing: 5 * time.Microsecond, IterationGap: 100 * time.Microsecond,
+	}
+	p.TCP.CongestionControl, p.TCP.GrowthLimit, p.TCP.ReceiveWindowBytes = Reno, 2, 4_000_000
+	p.TCP.KeepOpen, p.TCP.IdleRestart = true, true
+	return p
+}
 
 // TestLargeBuffer holds a buffer that takes all windows to no collapse.
 func TestLargeBuffer(t *testing.T) {
-	p := Defaults()
-	p.Switch.BufferBytes = 64 << 20
+	p := recentHosts()
+	p.Switch.BufferBytes, p.Iterations = 64<<20, 10
 	p.Servers = 1
 	one := run(t, p)
 	for _, c := range []CongestionControl{Reno, Cubic, DCTCP} {
@@ -19,8 +34,8 @@ func TestLargeBuffer(t *testing.T) {
 
 // TestMarksPreventDrops compares DCTCP with Reno, which ignores the threshold.
 func TestMarksPreventDrops(t *testing.T) {
-	p := Defaults()
-	p.Servers, p.BlockBytes = 8, 4<<20
+	p := recentHosts()
+	p.Servers, p.Iterations, p.BlockBytes = 8, 20, 4<<20
 	p.Switch.BufferBytes, p.Switch.ECNThresholdBytes = 500_000, 100_000
 	reno := run(t, p)
 	p.TCP.CongestionControl = DCTCP
@@ -38,8 +53,8 @@ func TestMarksPreventDrops(t *testing.T) {
 
 // TestShortTimeout holds a short minimum of the timeout to most of the goodput of a large buffer.
 func TestShortTimeout(t *testing.T) {
-	p := Defaults()
-	p.Servers, p.Switch.BufferBytes = 32, 100_000
+	p := recentHosts()
+	p.Servers, p.Iterations, p.Switch.BufferBytes = 32, 10, 100_000
 	long := run(t, p)
 	p.TCP.MinRTO /= 1000
 	p.TCP.DelayedAck /= 1000

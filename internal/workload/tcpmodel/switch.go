@@ -63,10 +63,9 @@ func (n *network) arrive(f frame, ecn bool) bool {
 	}
 	after := q.bytes + f.bytes
 	c := &n.config
-	full := c.BufferBytes > 0 && n.used+f.bytes > c.BufferBytes ||
+	if c.BufferBytes > 0 && n.used+f.bytes > c.BufferBytes ||
 		c.PortBytes > 0 && after > c.PortBytes ||
-		c.Alpha > 0 && float64(after) > c.Alpha*float64(c.BufferBytes-n.used)
-	if full && (n.busy || n.used > 0) {
+		c.Alpha > 0 && float64(after) > c.Alpha*float64(c.BufferBytes-n.used) {
 		n.dropped++
 		return false
 	}
