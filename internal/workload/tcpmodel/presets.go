@@ -2,7 +2,7 @@ package tcpmodel
 
 import "time"
 
-// Defaults returns 4 servers with 10 Gbit/s links and the Linux of the year 2011, and a switch with a buffer of 1 MB. Each
+// Defaults returns 4 servers with 10 Gbit/s links and Linux 2.6, and a switch with a buffer of 1 MB. Each
 // iteration opens its connections one after the other. The hosts were fitted to the published table
 // testdata/incast_8mb_9000mtu.csv, with the same values for both switches and all numbers of servers.
 // docs/design/incast-model.md has the reasons.
@@ -11,11 +11,11 @@ func Defaults() Params {
 		Servers: 4, Iterations: 50, BlockBytes: 1 << 20, LinkMbps: 10_000, ServerLinkMbps: 10_000, Propagation: 500 * time.Nanosecond, MTUBytes: 1500,
 		Switch: Switch{Buffering: OutputBuffer, BufferBytes: 1_000_000},
 		Hosts: Hosts{
-			Delay: 5 * time.Microsecond, Jitter: 150 * time.Microsecond, ResponseJitter: 300 * time.Microsecond,
-			RequestSpacing: 100 * time.Microsecond, IterationGap: time.Millisecond,
+			Delay: time.Microsecond, Jitter: 140 * time.Microsecond, ResponseJitter: 300 * time.Microsecond,
+			RequestSpacing: 300 * time.Microsecond, IterationGap: time.Millisecond,
 		},
 		TCP: TCP{
-			CongestionControl: Cubic, InitialWindow: 10, ReceiveWindowBytes: 224_000, GrowthLimit: 1,
+			CongestionControl: Cubic, InitialWindow: 3, ReceiveWindowBytes: 224_000, GrowthLimit: 1,
 			MinRTO: 200 * time.Millisecond, MaxRTO: 2 * time.Minute, DelayedAck: 40 * time.Millisecond, SACK: true, LostRetransmit: true,
 		},
 	}

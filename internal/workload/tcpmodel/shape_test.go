@@ -12,7 +12,7 @@ func recentHosts() Params {
 		Delay: 20 * time.Microsecond, Jitter: 5 * time.Microsecond, ResponseDelay: 20 * time.Microsecond, ResponseJitter: 20 * time.Microsecond,
 		RequestSpacing: 5 * time.Microsecond, IterationGap: 100 * time.Microsecond,
 	}
-	p.TCP.CongestionControl, p.TCP.GrowthLimit, p.TCP.ReceiveWindowBytes = Reno, 2, 4_000_000
+	p.TCP.CongestionControl, p.TCP.InitialWindow, p.TCP.GrowthLimit, p.TCP.ReceiveWindowBytes = Reno, 10, 2, 4_000_000
 	p.TCP.KeepOpen, p.TCP.IdleRestart = true, true
 	return p
 }
