@@ -1,6 +1,6 @@
 package tcpmodel
 
-// eventKind is what happens at a time of the simulation.
+// eventKind names what an event changes.
 type eventKind uint8
 
 const (
