@@ -57,7 +57,7 @@ func (d *Dialect) Complete(c configure.Configuration) error {
 	if d.Always == "" || strings.HasPrefix(string(c), d.Always) || strings.Contains(string(c), "\n"+d.Always) {
 		return nil
 	}
-	return fmt.Errorf("it has no line %q, which the device always reports: add one, such as %s", strings.TrimSpace(d.Always), d.AlwaysExample)
+	return fmt.Errorf("it has no line %q, which the device always reports: add the one that the device has, such as %s", strings.TrimSpace(d.Always), d.AlwaysExample)
 }
 
 // read reads a configuration whose contexts are indented by spaces. A line that occurs twice in a context
