@@ -37,7 +37,7 @@ type fakeLab struct {
 	// failing are runs whose hooks fail, and resets what pods have made of the device.
 	failing map[string]bool
 	resets  map[types.UID]*deviceReset
-	// lists are what pods have made of the device by lists.
+	// lists contains the lists that pods have given the device.
 	lists map[types.UID]*deviceLists
 	// defect is a defect of the lab; empty for none.
 	defect string

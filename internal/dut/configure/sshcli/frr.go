@@ -25,7 +25,7 @@ var FRR = &Shell{
 		Closing:   []string{"exit", "end"},
 		Permanent: []string{"interface ", "vrf ", "line vty"},
 		Exit:      "exit",
-		Always:    "hostname ", AlwaysExample: "hostname leaf-1", // vtysh prints the name of the machine in place of none.
+		Always:    "hostname ", AlwaysExample: "hostname leaf-1", // Without one, vtysh prints the name of the machine.
 		Secrets: regexp.MustCompile(`(?i)\b(password|secret|community|key-string|md5)((?: \d)?) \S+`),
 	},
 }
