@@ -455,7 +455,7 @@ func (p *patients) use(t *testing.T) {
 		want string
 	}{
 		"an engine that is none": {[]string{"--engine", "dpdk"}, `--engine "dpdk" is not an engine: give sim, xdp, trex-software, trex, containerlab`},
-		"a format that is none":  {[]string{"-o", "html"}, `"html" is not an output format: give table or json`},
+		"a format that is none":  {[]string{"-o", "html"}, `"html" is not an output format: give table, json or yaml`},
 		"no time":                {[]string{"--probe", "--probe-timeout", "0s"}, "--probe-timeout is 0s"},
 	} {
 		t.Run(name, func(t *testing.T) { p.doctor(t, tc.args...).wants(exit.Use, "", tc.want) })

@@ -14,7 +14,7 @@ func TestFlagValues(t *testing.T) {
 		"queue --limit many":    `--limit is "many": give a whole number`,
 		"watch x --timeout 5":   `--timeout is "5": give a duration such as 90s or 1h30m`,
 		"run -f x --wait=maybe": `--wait is "maybe": give true or false`,
-		"queue -o xml":          `--output "xml" is not an output format: give table, json or yaml`,
+		"queue -o xml":          `"xml" is not an output format: give table, json, yaml or name`,
 		"page --prot 1":         "unknown flag: --prot",
 	} {
 		cmd := newRootCommand("nodrop")

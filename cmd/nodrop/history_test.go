@@ -134,5 +134,5 @@ func TestHistoryRefuses(t *testing.T) {
 	start(t, "history", empty).wants(exit.Use, "", "has no file with the ending .json, .yaml, .yml or .zst")
 	start(t, "history", "file://"+empty).wants(exit.Use, "", "has no results")
 	start(t, "history", filepath.Join(empty, "absent.json")).wants(exit.Use, "", "no such file")
-	start(t, "history", empty, "-o", "csv").wants(exit.Use, "", `"csv" is not an output format: give table, json, html or pdf`)
+	start(t, "history", empty, "-o", "csv").wants(exit.Use, "", `"csv" is not an output format: give table, json, yaml, html or pdf`)
 }

@@ -30,8 +30,8 @@ type Live struct {
 	mark     string
 	// last are the lines as they were given, for a terminal whose size changes.
 	last []string
-	// done is the part that is done, of which the first line has a bar; negative shows none.
-	done float64
+	// done is the part that is done, of which the first line has a bar; nil shows none.
+	done *float64
 }
 
 // LineInterval is the maximum time between two lines if lines cannot be rewritten.
@@ -39,7 +39,7 @@ const LineInterval = time.Minute
 
 // NewLive decides by what out is.
 func NewLive(out io.Writer) *Live {
-	l := &Live{Out: out, Now: time.Now, done: -1}
+	l := &Live{Out: out, Now: time.Now}
 	if screen, is := out.(*Screen); is {
 		l.Out, l.terminal, l.mark = screen.out, screen.terminal, screen.mark // Live cleans what it shows, and moves the cursor itself.
 	}
@@ -56,7 +56,12 @@ func (l *Live) measure() {
 
 // Progress shows a bar before the next lines, of which a part from 0 to 1 is filled; a negative part shows none. A terminal of less
 // than 40 columns shows the number only, and what is no terminal shows neither.
-func (l *Live) Progress(done float64) { l.done = min(done, 1) }
+func (l *Live) Progress(done float64) {
+	l.done = nil
+	if done >= 0 {
+		l.done = new(min(done, 1))
+	}
+}
 
 // Update replaces the live line by a new state. What changes from one call to the next with the same
 // key, such as the seconds left, is shown on a terminal, and elsewhere once a minute.
@@ -107,15 +112,15 @@ const barFrom = 40
 
 // bar is the begin of the first line: "[====      ]  41% ".
 func (l *Live) bar() string {
-	if l.done < 0 {
+	if l.done == nil {
 		return ""
 	}
-	percent := fmt.Sprintf("%3d%% ", int(l.done*100))
+	percent := fmt.Sprintf("%3d%% ", int(*l.done*100))
 	if l.Width < barFrom {
 		return percent
 	}
 	cells := min(l.Width/5, 30)
-	filled := int(l.done * float64(cells))
+	filled := int(*l.done * float64(cells))
 	return "[" + strings.Repeat("=", filled) + strings.Repeat(" ", cells-filled) + "] " + percent
 }
 

@@ -144,13 +144,29 @@ func compareWithFewest(sum *v1alpha1.IncastSummary, servers int32, before []v1al
 	}
 }
 
-// noteIncast adds the sums from which the figures of the row follow to its log.
+// noteIncast adds to the log of the row what it is computed from: the completion times, and the counts and settings that were read.
 func noteIncast(tester *trials.Tester, step plan.Step, sum v1alpha1.IncastSummary, found workload.Incast) {
 	r := v1alpha1.TrialRecord{Role: "incast", Tried: int64(step.Servers), Verdict: v1alpha1.TrialPassed}
-	record.AddFigure(&r, "completionNs", int64(total(found.Completions)))
-	record.AddFigure(&r, "iterations", sum.Iterations)
-	record.AddFigure(&r, "retransmissions", sum.Retransmissions)
-	record.AddFigure(&r, "timeouts", sum.Timeouts)
+	for _, took := range found.Completions {
+		record.AddFigure(&r, "completionNs", int64(took))
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"completionP50Ns", sum.Completion.P50Ns}, {"completionP99Ns", sum.Completion.P99Ns},
+		{"iterations", sum.Iterations}, {"mtu", int64(sum.MTU)}, {"bytes", sum.Bytes},
+		{"retransmissions", sum.Retransmissions}, {"timeouts", sum.Timeouts},
+		{"receivedBytes", sum.ReceivedBytes}, {"receivedPackets", sum.ReceivedPackets},
+		{"skewAvgNs", sum.SkewAvgNs}, {"skewMaxNs", sum.SkewMaxNs},
+		{"sendBufferBytes", sum.SendBufferBytes}, {"receiveBufferBytes", sum.ReceiveBufferBytes},
+		{"windowLimitedPPM", sum.WindowLimitedPPM}, {"busyPPM", sum.BusyPPM},
+	} {
+		record.AddFigure(&r, f.name, f.value)
+	}
+	if sum.DeviceDrops != nil {
+		record.AddFigure(&r, "deviceDrops", *sum.DeviceDrops)
+	}
 	tester.Log.Add(r)
 }
 

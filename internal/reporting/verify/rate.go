@@ -210,6 +210,8 @@ func (c *check) withoutTrial() {
 		if c.value("frames.framesPerSecond") > 0 {
 			c.is("frames.framesPerSecond", nearest(intended))
 			c.is("frames.bitsPerSecond", nearest(times(intended, c.averageBytes(), ratio(8, 1))))
+		} else {
+			c.ifAny("frames.bitsPerSecond", 0)
 		}
 	}
 	for _, field := range []string{"frames.sent", "frames.received", "frames.lost", "frames.offeredFramesPerSecond", "frames.trialMilliseconds"} {

@@ -54,6 +54,7 @@ func (a applications) params(r workload.IncastRequest) (tcpmodel.Params, error) 
 	p := tcpmodel.Defaults()
 	p.Seed, p.Servers, p.Iterations, p.MTUBytes = a.engine.run.handling.seed, len(r.Blocks), r.Iterations, r.MTU
 	p.BlockBytes, p.Striped = int(r.Bytes()), true // equal blocks are equal parts of their sum
+	p.TCP.KeepOpen = true
 	if r.CongestionControl != "" {
 		if !slices.Contains(modelledControls, r.CongestionControl) {
 			return p, fmt.Errorf("congestionControl is %s, and the simulated hosts have %s: choose one of these", r.CongestionControl, strings.Join(modelledControls, ", "))
