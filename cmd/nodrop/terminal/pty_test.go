@@ -72,7 +72,7 @@ func TestLiveLinesFollowTheTerminal(t *testing.T) {
 					sizes = append(sizes, all.Len())
 				}
 			})
-			before, rows := 0, 1
+			before := 0
 			for i, width := range widths {
 				part := all.String()[before:sizes[i]]
 				before = sizes[i]
@@ -84,7 +84,7 @@ func TestLiveLinesFollowTheTerminal(t *testing.T) {
 				}
 				// As the terminal has broken the lines before, of a column less than it was wide.
 				if i > 0 {
-					rows = 2 * ((widths[i-1] - 1 + width - 1) / width)
+					rows := 2 * ((widths[i-1] - 1 + width - 1) / width)
 					up := "\r\x1b[K" + strings.Repeat("\x1b[A\x1b[K", rows-1)
 					if after, ok := strings.CutPrefix(part, up); !ok || strings.HasPrefix(after, "\x1b") {
 						t.Errorf("from %d to %d columns: %q, want %q first", widths[i-1], width, part, up)

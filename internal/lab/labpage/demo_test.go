@@ -74,7 +74,7 @@ func demoLab() []client.Object {
 			running(bed)(b)
 			b.Status.Message = "trials run"
 			b.Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 25_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}, {LoadPPM: 750_000, Verdict: v1alpha1.TrialFailed}}
-			b.Status.Progress.Rates = &v1alpha1.ProgressRates{SentFramesPerSecond: 58_735_360 - int64(left), ReceivedFramesPerSecond: 58_735_360 - 2*int64(left), InHand: left < 3600}
+			b.Status.Progress.Rates = &v1alpha1.ProgressRates{SentFramesPerSecond: 58_735_360 - left, ReceivedFramesPerSecond: 58_735_360 - 2*left, InHand: left < 3600}
 			b.Status.Progress.TrialsDone, b.Status.Progress.SecondsLeft, b.Status.Progress.Trial = done, left, trial
 			b.Status.Conditions = []metav1.Condition{
 				{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: at(-90), Message: "profile and bed fit the tests"},

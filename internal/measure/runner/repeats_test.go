@@ -45,7 +45,7 @@ func TestTrialsOfTheRowInHand(t *testing.T) {
 	var p progress
 	step := plan.Step{Test: v1alpha1.Test{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}, Size: plan.Size{Bytes: 64}}
 	finish := func(ppm int64, sent, received uint64) {
-		trial := &trials.Trial{Sending: trials.Sending{Intended: 10_000, Sent: sent, TxTime: 2 * time.Second}, Counts: trials.Counts{Expected: sent, Received: received, Lost: sent - received}}
+		trial := &trials.Trial{Sending: trials.Sending{Intended: 10_000, Sent: sent, Duration: 2 * time.Second, TxTime: 2 * time.Second}, Counts: trials.Counts{Expected: sent, Received: received, Lost: sent - received}}
 		p.event(trials.Event{Step: step, LoadPPM: ppm, Duration: 2 * time.Second, Finished: trial}, time.Time{})
 	}
 	finish(1_000_000, 10_000, 9_000)

@@ -82,7 +82,7 @@ func (p Paper) Wrap(text, indent string) string {
 		case empty:
 		case length(current)+1+length(word) > width:
 			b.WriteString(current + "\n")
-			current, empty = indent+Gap, true
+			current = indent + Gap
 		default:
 			current += " "
 		}
