@@ -241,6 +241,8 @@ type fakeKubelet struct {
 	behind time.Duration
 	// devices are the configurations of devices by their addresses.
 	devices map[string]string
+	// played are the pods that were started, which the cache may show as they were before.
+	played map[types.UID]bool
 	// ran are the hooks that have run, in their order.
 	ran []hookRun
 }
@@ -260,7 +262,7 @@ func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}, devices: map[string]string{}}
+	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}, devices: map[string]string{}, played: map[types.UID]bool{}}
 	err = ctrl.NewControllerManagedBy(mgr).Named("kubelet").For(&corev1.Pod{}).Complete(reconcile.Func(k.play))
 	if err != nil {
 		t.Fatal(err)
@@ -270,18 +272,18 @@ func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 }
 
 func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	pod := &corev1.Pod{}
 	if err := k.Get(ctx, req.NamespacedName, pod); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending {
+	if k.played[pod.UID] || pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending {
 		return reconcile.Result{}, nil
 	}
 	if pod.Labels[labobjects.LabelUID] == "" && pod.Labels[labobjects.LabelRole] != labobjects.RoleProbe && pod.Labels[labobjects.LabelRole] != labobjects.RoleConfigure {
 		return reconcile.Result{}, nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	role := pod.Name[strings.Index(pod.Name[3:], "-")+4:]
 	if k.held[role] {
 		return reconcile.Result{}, nil
@@ -308,7 +310,11 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	default:
 		ready(pod)
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(k.Status().Update(ctx, pod))
+	err := k.Status().Update(ctx, pod)
+	if err == nil {
+		k.played[pod.UID] = true
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
 // hold keeps pods of these roles from starting; letGo undoes it.
