@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,18 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%d bytes, %d reasons", len(got.Message), len(got.ValidityReasons))
 		}
 	})
+}
+
+// A device may be faster with a list than without: added latencies are below zero, and counts are not.
+func TestDifferencesBelowZero(t *testing.T) {
+	faster := v1alpha1.ResultRow{ConfigurationScale: &v1alpha1.ConfigurationScaleSummary{AddedLatencyNs: new(int64(-74)), FailedAddedLatencyNs: new(int64(-5))}}
+	if err := numbers(reflect.ValueOf(faster), "row"); err != nil {
+		t.Error(err)
+	}
+	wrong := v1alpha1.ResultRow{ConfigurationScale: &v1alpha1.ConfigurationScaleSummary{LatencyWithoutNs: new(int64(-74))}}
+	if err := numbers(reflect.ValueOf(wrong), "row"); err == nil {
+		t.Error("a latency below zero is accepted")
+	}
 }
 
 // Every answer of a runner is refused, or makes bounded objects; the API server refuses
