@@ -51,8 +51,8 @@ need the archive, and are on the page of the operator only.`,
 	cmd.Flags().StringVar(&grafana, "grafana-results-url", "", "address of the dashboard of results in Grafana, to which the page and its reports link, such as https://grafana.example.com/d/nodrop-results-flux")
 	cmd.Flags().Uint16Var(&port, "port", 0, "port to listen on; 0 is a free one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if grafana != "" && !report.IsLink(grafana) {
-			return fmt.Errorf("--grafana-results-url is %q: give an address that begins with https:// or http://", grafana)
+		if err := report.CheckLink("grafana-results-url", grafana); err != nil {
+			return err
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()

@@ -20,7 +20,7 @@ const (
 // budget bounds the writes that only inform people. A first message that contains no more than that a
 // benchmark waits gives way to leases.
 type budget struct {
-	// all bounds all of them, spare the first messages next to leases, and least is what these have in any case.
+	// all bounds every write. spare bounds first messages next to leases, and least has the ones that leases never take.
 	all, spare, least *rate.Limiter
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
-	"nodrop.dev/nodrop/internal/dut/device"
 	"nodrop.dev/nodrop/internal/measure/calibration"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
@@ -76,16 +75,7 @@ func (inv *inventory) calibrated(bed *v1alpha1.TestBed) (at, ends time.Time) {
 	if ref == nil {
 		return at, ends
 	}
-	by := inv.bed(ref.TestBedName)
-	if by == nil || by.Status.Calibration == nil || !device.Of(by.Spec.Device).Absent {
-		return at, ends
-	}
-	age := calibration.DefaultMaxAge
-	if ref.MaxAge != nil {
-		age = ref.MaxAge.Duration
-	}
-	at = by.Status.Calibration.Time.Time
-	return at, at.Add(age)
+	return calibration.Term(ref, inv.bed(ref.TestBedName))
 }
 
 // unarchived are the finished benchmarks that wait for the archive; nil without one.

@@ -193,11 +193,7 @@ func (r *Reconciler) calibrated(ctx context.Context, bed *v1alpha1.TestBed, now 
 	if by.Status.Calibration == nil {
 		return fmt.Sprintf("; bed %s has no calibration of the tester yet", ref.TestBedName), nil
 	}
-	age := calibration.DefaultMaxAge
-	if ref.MaxAge != nil {
-		age = ref.MaxAge.Duration
-	}
-	until := by.Status.Calibration.Time.Add(age)
+	until := by.Status.Calibration.Time.Add(calibration.MaxAge(ref))
 	if until.Before(now) {
 		return fmt.Sprintf("; the calibration of the tester is too old since %s: run a benchmark on bed %s", kit.Stamp(until), ref.TestBedName), nil
 	}

@@ -102,8 +102,8 @@ func (f *operatorFlags) add(flags *pflag.FlagSet) {
 // complete checks the flags, and fills the configuration with those that have another form there.
 func (f *operatorFlags) complete() error {
 	f.config.Lab.PullPolicy = corev1.PullPolicy(f.pullPolicy)
-	if u := f.config.GrafanaResults; u != "" && !report.IsLink(u) {
-		return fmt.Errorf("--grafana-results-url is %q: give an address that begins with https:// or http://", u)
+	if err := report.CheckLink("grafana-results-url", f.config.GrafanaResults); err != nil {
+		return err
 	}
 	switch {
 	case f.timeToLive >= 0 && f.timeToLive <= maxTimeToLive:

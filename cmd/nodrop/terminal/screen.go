@@ -90,7 +90,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// colors of the tones: those of the palette of the terminal, which people choose to see them.
+// colors of the tones. They are from the palette of the terminal, which people choose to see them.
 var colors = map[layout.Tone]string{
 	layout.Plain: "\x1b[0m", layout.Good: "\x1b[32m", layout.Bad: "\x1b[31m", layout.Doubtful: "\x1b[33m",
 }

@@ -101,17 +101,8 @@ func (s *snapshot) calibrationOf(bed *v1alpha1.TestBed) calibrated {
 		return c
 	}
 	c.Needed, c.By = true, ref.TestBedName
-	by := s.bed(ref.TestBedName)
-	if by == nil || by.Status.Calibration == nil || !device.Of(by.Spec.Device).Absent {
-		return c
-	}
-	age := calibration.DefaultMaxAge
-	if ref.MaxAge != nil {
-		age = ref.MaxAge.Duration
-	}
-	c.At = by.Status.Calibration.Time.Time
-	c.Ends = c.At.Add(age)
-	c.Old = s.at.After(c.Ends)
+	c.At, c.Ends = calibration.Term(ref, s.bed(ref.TestBedName))
+	c.Old = !c.Ends.IsZero() && s.at.After(c.Ends)
 	return c
 }
 

@@ -156,7 +156,7 @@ func TestWall(t *testing.T) {
 			t.Errorf("the wall has %q", part)
 		}
 	}
-	if _, text, _ := get(t, newPage(t, withoutBeds(fakeAccess("a")), someLab("")...), "/wall"); strings.Contains(text, "b5") || !strings.Contains(text, "<b>run</b>") {
+	if _, text, _ := get(t, newPage(t, without(fakeAccess("a"), "testbeds"), someLab("")...), "/wall"); strings.Contains(text, "b5") || !strings.Contains(text, "<b>run</b>") {
 		t.Error("a person who may not list TestBeds sees beds on the wall, or not their own benchmarks")
 	}
 }
@@ -173,10 +173,10 @@ func TestTeams(t *testing.T) {
 	if first, last := strings.Index(text, "team-routing"), strings.Index(text, "team-vendor"); first > last {
 		t.Error("the team that had beds for the longest time is not the first")
 	}
-	if status, text, _ := get(t, newPage(t, fakePolicyless(fakeAccess("a")), objects...), "/teams"); status != http.StatusForbidden || strings.Contains(text, "team-routing") {
+	if status, text, _ := get(t, newPage(t, without(fakeAccess("a"), "labpolicies"), objects...), "/teams"); status != http.StatusForbidden || strings.Contains(text, "team-routing") {
 		t.Errorf("without the right: status %d: %s", status, text)
 	}
-	if status, _, _ := get(t, newPage(t, withoutBeds(fakeAccess("a")), objects...), "/table"); status != http.StatusForbidden {
+	if status, _, _ := get(t, newPage(t, without(fakeAccess("a"), "testbeds"), objects...), "/table"); status != http.StatusForbidden {
 		t.Errorf("the table without the right to list TestBeds: status %d", status)
 	}
 	if _, text, _ := get(t, newPage(t, fakeAccess("a"), someLab("")...), "/teams"); !strings.Contains(text, "no LabPolicy") {

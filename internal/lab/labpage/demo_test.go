@@ -183,7 +183,7 @@ func healthy(is bool) func(*v1alpha1.TestBed) {
 	}
 }
 
-// nights reserves a bed for as many nights as the status of a bed can have times, with that of the firmware.
+// nights reserves a bed for as many nights as the status of a bed can have times, the reservation of the firmware included.
 func nights(b *v1alpha1.TestBed) {
 	for i := range maxPublished - 1 {
 		b.Status.Reservations = append(b.Status.Reservations, v1alpha1.BedReservation{Reservation: "team-routing/night", From: at(600 + 1440*i), Until: at(960 + 1440*i)})

@@ -52,23 +52,11 @@ func fakeAccess(namespaces ...string) Access {
 	}
 }
 
-// fakePolicyless returns an access that does not allow to list the LabPolicy.
-func fakePolicyless(access Access) Access {
+// without returns an access that does not allow to list a resource.
+func without(access Access, resource string) Access {
 	others := access.Authorizer
 	access.Authorizer = authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		if a.GetResource() == "labpolicies" {
-			return authorizer.DecisionNoOpinion, "", nil
-		}
-		return others.Authorize(ctx, a)
-	})
-	return access
-}
-
-// withoutBeds returns an access that does not allow to list TestBeds.
-func withoutBeds(access Access) Access {
-	others := access.Authorizer
-	access.Authorizer = authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		if a.GetResource() == "testbeds" {
+		if a.GetResource() == resource {
 			return authorizer.DecisionNoOpinion, "", nil
 		}
 		return others.Authorize(ctx, a)
@@ -236,7 +224,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s lacks %q of the status", path, want)
 		}
 	}
-	if _, text, _ := get(t, newPage(t, withoutBeds(fakeAccess("a")), someLab("")...), "/"); strings.Contains(text, "holder") {
+	if _, text, _ := get(t, newPage(t, without(fakeAccess("a"), "testbeds"), someLab("")...), "/"); strings.Contains(text, "holder") {
 		t.Error("a person who may not list TestBeds sees a name in their status")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // openWorkload opens the engine of applications with the kernel's TCP on the ports of the bed, if a test needs
 // it.
 func (b *Bench) openWorkload(ports []plan.Port) error {
-	if !slices.ContainsFunc(b.config.Benchmark.Spec.Tests, func(t v1alpha1.Test) bool { return t.Incast != nil }) {
+	if !slices.ContainsFunc(b.config.Benchmark.Spec.Tests, func(t v1alpha1.Test) bool { return plan.HostsOf(t) != "" }) {
 		return nil
 	}
 	var all []kernelstack.Port

@@ -235,8 +235,8 @@ func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.
 		}
 	}
 	for i, t := range b.Spec.Tests {
-		if t.Incast != nil && bed.Spec.Engine.Kind != v1alpha1.EngineSim {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child("incast"),
+		if hosts := plan.HostsOf(t); hosts != "" && bed.Spec.Engine.Kind != v1alpha1.EngineSim {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child(hosts),
 				"in a cluster no hosts with TCP run on the ports yet: leave the test out here, and measure with nodrop run on one computer")}
 		}
 	}

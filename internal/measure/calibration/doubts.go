@@ -68,18 +68,12 @@ func ofOtherPorts(u Use) string {
 }
 
 func tooOld(u Use) string {
-	limit := DefaultMaxAge
-	if given := u.Bed.Spec.Calibration.MaxAge; given != nil {
-		limit = given.Duration
-	}
+	limit := MaxAge(u.Bed.Spec.Calibration)
 	if age := u.Time.Sub(u.Calibration.Time.Time); age > limit {
 		return fmt.Sprintf("the calibration of test bed %s was %s old, more than spec.calibration.maxAge, %s: calibrate again", u.Calibration.TestBedName, Age(age), limit)
 	}
 	return ""
 }
-
-// DefaultMaxAge is the maximum age of a calibration if the bed does not set one.
-const DefaultMaxAge = 720 * time.Hour
 
 // Age writes how old something is in days, hours or minutes, rounded down.
 func Age(d time.Duration) string {

@@ -111,6 +111,14 @@ func methodOf(test v1alpha1.Test) (Method, bool) {
 	return Method{}, false
 }
 
+// HostsOf returns the member of a test that runs applications of hosts on the ports; empty for other tests.
+func HostsOf(test v1alpha1.Test) string {
+	if m, ok := methodOf(test); ok && m.Workload {
+		return m.Member
+	}
+	return ""
+}
+
 // membersGiven counts the methods that a test asks for.
 func membersGiven(test v1alpha1.Test) int {
 	given := 0

@@ -39,7 +39,7 @@ func TestTheOfferedLoadOfAFinishedTrialIsSaid(t *testing.T) {
 	}
 }
 
-// The progress has loads and verdicts of the row in hand, and rates: those of the trial in hand where they are sampled.
+// The progress has loads and verdicts of the row in hand, and the rates of the trial in hand where they are sampled.
 func TestTrialsOfTheRowInHand(t *testing.T) {
 	t.Parallel()
 	var p progress

@@ -9,7 +9,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
-// The colors of outcomes, the same as those of reports and of the lab page.
+// The colors of outcomes, as in reports and on the lab page.
 const (
 	good     = "green"
 	bad      = "red"

@@ -117,6 +117,14 @@ func IsLink(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
+// CheckLink returns an error for the value of a flag that is neither empty nor a link.
+func CheckLink(flag, url string) error {
+	if url != "" && !IsLink(url) {
+		return fmt.Errorf("--%s is %q: give an address that begins with https:// or http://", flag, url)
+	}
+	return nil
+}
+
 // LinksOf are links by name, in the order of their names.
 func LinksOf(urls map[string]string) []Link {
 	var all []Link

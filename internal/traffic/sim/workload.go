@@ -13,7 +13,7 @@ import (
 
 var _ workload.Host = (*Engine)(nil)
 
-// modelledControls are the congestion controls that the model has. Its hosts use the first one by default.
+// modelledControls are the congestion controls that the model has.
 var modelledControls = []string{string(tcpmodel.Reno), string(tcpmodel.Cubic), string(tcpmodel.DCTCP)}
 
 // applications runs workloads between modeled hosts.

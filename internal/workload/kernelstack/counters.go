@@ -1,12 +1,11 @@
 package kernelstack
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -17,11 +16,11 @@ import (
 // timeouts returns the number of expired retransmission timers of a host. A server has one connection.
 func (h *host) timeouts() (n uint64, err error) {
 	err = netif.In(h.ns, func() (err error) {
-		content, err := os.ReadFile("/proc/thread-self/net/netstat")
+		thread, err := procfs.NewProc(unix.Gettid())
 		if err != nil {
 			return err
 		}
-		n, err = extended(string(content), "TCPTimeouts")
+		n, err = timeoutsOf(thread)
 		return err
 	})
 	if err != nil {
@@ -30,25 +29,16 @@ func (h *host) timeouts() (n uint64, err error) {
 	return n, err
 }
 
-// extended returns a counter of TCP from /proc/net/netstat.
-func extended(content, name string) (uint64, error) {
-	var names []string
-	for line := range strings.Lines(content) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != "TcpExt:" {
-			continue
-		}
-		if names == nil {
-			names = words
-			continue
-		}
-		for i, one := range names {
-			if one == name && i < len(words) {
-				return strconv.ParseUint(words[i], 10, 64)
-			}
-		}
+// timeoutsOf returns the counter of expired retransmission timers in the network namespace of a thread.
+func timeoutsOf(thread procfs.Proc) (uint64, error) {
+	counters, err := thread.Netstat()
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("the kernel has no counter %s", name)
+	if counters.TCPTimeouts == nil {
+		return 0, errors.New("the kernel has no counter TCPTimeouts")
+	}
+	return uint64(*counters.TCPTimeouts), nil
 }
 
 // received returns the bytes and packets that the interface of a host received.
@@ -84,44 +74,32 @@ func tcpInfo(fd int) (workload.Connection, error) {
 	}, nil
 }
 
-// machine has the counters of all processors of the machine.
-type machine struct{ busy, all, dropped uint64 }
+// machine has the counters of all processors of the machine: the seconds that they were busy and that passed, and the packets that were
+// dropped since a processor did not keep up.
+type machine struct {
+	busy, all float64
+	dropped   uint64
+}
 
 // look reads the counters of all processors.
 func look() (m machine, _ error) {
-	stat, err := os.ReadFile("/proc/stat")
+	proc, err := procfs.NewDefaultFS()
 	if err != nil {
 		return m, err
 	}
-	first, _, _ := strings.Cut(string(stat), "\n")
-	words := strings.Fields(first)
-	if len(words) < 9 || words[0] != "cpu" {
-		return m, fmt.Errorf("/proc/stat begins with %.80q", first)
-	}
-	for i, word := range words[1:9] { // guests are in the first two
-		n, err := strconv.ParseUint(word, 10, 64)
-		if err != nil {
-			return m, fmt.Errorf("/proc/stat: %w", err)
-		}
-		m.all += n
-		if i != 3 && i != 4 { // idle, and waiting for disks
-			m.busy += n
-		}
-	}
-	softnet, err := os.ReadFile("/proc/net/softnet_stat")
+	stat, err := proc.Stat()
 	if err != nil {
 		return m, err
 	}
-	for line := range strings.Lines(string(softnet)) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		n, err := strconv.ParseUint(words[1], 16, 64)
-		if err != nil {
-			return m, fmt.Errorf("/proc/net/softnet_stat: %w", err)
-		}
-		m.dropped += n
+	t := stat.CPUTotal
+	m.busy = t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ + t.Steal // guests are in the first two
+	m.all = m.busy + t.Idle + t.Iowait
+	processors, err := proc.NetSoftnetStat()
+	if err != nil {
+		return m, err
+	}
+	for _, p := range processors {
+		m.dropped += uint64(p.Dropped)
 	}
 	return m, nil
 }
@@ -130,7 +108,7 @@ func look() (m machine, _ error) {
 func (m machine) since(before machine) workload.Limits {
 	l := workload.Limits{SoftnetDrops: m.dropped - before.dropped}
 	if all := m.all - before.all; all > 0 {
-		l.BusyPPM = int64((m.busy - before.busy) * 1_000_000 / all)
+		l.BusyPPM = int64((m.busy - before.busy) / all * 1e6)
 	}
 	return l
 }

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/base/netif/card"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -31,8 +31,8 @@ type Engine struct {
 	ports  map[string]Port
 	// taken are addresses that no host may have.
 	taken map[netip.Addr]bool
-	// before are the offloads that interfaces of ports had.
-	before map[string]map[string]bool
+	// cards are the interfaces of the ports, whose offloads are off.
+	cards []*card.Held
 }
 
 var _ workload.Engine = (*Engine)(nil)
@@ -47,7 +47,7 @@ var offloads = []string{
 // New returns an engine for ports in the namespace of the calling thread. It needs root. The offloads of the
 // ports are off until it is closed: the interfaces of hosts leave segments to them.
 func New(ports []Port) (*Engine, error) {
-	e := &Engine{ports: map[string]Port{}, taken: map[netip.Addr]bool{}, before: map[string]map[string]bool{}}
+	e := &Engine{ports: map[string]Port{}, taken: map[netip.Addr]bool{}}
 	var err error
 	if e.tester, err = netns.Get(); err != nil {
 		return nil, fmt.Errorf("looking at the own network namespace: %w", err)
@@ -58,22 +58,13 @@ func New(ports []Port) (*Engine, error) {
 			e.taken[a] = true
 		}
 	}
-	err = e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
-		has, err := tool.Features(p.Interface)
+	err = e.eachPort(func(p Port) error {
+		held, err := card.Hold(p.Interface)
 		if err != nil {
 			return err
 		}
-		off, before := map[string]bool{}, map[string]bool{}
-		for _, name := range offloads {
-			if has[name] {
-				off[name], before[name] = false, true
-			}
-		}
-		if len(off) == 0 {
-			return nil
-		}
-		e.before[p.Interface] = before
-		return tool.Change(p.Interface, off)
+		e.cards = append(e.cards, held)
+		return held.TurnOff(offloads...)
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("turning offloads of the ports off: %w", err), e.Close())
@@ -82,15 +73,10 @@ func New(ports []Port) (*Engine, error) {
 }
 
 // eachPort calls f for each port in the namespace of the tester.
-func (e *Engine) eachPort(f func(*ethtool.Ethtool, Port) error) error {
+func (e *Engine) eachPort(f func(Port) error) error {
 	return netif.In(e.tester, func() error {
-		tool, err := ethtool.NewEthtool()
-		if err != nil {
-			return err
-		}
-		defer tool.Close()
 		for _, p := range e.ports {
-			if err := f(tool, p); err != nil {
+			if err := f(p); err != nil {
 				return fmt.Errorf("interface %s: %w", p.Interface, err)
 			}
 		}
@@ -100,19 +86,21 @@ func (e *Engine) eachPort(f func(*ethtool.Ethtool, Port) error) error {
 
 // offloadsOn returns the offloads that a port has although they were turned off.
 func (e *Engine) offloadsOn() (on []string, _ error) {
-	err := e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
-		has, err := tool.Features(p.Interface)
-		for _, name := range offloads {
-			if has[name] && !slices.Contains(on, name) {
-				on = append(on, name)
+	err := netif.In(e.tester, func() error {
+		for _, c := range e.cards {
+			has, err := c.On(offloads...)
+			if err != nil {
+				return err
 			}
+			on = append(on, has...)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("reading offloads of the ports: %w", err)
 	}
-	return on, err
+	slices.Sort(on)
+	return slices.Compact(on), err
 }
 
 // Close implements workload.Engine: ports have the offloads that they had.
@@ -120,13 +108,13 @@ func (e *Engine) Close() error {
 	if !e.tester.IsOpen() {
 		return nil
 	}
-	err := e.eachPort(func(tool *ethtool.Ethtool, p Port) error {
-		if len(e.before[p.Interface]) == 0 {
-			return nil
+	err := netif.In(e.tester, func() (err error) {
+		for _, c := range e.cards {
+			err = errors.Join(err, c.Restore())
 		}
-		return tool.Change(p.Interface, e.before[p.Interface])
+		return err
 	})
-	e.before = nil
+	e.cards = nil
 	if err != nil {
 		err = fmt.Errorf("turning offloads of the ports on again: %w", err)
 	}

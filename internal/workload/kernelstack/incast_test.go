@@ -2,9 +2,14 @@ package kernelstack
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/procfs"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
@@ -187,12 +192,26 @@ func TestIncastExplainsWhatIsMissing(t *testing.T) {
 }
 
 func TestCounterOfTCP(t *testing.T) {
-	const text = "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 3 41\nIpExt: InNoRoutes\nIpExt: 5\n"
-	if n, err := extended(text, "TCPTimeouts"); n != 41 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if _, err := extended(text, "InNoRoutes"); err == nil {
-		t.Error("found a counter of another protocol")
+	for text, want := range map[string]uint64{
+		"TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 3 41\nIpExt: InNoRoutes\nIpExt: 5\n": 41,
+		"IpExt: TCPTimeouts\nIpExt: 5\n": 0, // a counter of another protocol
+	} {
+		folder := t.TempDir()
+		file := filepath.Join(folder, "7", "net", "netstat")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		fs, err := procfs.NewFS(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread, err := fs.Proc(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := timeoutsOf(thread); n != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, n, err)
+		}
 	}
 }
 

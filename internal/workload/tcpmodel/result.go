@@ -1,9 +1,10 @@
 package tcpmodel
 
 import (
-	"math"
 	"slices"
 	"time"
+
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Iteration has the figures of one request to all servers.
@@ -63,13 +64,7 @@ func (r *Result) summarize() {
 	r.Timeouts /= n
 	r.GoodputMbps = float64(bytes) * 8 / total.Seconds() / 1e6
 	r.MeanCompletion = total / time.Duration(len(times))
-	slices.Sort(times)
-	r.P50Completion = quantile(times, 0.50)
-	r.P99Completion = quantile(times, 0.99)
-	r.MaxCompletion = times[len(times)-1]
-}
-
-// quantile returns the smallest value that at least the share q of the sorted values does not exceed.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+	r.P50Completion = workload.Percentile(times, 50)
+	r.P99Completion = workload.Percentile(times, 99)
+	r.MaxCompletion = slices.Max(times)
 }

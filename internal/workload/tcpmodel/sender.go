@@ -171,7 +171,7 @@ func (c *sender) markSacked(segment int64) int {
 	return 1
 }
 
-// advance removes cumulatively acknowledged segments, and returns the number of those that had not been sacked.
+// advance removes cumulatively acknowledged segments, and returns the number of segments among them that had not been sacked.
 func (s *simulation) advance(c *sender, to int64) int {
 	delivered, sampled := 0, false
 	acked := int(to - c.una)

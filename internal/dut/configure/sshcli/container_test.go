@@ -46,8 +46,9 @@ func (a *attempts) Connect(ctx context.Context) (configure.Session, error) {
 	return s, err
 }
 
-// TestPausedContainer configures a device that answers again after a while, and one that has gone.
-func TestPausedContainer(t *testing.T) {
+// routerInContainer starts FRR in a container, and returns its driver and what it has.
+func routerInContainer(t *testing.T) (*containertest.Container, configure.Driver, configure.Configuration) {
+	t.Helper()
 	d := containertest.Start(t)
 	r := d.Router("dut")
 	driver, err := sshcli.New(sshcli.FRR, container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second})
@@ -58,6 +59,12 @@ func TestPausedContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r, driver, base
+}
+
+// TestPausedContainer configures a device that answers again after a while, and one that has gone.
+func TestPausedContainer(t *testing.T) {
+	r, driver, base := routerInContainer(t)
 	resume := r.Pause()
 	tried := 0
 	record, err := configure.Apply(t.Context(), &attempts{driver, func(err error) {

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
-	"nodrop.dev/nodrop/internal/dut/configure/container"
 	"nodrop.dev/nodrop/internal/dut/configure/sshcli"
-	"nodrop.dev/nodrop/internal/testkit/containertest"
 )
 
 // TestWithoutHostname has configurations of FRR without a name: vtysh would report the name of the machine in place of it.
@@ -30,22 +28,13 @@ func TestWithoutHostname(t *testing.T) {
 
 // TestHostname gives FRR another name, which vtysh does not keep: the device has its former configuration again, before the time is over.
 func TestHostname(t *testing.T) {
-	d := containertest.Start(t)
-	r := d.Router("dut")
-	driver, err := sshcli.New(sshcli.FRR, container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := configure.Read(t.Context(), driver)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, driver, base := routerInContainer(t)
 	name, rest, _ := strings.Cut(string(base), "\n")
 	if !strings.HasPrefix(name, "hostname ") {
 		t.Fatalf("the device has %s", base)
 	}
 	before := r.Exec("vtysh", "-c", "show running-config")
-	_, err = configure.Apply(t.Context(), driver, other(configure.Configuration("hostname leaf-1\n"+rest), 3), time.Minute)
+	_, err := configure.Apply(t.Context(), driver, other(configure.Configuration("hostname leaf-1\n"+rest), 3), time.Minute)
 	if err == nil || !strings.Contains(err.Error(), `"- hostname leaf-1"`) {
 		t.Errorf("%v, want that FRR has another name", err)
 	}
