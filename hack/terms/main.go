@@ -45,8 +45,11 @@ var spelling = rule{
 	"use American spelling",
 }
 
+// conflict is the rule for lines that a merge has left.
+var conflict = rule{regexp.MustCompile(`^(<<<<<<<|>>>>>>>) `), "end the merge: choose one of both texts"}
+
 // texts are the rules for texts without names of the code: messages and pages.
-var texts = append(slices.Clone(words), spelling)
+var texts = append(slices.Clone(words), spelling, conflict)
 
 // inlineCode is code within a line of a page.
 var inlineCode = regexp.MustCompile("`[^`]*`")

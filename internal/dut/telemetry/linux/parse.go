@@ -15,7 +15,7 @@ import (
 
 // Number of parts that the commands print.
 const (
-	parts      = 9
+	parts      = 7
 	factsParts = 6
 )
 
@@ -43,13 +43,13 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	if err := r.links(out, part[1]); err != nil {
 		return nil, err
 	}
-	r.processors(out, part[2])
-	memory(out, part[3])
-	r.queues(out, part[4])
-	rules(out, part[5])
-	flows(out, part[6])
-	temperatures(out, part[7])
-	r.labels(out, part[8])
+	r.processors(out, part[0])
+	memory(out, part[0])
+	r.queues(out, part[2])
+	rules(out, part[3])
+	flows(out, part[4])
+	temperatures(out, part[5])
+	r.labels(out, part[6])
 	return out, nil
 }
 
@@ -117,7 +117,7 @@ func (r *Reader) processors(out *telemetry.Reading, text string) {
 	now := map[string]spent{}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) <= statStolen+1 || fields[0] == "cpu" {
+		if len(fields) <= statStolen+1 || !strings.HasPrefix(fields[0], "cpu") || fields[0] == "cpu" {
 			continue
 		}
 		var s spent
