@@ -57,6 +57,7 @@ type TestBedList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.portGroup) || !has(self.device.physical) || !has(self.device.physical.power)",message="portGroup is given, and device.physical.power is that of the whole device, with the frames of other groups: leave one of them out",fieldPath=".device"
 // +kubebuilder:validation:XValidation:rule="!has(self.hooks) || !has(self.device.simulated)",message="hooks is given, and device.simulated is a model in the runner that no hook can reach: remove hooks"
 // +kubebuilder:validation:XValidation:rule="!has(self.hooks) || !has(self.portGroup)",message="hooks and portGroup are both given: a hook acts on the whole device, which other beds use at the same time: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.hosts) || self.engine.kind == 'xdp'",message="hosts is given, and only the engine xdp leaves the ports to the kernel: set engine.kind to xdp, or remove hosts"
 type TestBedSpec struct {
 	// device is the device under test.
 	// +required
@@ -107,6 +108,11 @@ type TestBedSpec struct {
 	// bed.
 	// +optional
 	Connection *BedConnection `json:"connection,omitempty"`
+	// hosts allows tests that run hosts with TCP on the ports, such as incast. Each host has a network namespace of
+	// its own, for which the traffic pod has the capability SYS_ADMIN while such a benchmark runs. If absent, such
+	// benchmarks are refused; nodrop run does without it.
+	// +optional
+	Hosts *BedHosts `json:"hosts,omitempty"`
 	// hooks are programs of the lab that run before and after each lease of the bed.
 	// +optional
 	Hooks *LeaseHooks `json:"hooks,omitempty"`

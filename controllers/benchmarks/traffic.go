@@ -16,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
@@ -91,6 +92,7 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 		if a.Node == s.Bed.Spec.Ports[0].Node { // where the device is
 			a.Device = placement
 		}
+		a.Hosts = plan.NeedHosts(s.Spec.Tests)
 		pod, err := t.agent(ctx, s, a.WithCertificate(s.Run, certificates), passwords)
 		if err != nil {
 			return "", err

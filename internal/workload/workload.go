@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -17,6 +18,19 @@ type Engine interface {
 	Incast(ctx context.Context, request IncastRequest) (Incast, error)
 	// Close removes all hosts.
 	Close() error
+}
+
+// Port of a bed on which hosts are made.
+type Port struct {
+	// Name of the port in the bed, and its interface in the namespace of the tester.
+	Name      string `json:"name"`
+	Interface string `json:"interface"`
+	// Address of the port with the length of its network, from which hosts get their addresses.
+	Address netip.Prefix `json:"address"`
+	// Gateway is the device's address in that network; not valid if all ports are in one network.
+	Gateway netip.Addr `json:"gateway"`
+	// Taken are other addresses of the tester in that network.
+	Taken []netip.Addr `json:"taken,omitempty"`
 }
 
 // MaxHosts is the maximum number of servers of a request.

@@ -24,6 +24,9 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
+	"nodrop.dev/nodrop/internal/workload"
+	"nodrop.dev/nodrop/internal/workload/kernelstack"
+	workloads "nodrop.dev/nodrop/internal/workload/remote"
 )
 
 // agentOptions are the flags of nodrop agent.
@@ -72,7 +75,7 @@ func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	err = serveAgent(ctx, o, engine, speakersOf(config), func(l net.Listener, server *agent.Server) error {
+	err = serveAgent(ctx, o, engine, servicesOf(config), func(l net.Listener, server *agent.Server) error {
 		log.Info("holding all ports", "ports", len(config.Ports), "address", l.Addr().String(), "controller", o.controller)
 		return server.Serve(l, tlsConfig)
 	}, log)
@@ -97,16 +100,19 @@ func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, s
 	return serve(listener, server)
 }
 
-// speakersOf is the service of the ports' sessions, where they have some.
-func speakersOf(config agent.Config) []agent.Service {
+// servicesOf returns the services for sessions and for hosts of the ports, where they have some.
+func servicesOf(config agent.Config) (all []agent.Service) {
+	if len(config.Hosts) > 0 {
+		all = append(all, workloads.NewServer(func() (workload.Engine, error) { return kernelstack.New(config.Hosts) }))
+	}
 	if config.Speaker == nil {
-		return nil
+		return all
 	}
 	options := speakers.Options{Ports: map[string]endpoint.Port{}, Passwords: config.Speaker.Passwords}
 	for _, p := range config.Ports {
 		options.Ports[p.Name] = endpoint.Port{Interface: p.Interface}
 	}
-	return []agent.Service{remote.NewServer(speakers.New(options))}
+	return append(all, remote.NewServer(speakers.New(options)))
 }
 
 // openPorts waits for the interfaces, or for the server that has them, and takes them.

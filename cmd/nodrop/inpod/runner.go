@@ -27,6 +27,8 @@ import (
 	"nodrop.dev/nodrop/internal/routing/remote"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
+	"nodrop.dev/nodrop/internal/workload"
+	workloads "nodrop.dev/nodrop/internal/workload/remote"
 )
 
 // runnerOptions are the flags of nodrop runner.
@@ -163,6 +165,9 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		return runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 	}
 	defer closeReading()
+	if engine := workloadOf(config, gen); engine != nil {
+		reading = append(reading, runner.WithWorkload(engine))
+	}
 	options := append(points.Options(config.Bed.Spec.Engine.Kind, given),
 		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
@@ -207,6 +212,17 @@ func openGenerator(ctx context.Context, o runnerOptions, config runner.Config, b
 		return nil, nil, err
 	}
 	return fleet, nil, nil
+}
+
+// workloadOf returns the engine of applications of the agent that has all ports; nil if no test needs it, or for the
+// engine sim, which has one.
+func workloadOf(config runner.Config, gen traffic.Generator) workload.Engine {
+	fleet, is := gen.(*agent.Fleet)
+	if !is || !plan.NeedHosts(config.Benchmark.Spec.Tests) {
+		return nil
+	}
+	only := fleet.Members()[0]
+	return workloads.New(only.Name(), only.Conn())
 }
 
 // speakerOf joins the speakers of agents into one; nil for the engine sim, which has one.

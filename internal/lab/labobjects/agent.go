@@ -17,6 +17,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Agent is one traffic pod: all ports of a bed on one node.
@@ -30,6 +31,8 @@ type Agent struct {
 	// Device contains the processors of the node on which a virtual device works; empty if the
 	// node has none.
 	Device device.Placement
+	// Hosts reports whether hosts of workloads run on the ports.
+	Hosts bool
 	// certificates is the name of the secret with the agent's certificate.
 	certificates string
 }
@@ -100,6 +103,9 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 		}
 		cfg.Ports = append(cfg.Ports, c)
 	}
+	if a.Hosts {
+		cfg.Hosts = hostPorts(a, ports, profile)
+	}
 	sessions, problems := plan.Sessions(bed)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("configuring agent %d: %w", a.Index, problems.ToAggregate())
@@ -148,7 +154,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 		configVolume("config", a.PodName(run), agentFile),
 		certificateVolume(cmp.Or(a.certificates, run.certificatesName()), ownerAgent(a.Index)),
 	}
-	pod.Spec.Containers = []corev1.Container{agentContainer(s, run)}
+	pod.Spec.Containers = []corev1.Container{agentContainer(s, run, a.capabilities())}
 	var err error
 	if trex := bed.Spec.Engine.Server(); trex != nil {
 		err = addTRex(s, pod, a, trex)
@@ -163,7 +169,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 }
 
 // agentContainer holds the ports itself, with the engine xdp.
-func agentContainer(s Settings, run Run) corev1.Container {
+func agentContainer(s Settings, run Run, capabilities []corev1.Capability) corev1.Container {
 	return corev1.Container{
 		Name:            "agent",
 		Image:           s.Image,
@@ -185,7 +191,7 @@ func agentContainer(s Settings, run Run) corev1.Container {
 			ReadOnlyRootFilesystem:   ptr(true),
 			Capabilities: &corev1.Capabilities{
 				Drop: []corev1.Capability{"ALL"},
-				Add:  AgentCapabilities(),
+				Add:  capabilities,
 			},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -198,6 +204,26 @@ func agentContainer(s Settings, run Run) corev1.Container {
 // the sending ones, which would make trials generator-bound.
 func AgentCapabilities() []corev1.Capability {
 	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
+}
+
+// HostCapability is the further capability of an agent with hosts: it makes network namespaces.
+const HostCapability corev1.Capability = "SYS_ADMIN"
+
+// capabilities returns the capabilities of the agent.
+func (a Agent) capabilities() []corev1.Capability {
+	if a.Hosts {
+		return append(AgentCapabilities(), HostCapability)
+	}
+	return AgentCapabilities()
+}
+
+// hostPorts describes the ports of an agent to its engine of applications.
+func hostPorts(a Agent, ports []plan.Port, profile *v1alpha1.TrafficProfile) []workload.Port {
+	all := plan.HostPorts(slices.DeleteFunc(slices.Clone(ports), func(p plan.Port) bool { return p.Node != a.Node }), profile)
+	for i := range all {
+		all[i].Interface = podInterface(a.Ports[i])
+	}
+	return all
 }
 
 // listening is a probe that succeeds once the container accepts connections. Clients

@@ -234,11 +234,8 @@ func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.
 				"in a cluster NoDrop restarts the BGP of simulated devices only, and that of test bed %s is not one: leave the test out here, and measure with nodrop run, which restarts the router that it starts", bed.Name))}
 		}
 	}
-	for i, t := range b.Spec.Tests {
-		if hosts := plan.HostsOf(t); hosts != "" && bed.Spec.Engine.Kind != v1alpha1.EngineSim {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child(hosts),
-				"in a cluster no hosts with TCP run on the ports yet: leave the test out here, and measure with nodrop run on one computer")}
-		}
+	if problems := hostsFit(b, bed); len(problems) > 0 {
+		return problems
 	}
 	return policy.Check(b, profile, bed, defaultPolicy)
 }

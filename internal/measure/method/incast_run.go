@@ -27,11 +27,14 @@ func incast(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.
 		Blocks: blocks(t, step.Servers), Iterations: int(t.Iterations), MTU: int(t.MTU), CongestionControl: t.CongestionControl,
 	}
 	request.Client, request.Servers = incastPorts(t, tester.Plan.Ports)
-	before, counted, err := dropped(tester, request.Client)
-	if err != nil {
-		return trials.Outcome{}, err
-	}
-	found, err := tester.Workload.Incast(ctx, request)
+	var before uint64
+	var counted bool
+	found, err := uninterrupted(ctx, func() (_ workload.Incast, err error) {
+		if before, counted, err = dropped(tester, request.Client); err != nil {
+			return workload.Incast{}, err
+		}
+		return tester.Workload.Incast(ctx, request)
+	})
 	if err != nil {
 		return trials.Outcome{}, err
 	}

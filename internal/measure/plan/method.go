@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Method contains the part of a measuring method that a plan needs. Every method defines it
@@ -117,6 +118,24 @@ func HostsOf(test v1alpha1.Test) string {
 		return m.Member
 	}
 	return ""
+}
+
+// NeedHosts reports whether one of the tests runs applications of hosts on the ports.
+func NeedHosts(tests []v1alpha1.Test) bool {
+	return slices.ContainsFunc(tests, func(t v1alpha1.Test) bool { return HostsOf(t) != "" })
+}
+
+// HostPorts describes ports to an engine of applications.
+func HostPorts(ports []Port, profile *v1alpha1.TrafficProfile) (all []workload.Port) {
+	for _, p := range ports {
+		one := workload.Port{Name: p.Name, Interface: p.Interface, Gateway: p.Gateway(false)}
+		one.Address, _ = p.Address(false)
+		for _, address := range p.HostAddresses(profile) {
+			one.Taken = append(one.Taken, address.Addr())
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // membersGiven counts the methods that a test asks for.

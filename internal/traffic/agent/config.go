@@ -3,6 +3,7 @@ package agent
 import (
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/traffic/frame"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Config tells an agent which ports it owns. The operator writes it as JSON
@@ -15,6 +16,8 @@ type Config struct {
 	// TRex configures the TRex server in the same pod that has the ports. If absent, the
 	// agent uses the ports itself, with the engine xdp.
 	TRex *TRexConfig `json:"trex,omitempty"`
+	// Hosts are the ports on which hosts of workloads run; absent if no test needs them.
+	Hosts []workload.Port `json:"hosts,omitempty"`
 	// Speaker holds the BGP sessions of the ports; absent when they have none.
 	Speaker *SpeakerConfig `json:"speaker,omitempty"`
 	// DeviceProcessors are the processors of the node on which a virtual device takes

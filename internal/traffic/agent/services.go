@@ -142,15 +142,19 @@ func (c clientConn) in(ctx context.Context) (_ context.Context, finish func(erro
 	}, nil
 }
 
-// Invoke implements grpc.ClientConnInterface.
+// Invoke implements grpc.ClientConnInterface. It fails with traffic.ErrInterrupted if the session broke in the call.
 func (c clientConn) Invoke(ctx context.Context, method string, request, answer any, options ...grpc.CallOption) error {
-	ctx, finish, err := c.in(ctx)
+	inSession, finish, err := c.in(ctx)
 	if err != nil {
 		return err
 	}
-	err = c.link.conn.Invoke(ctx, method, request, answer, options...)
+	err = c.link.conn.Invoke(inSession, method, request, answer, options...)
 	finish(err)
-	return fromStatus(err)
+	err = fromStatus(err)
+	if ctx.Err() == nil && (errors.Is(err, errNoSession) || errors.Is(err, errUnavailable) || errors.Is(err, context.Canceled)) {
+		return &InterruptedError{Agent: c.link.endpoint.Name, Cause: err}
+	}
+	return err
 }
 
 // NewStream implements grpc.ClientConnInterface.

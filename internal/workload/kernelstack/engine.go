@@ -14,16 +14,7 @@ import (
 )
 
 // Port of the bed on which hosts are made.
-type Port struct {
-	// Name of the port in the bed, and its interface in the namespace of the tester.
-	Name, Interface string
-	// Address of the port with the length of its network, from which hosts get their addresses.
-	Address netip.Prefix
-	// Gateway is the device's address in that network; not valid if all ports are in one network.
-	Gateway netip.Addr
-	// Taken are other addresses of the tester in that network.
-	Taken []netip.Addr
-}
+type Port = workload.Port
 
 // Engine runs workloads with hosts of the kernel.
 type Engine struct {

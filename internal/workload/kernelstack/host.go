@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -72,20 +71,17 @@ func hardwareAddress(a netip.Addr) net.HardwareAddr {
 	return append(net.HardwareAddr{0x02, 0x4e}, a.AsSlice()...)
 }
 
-// setUp gives a host its settings, its address and its route.
+// noAddress is the mode of an interface that makes no IPv6 address of its own (IN6_ADDR_GEN_MODE_NONE of the kernel).
+const noAddress = 1
+
+// setUp gives a host its address and its route. It sends nothing of IPv6. It needs no file of /proc/sys, which containers may not write.
 func (h *host) setUp(p Port) error {
-	for key, value := range map[string]string{
-		"net/ipv6/conf/" + hostInterface + "/disable_ipv6":     "1",
-		"net/ipv4/conf/" + hostInterface + "/accept_redirects": "0",
-	} {
-		err := os.WriteFile("/proc/sys/"+key, []byte(value), 0)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("setting %s to %s: %w", key, value, err)
-		}
-	}
 	link, err := netlink.LinkByName(hostInterface)
 	if err != nil {
 		return err
+	}
+	if err := netlink.LinkSetIP6AddrGenMode(link, noAddress); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return fmt.Errorf("keeping it from making an IPv6 address: %w", err)
 	}
 	mask := net.CIDRMask(p.Address.Bits(), 32)
 	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: h.address.AsSlice(), Mask: mask}}); err != nil {

@@ -1,0 +1,60 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
+)
+
+// TestIncast runs hosts with TCP in the traffic pod, over the router. The runner is killed between two rows, and the process of
+// the agent in one: each row is there once, and no host is left. The traffic pod has the right to make network
+// namespaces for this benchmark, and not for one without hosts on the same bed.
+func TestIncast(t *testing.T) {
+	l, g := newLab(t), NewWithT(t)
+	l.apply(t, "config", "samples", "incast-router", "testbed.yaml")
+	l.apply(t, "config", "samples", "incast-router", "benchmark.yaml")
+	key := client.ObjectKey{Namespace: teamNamespace, Name: "incast-router"}
+	t.Cleanup(func() {
+		l.remove(t, &v1alpha1.Benchmark{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	})
+	b := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)
+	capabilities := func(p *corev1.Pod) []corev1.Capability { return p.Spec.Containers[0].SecurityContext.Capabilities.Add }
+	g.Expect(capabilities(l.pod(t, b, "agent"))).To(ContainElement(labobjects.HostCapability))
+	l.deletePod(t, b, "runner")
+	b = l.inPhase(t, key, v1alpha1.PhaseRunning, 2)
+	l.killContainer(t, b, "agent")
+	b = l.finish(t, key)
+	expectAllMeasured(g, b)
+	rows := l.rows(t, b)
+	g.Expect(duplicateRows(rows)).To(BeEmpty())
+	var servers []int32
+	for _, row := range rows {
+		sum := row.Incast
+		g.Expect(sum).NotTo(BeNil())
+		t.Logf("%d servers: %+v", row.Servers, *sum)
+		servers = append(servers, row.Servers)
+		g.Expect(sum.Iterations).To(BeEquivalentTo(20))
+		g.Expect(sum.CongestionControl).To(Equal("reno"))
+		g.Expect(sum.Bytes).To(BeEquivalentTo(4_000_000))
+		g.Expect(sum.ReceivedBytes).To(BeNumerically(">", sum.Bytes*sum.Iterations), "the counter of the client's interface has headers as well")
+		g.Expect(sum.GoodputBitsPerSecond).To(BeNumerically(">", 0))
+		g.Expect(sum.RetransmissionsByServer).To(HaveLen(int(row.Servers)))
+	}
+	g.Expect(servers).To(Equal([]int32{1, 2, 4, 8, 16}))
+	l.expectClean(t, b)
+
+	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: frr-router-hosts", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)
+	l.running(t, plain)
+	g.Expect(capabilities(l.pod(t, l.benchmark(g, plain), "agent"))).NotTo(ContainElement(labobjects.HostCapability))
+	b = l.finish(t, plain)
+	l.expectClean(t, b)
+}

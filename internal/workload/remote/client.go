@@ -1,0 +1,29 @@
+package remote
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"nodrop.dev/nodrop/internal/workload"
+)
+
+// Engine is the workload engine of an agent.
+type Engine struct {
+	agent string
+	conn  grpc.ClientConnInterface
+}
+
+var _ workload.Engine = (*Engine)(nil)
+
+// New returns the engine of the agent with a name, over a connection of the agent's controller
+// (agent.Client.Conn).
+func New(agent string, conn grpc.ClientConnInterface) *Engine { return &Engine{agent, conn} }
+
+// Incast implements workload.Engine.
+func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (workload.Incast, error) {
+	return incast.ask(ctx, e, request)
+}
+
+// Close implements workload.Engine: the hosts end with the session of the controller.
+func (e *Engine) Close() error { return nil }
