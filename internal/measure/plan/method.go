@@ -120,6 +120,11 @@ func HostsOf(test v1alpha1.Test) string {
 	return ""
 }
 
+// IsWorkload reports whether a method measures applications of hosts on the ports.
+func IsWorkload(name v1alpha1.Method) bool {
+	return slices.ContainsFunc(methods, func(m Method) bool { return m.Workload && (m.Name == name || slices.Contains(m.Further, name)) })
+}
+
 // NeedHosts reports whether one of the tests runs applications of hosts on the ports.
 func NeedHosts(tests []v1alpha1.Test) bool {
 	return slices.ContainsFunc(tests, func(t v1alpha1.Test) bool { return HostsOf(t) != "" })

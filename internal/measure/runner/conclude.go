@@ -9,6 +9,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method"
+	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/result"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -107,7 +108,11 @@ func inconclusive(device v1alpha1.Device, rows []v1alpha1.ResultRow) string {
 	if len(worst.ValidityReasons) > 0 {
 		text += ", " + worst.ValidityReasons[0]
 	}
-	if remedy := remedies[worst.Validity]; remedy != "" {
+	remedy := remedies[worst.Validity]
+	if worst.Validity == v1alpha1.ValidityGeneratorBound && plan.IsWorkload(worst.Method) {
+		remedy = "measure when nothing else uses the machine of the hosts, or on a bed with faster processors"
+	}
+	if remedy != "" {
 		text += "; " + remedy
 	}
 	return text

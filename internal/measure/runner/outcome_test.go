@@ -48,6 +48,9 @@ func TestInconclusive(t *testing.T) {
 	unsent := func(r *v1alpha1.ResultRow) { r.Frames = &v1alpha1.FrameSection{} }
 	search := func(r *v1alpha1.ResultRow) { r.Method = v1alpha1.MethodThroughput }
 	silent := func(r *v1alpha1.ResultRow) { r.Frames.Received = 0 }
+	incast := func(r *v1alpha1.ResultRow) {
+		r.Method, r.FrameSize, r.Servers, r.Frames, r.Incast = v1alpha1.MethodIncast, 0, 4, nil, &v1alpha1.IncastSummary{}
+	}
 	const bound, contended, virtual = v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityContended, v1alpha1.ValidityVirtual
 	none := v1alpha1.Device{BackToBack: &v1alpha1.BackToBackDevice{}}
 	for name, tc := range map[string]struct {
@@ -58,6 +61,8 @@ func TestInconclusive(t *testing.T) {
 	}{
 		"the tester sent less than was asked for": {rows: []v1alpha1.ResultRow{row("mrr", bound)}, phase: v1alpha1.PhaseInconclusive,
 			message: "the only row was measured, and test mrr has no conclusive row: mrr 64 B is GeneratorBound, because; measure at a load that the tester offers, or on a bed with a faster tester"},
+		"the hosts are the limit": {rows: []v1alpha1.ResultRow{row("incast", bound, incast)}, phase: v1alpha1.PhaseInconclusive,
+			message: "the only row was measured, and test incast has no conclusive row: incast with 4 servers is GeneratorBound, because; measure when nothing else uses the machine of the hosts, or on a bed with faster processors"},
 		"one row is enough":      {rows: []v1alpha1.ResultRow{row("mrr", bound), row("mrr", virtual)}, phase: v1alpha1.PhaseMeasured},
 		"each test needs one":    {rows: []v1alpha1.ResultRow{row("mrr", contended), row("soak", virtual)}, phase: v1alpha1.PhaseInconclusive, message: "both rows were measured, and test mrr has no conclusive row: mrr 64 B is Contended, because; measure again when nothing else uses the tester and the bed"},
 		"the gravest is named":   {rows: []v1alpha1.ResultRow{row("a", contended), row("b", bound)}, phase: v1alpha1.PhaseInconclusive, message: "both rows were measured, and tests a, b have no conclusive row: b 64 B is GeneratorBound, because; measure at a load that the tester offers, or on a bed with a faster tester"},
