@@ -15,11 +15,14 @@ import (
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
-// TestIncast runs hosts with TCP in the traffic pod, over the router. The runner is killed between two rows, and the process of
+// TestIncast runs hosts with TCP in the traffic pod, over a router with a small queue, over which the goodput of many servers collapses. The runner is killed between two rows, and the process of
 // the agent in one: each row is there once, and no host is left. The traffic pod has the right to make network
 // namespaces for this benchmark, and not for one without hosts on the same bed.
 func TestIncast(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
+	if out, err := l.kubectl(t, "", "apply", "-k", l.path("labs", "slow-router")); err != nil {
+		t.Fatalf("kubectl apply -k labs/slow-router: %v\n%s", err, out)
+	}
 	l.apply(t, "config", "samples", "incast-router", "testbed.yaml")
 	l.apply(t, "config", "samples", "incast-router", "benchmark.yaml")
 	key := client.ObjectKey{Namespace: teamNamespace, Name: "incast-router"}
@@ -42,17 +45,21 @@ func TestIncast(t *testing.T) {
 		g.Expect(sum).NotTo(BeNil())
 		t.Logf("%d servers: %+v", row.Servers, *sum)
 		servers = append(servers, row.Servers)
-		g.Expect(sum.Iterations).To(BeEquivalentTo(20))
+		g.Expect(sum.Iterations).To(BeEquivalentTo(30))
 		g.Expect(sum.CongestionControl).To(Equal("reno"))
-		g.Expect(sum.Bytes).To(BeEquivalentTo(4_000_000))
+		g.Expect(sum.Bytes).To(BeEquivalentTo(400_000))
 		g.Expect(sum.ReceivedBytes).To(BeNumerically(">", sum.Bytes*sum.Iterations), "the counter of the client's interface has headers as well")
-		g.Expect(sum.GoodputBitsPerSecond).To(BeNumerically(">", 0))
+		g.Expect(sum.GoodputBitsPerSecond).To(BeNumerically("<", 100_000_000), "the router sends so much")
 		g.Expect(sum.RetransmissionsByServer).To(HaveLen(int(row.Servers)))
 	}
-	g.Expect(servers).To(Equal([]int32{1, 2, 4, 8, 16}))
+	g.Expect(servers).To(Equal([]int32{1, 2, 4, 8, 16, 32}))
+	g.Expect(rows[0].Incast.GoodputBitsPerSecond).To(BeNumerically(">", 60_000_000), "one server does not lose its last segments")
+	last := rows[len(rows)-1].Incast
+	g.Expect(last.Collapsed).To(HaveValue(BeTrue()), "32 first windows of TCP are ten times the queue")
+	g.Expect(last.Timeouts).To(BeNumerically(">", 0))
 	l.expectClean(t, b)
 
-	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: frr-router-hosts", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)
+	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: slow-router", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)
 	l.running(t, plain)
 	g.Expect(capabilities(l.pod(t, l.benchmark(g, plain), "agent"))).NotTo(ContainElement(labobjects.HostCapability))
 	b = l.finish(t, plain)
