@@ -1,8 +1,6 @@
 package allocation
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +23,8 @@ type class struct {
 	profile *v1alpha1.TrafficProfile
 	// wish contains the demands of the sample; nil if its selector is malformed.
 	wish *preflight.Wish
+	// tests and profileSpec identify what of the sample and of the profile decides whether the tests fit a bed.
+	tests, profileSpec digest
 	// fits are the beds that the benchmarks can run on, with the limits that they
 	// have there.
 	fits map[string][]preflight.Limit
@@ -47,7 +47,10 @@ type class struct {
 
 // newClass parses what the benchmarks of a class ask for.
 func newClass(key classKey, sample *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) *class {
-	c := &class{key: key, sample: sample, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(sample)}
+	c := &class{key: key, sample: sample, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(sample), tests: testsOf(&sample.Spec)}
+	if profile != nil {
+		c.profileSpec = digestOf(&profile.Spec)
+	}
 	if len(selection.Problems(field.NewPath("spec", "testBedSelector"), sample.Spec.TestBedSelector)) == 0 {
 		c.wish = preflight.NewWish(sample)
 	}
@@ -58,19 +61,15 @@ func newClass(key classKey, sample *v1alpha1.Benchmark, profile *v1alpha1.Traffi
 // namespace.
 type classKey struct {
 	namespace string
-	spec      [sha256.Size]byte
+	spec      digest
 	profile   string
 }
 
-// digestOf identifies a spec; abort is not part of what is judged.
-func digestOf(spec *v1alpha1.BenchmarkSpec) [sha256.Size]byte {
+// specOf identifies a spec; abort is not part of what is judged.
+func specOf(spec *v1alpha1.BenchmarkSpec) digest {
 	judged := *spec
 	judged.Abort = false
-	text, err := json.Marshal(judged)
-	if err != nil {
-		panic(err) // The type has nothing that cannot be marshalled.
-	}
-	return sha256.Sum256(text)
+	return digestOf(&judged)
 }
 
 func versionOf(p *v1alpha1.TrafficProfile) string {

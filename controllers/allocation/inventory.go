@@ -1,6 +1,8 @@
 package allocation
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,8 @@ type inventory struct {
 	benchmarks map[queue.Key]*waiter
 	// holders are the beds by the UID of the benchmark that has them.
 	holders map[string]string
+	// byName are copies of the beds by their names; nil until they are needed.
+	byName []v1alpha1.TestBed
 }
 
 func newInventory() *inventory {
@@ -69,6 +73,9 @@ type bedView struct {
 	bed *v1alpha1.TestBed
 	// conflicts are the names of beds that share an interface.
 	conflicts []string
+	// kinds are those of the bed kindsFor.
+	kinds    kinds
+	kindsFor *v1alpha1.TestBed
 
 	// Set by calendar: the times in which the bed is kept for reservations.
 	reserved []queue.Slice
@@ -126,6 +133,32 @@ func (inv *inventory) bed(name string) *v1alpha1.TestBed {
 		return seen.bed
 	}
 	return nil
+}
+
+// kindsOf returns the kinds of the bed.
+func (v *bedView) kindsOf() kinds {
+	if v.kindsFor != v.bed {
+		v.kinds, v.kindsFor = kindsOf(v.bed), v.bed
+	}
+	return v.kinds
+}
+
+// kindsOf returns the kinds of a bed.
+func (inv *inventory) kindsOf(bed *v1alpha1.TestBed) kinds {
+	if seen := inv.beds[bed.Name]; seen != nil && seen.bed == bed {
+		return seen.kindsOf()
+	}
+	return kindsOf(bed)
+}
+
+// sorted returns all beds in the order of their names.
+func (inv *inventory) sorted() []v1alpha1.TestBed {
+	if inv.byName == nil {
+		for _, name := range slices.Sorted(maps.Keys(inv.beds)) {
+			inv.byName = append(inv.byName, *inv.beds[name].bed)
+		}
+	}
+	return inv.byName
 }
 
 // allBeds returns all beds by name.

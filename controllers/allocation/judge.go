@@ -21,11 +21,14 @@ type judge struct {
 	ended     *ended
 	line      *line
 	agenda    *agenda
+
+	// answers remembers which tests fit which beds.
+	answers answers
 }
 
 // join judges a benchmark with its class, which it creates if it does not exist.
 func (j *judge) join(w *waiter) {
-	key := classKey{namespace: w.b.Namespace, spec: digestOf(&w.b.Spec)}
+	key := classKey{namespace: w.b.Namespace, spec: specOf(&w.b.Spec)}
 	profile := j.profiles[queue.Key{Namespace: w.b.Namespace, Name: w.b.Spec.TrafficProfileName}]
 	if profile != nil {
 		key.profile = versionOf(profile)
@@ -54,12 +57,32 @@ func (j *judge) leave(w *waiter) {
 	}
 }
 
-// judgeClass judges a class with all beds.
+// judgeClass judges a class with all beds, and beds of one kind once.
 func (j *judge) judgeClass(c *class) {
 	c.fits = map[string][]preflight.Limit{}
+	if name := c.sample.Spec.TestBedName; name != "" {
+		if bed := j.inventory.bed(name); bed != nil {
+			if limits, fits := j.fits(c, bed); fits {
+				c.fits[name] = limits
+			}
+		}
+		j.judged(c)
+		return
+	}
+	type judgment struct {
+		limits []preflight.Limit
+		fits   bool
+	}
+	judged := map[digest]judgment{}
 	for name, seen := range j.inventory.beds {
-		if limits, fits := j.fits(c, seen.bed); fits {
-			c.fits[name] = limits
+		kind := seen.kindsOf().bed
+		is, known := judged[kind]
+		if !known {
+			is.limits, is.fits = j.fits(c, seen.bed)
+			judged[kind] = is
+		}
+		if is.fits {
+			c.fits[name] = is.limits
 		}
 	}
 	j.judged(c)
@@ -89,19 +112,20 @@ func (j *judge) judged(c *class) {
 	c.problem = ""
 	accepted := len(c.beds) > 0
 	c.beds = slices.Sorted(maps.Keys(c.fits))
-	c.limits, c.pools, c.planned, c.afterLease = nil, nil, 0, 0
-	for i, bed := range c.beds {
+	c.limits, c.planned, c.afterLease = nil, 0, 0
+	pools := map[string]bool{}
+	for i, name := range c.beds {
+		bed := j.inventory.beds[name].bed
 		if i == 0 {
-			c.planned = planned(c.sample, c.profile, j.inventory.beds[bed].bed)
+			c.planned = planned(c.sample, c.profile, bed)
 		}
-		c.afterLease = max(c.afterLease, j.inventory.beds[bed].bed.Spec.Hooks.TimeAfterLease())
-		c.pools = append(c.pools, j.teams.poolOf(j.inventory.beds[bed].bed))
-		for _, l := range c.fits[bed] {
-			c.limits = append(c.limits, queue.Limit{Bed: bed, Key: l.Key, Max: l.Max})
+		c.afterLease = max(c.afterLease, bed.Spec.Hooks.TimeAfterLease())
+		pools[j.teams.poolOf(bed)] = true
+		for _, l := range c.fits[name] {
+			c.limits = append(c.limits, queue.Limit{Bed: name, Key: l.Key, Max: l.Max})
 		}
 	}
-	slices.Sort(c.pools)
-	c.pools = slices.Compact(c.pools)
+	c.pools = slices.Sorted(maps.Keys(pools))
 	for key, w := range c.members {
 		j.line.place(w)
 		if accepted != (len(c.beds) > 0) {
@@ -110,18 +134,18 @@ func (j *judge) judged(c *class) {
 	}
 }
 
-// fits judges a class with one bed.
+// fits judges a class with one bed. The result depends on the name of the bed only where the benchmark names it.
 func (j *judge) fits(c *class, bed *v1alpha1.TestBed) ([]preflight.Limit, bool) {
 	ns := j.teams.namespaces[c.key.namespace]
 	if ns == nil || c.profile == nil || c.wish == nil || !c.wish.Wants(bed) || !preflight.Allows(bed, ns) {
 		return nil, false
 	}
-	answer := preflight.Benchmark(preflight.Input{
+	in := preflight.Input{
 		Benchmark: c.sample, Namespace: ns,
 		Profiles: []v1alpha1.TrafficProfile{*c.profile}, Beds: []v1alpha1.TestBed{*bed},
 		DefaultPolicy: j.defaultPolicy, LabPolicy: j.teams.policy, Wish: c.wish,
-	})
-	if len(answer.Problems) > 0 {
+	}
+	if !j.answers.fit(c, j.inventory.kindsOf(bed), in) {
 		return nil, false
 	}
 	return j.teams.limits(bed, c.sample), true
@@ -141,9 +165,7 @@ func (j *judge) problemOf(c *class) string {
 			in.Profiles = append(in.Profiles, *p)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.inventory.beds)) {
-		in.Beds = append(in.Beds, *j.inventory.beds[name].bed)
-	}
+	in.Beds, in.NoBedFits = j.inventory.sorted(), len(c.fits) == 0
 	c.problem = "no bed fits"
 	if problems := preflight.Benchmark(in).Problems; len(problems) > 0 {
 		c.problem = problems.ToAggregate().Error()

@@ -98,6 +98,7 @@ func (v *view) applyPolicy(name string, p *v1alpha1.LabPolicy) {
 func (v *view) applyBed(name string, bed *v1alpha1.TestBed) (moved bool) {
 	beds := v.inventory.beds
 	seen := beds[name]
+	v.inventory.byName = nil
 	if bed == nil {
 		v.calendar.stale = true
 		if seen != nil {

@@ -26,7 +26,16 @@ type fakeCaches struct {
 	lists map[reflect.Type]client.ObjectList
 }
 
-func (c fakeCaches) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+func (c fakeCaches) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	policies, _ := c.lists[reflect.TypeFor[*v1alpha1.LabPolicyList]()].(*v1alpha1.LabPolicyList)
+	if policy, wanted := object.(*v1alpha1.LabPolicy); wanted && policies != nil {
+		for i := range policies.Items {
+			if policies.Items[i].Name == key.Name {
+				policies.Items[i].DeepCopyInto(policy)
+				return nil
+			}
+		}
+	}
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 

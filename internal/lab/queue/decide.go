@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +11,7 @@ import (
 // Decide returns who gets a bed now, in the order of the queue. It changes nothing:
 // the caller removes those entries whose lease is written.
 func (q *Queue) Decide(s Snapshot) []Decision {
-	r := q.newRound(s)
+	r := newRound(s)
 	if r.available == 0 {
 		return nil
 	}
@@ -21,22 +20,13 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 	for _, d := range decisions {
 		given[d.Entry.Key] = true
 	}
-	var order heads
-	for _, g := range q.groups {
-		if !s.Spent[g.team] {
-			order = append(order, r.head(g, 0))
-		}
-	}
-	heap.Init(&order)
-	for len(order) > 0 && r.available > 0 {
-		h := &order[0]
-		if h.moved(r) {
-			heap.Fix(&order, 0)
-			continue
-		}
+	groups := q.concerned(r)
+	r.findBehind(groups)
+	order := r.turns(groups)
+	for h := order.first(); h != nil && r.available > 0; h = order.first() {
 		if gang := h.group.gang; gang != (Key{}) {
 			decisions = append(decisions, q.together(r, gang)...)
-			heap.Pop(&order) // All entries of the gang were looked at.
+			order.drop() // All entries of the gang were looked at.
 			continue
 		}
 		if !given[h.entry().Key] {
@@ -45,20 +35,62 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 				// A bed that is taken, kept or reserved stays so, and counts only grow: no
 				// later entry of the group gets one in this decision.
 				r.keep(h.group)
-				heap.Pop(&order)
+				order.drop()
 				continue
 			}
 			decisions = append(decisions, Decision{Entry: *h.entry(), Bed: bed})
 			r.take(h.group, h.entry(), bed)
 		}
-		if h.next+1 == len(h.group.entries) {
-			heap.Pop(&order)
-			continue
-		}
-		*h = r.head(h.group, h.next+1)
-		heap.Fix(&order, 0)
+		order.pass()
 	}
 	return decisions
+}
+
+// concerned returns the groups that a decision can give a bed to, or keep beds for, and notes which beds it can give to them. What
+// keeps a bed from a shape now does so until the end of the decision, so that all other groups and beds change nothing in it.
+func (q *Queue) concerned(r *round) (groups []*group) {
+	r.can = map[*shape][]string{}
+	add := func(s *shape) {
+		for _, g := range s.groups {
+			if g.gang == (Key{}) && !r.spent[g.team] {
+				groups = append(groups, g)
+			}
+		}
+	}
+	for _, name := range r.free {
+		b := r.beds[name]
+		if r.used[name] || r.kept[name] || r.blocked(&b) {
+			continue
+		}
+		for _, s := range q.shapesOf(name) {
+			if r.barred(s, &b) {
+				continue
+			}
+			if r.can[s] == nil {
+				add(s)
+			}
+			r.can[s] = append(r.can[s], name)
+		}
+	}
+	for name := range r.shared {
+		b := r.beds[name]
+		for _, s := range q.shapesOf(name) {
+			if _, known := r.can[s]; !known && b.Open && !r.barred(s, &b) {
+				r.can[s] = nil // It keeps the beds that share an interface with this one.
+				add(s)
+			}
+		}
+	}
+	some := map[*group]bool{}
+	for _, members := range q.gangs {
+		for _, m := range members {
+			if !some[m.group] && !r.spent[m.group.team] {
+				some[m.group] = true
+				groups = append(groups, m.group)
+			}
+		}
+	}
+	return groups
 }
 
 // promised gives the beds that were taken from others to those for which they were taken.
@@ -66,18 +98,18 @@ func (q *Queue) Decide(s Snapshot) []Decision {
 func (q *Queue) promised(r *round) []Decision {
 	var decisions []Decision
 	given := map[Key]bool{}
-	for _, name := range slices.Sorted(maps.Keys(r.beds)) {
+	for _, name := range r.promised {
 		b := r.beds[name]
 		m, waits := q.of[b.Promised]
-		if !waits || m.group.gang != (Key{}) || given[b.Promised] || r.used[name] || !b.Open {
+		if !waits || m.group.gang != (Key{}) || given[b.Promised] || r.inUse(&b) || !b.Open {
 			continue
 		}
 		_, can := slices.BinarySearch(m.group.beds, name)
-		if can && !r.spent[m.group.team] && r.exceeded(m.group.shape, name) == nil && r.obstacle(m.group.shape, &b) == nil && !r.blocked(b) {
+		if can && !r.spent[m.group.team] && r.exceeded(m.group.shape, name) == nil && r.obstacle(m.group.shape, &b) == nil && !r.blocked(&b) {
 			decisions = append(decisions, Decision{Entry: *m.entry, Bed: name})
 			given[b.Promised] = true
 			r.take(m.group, m.entry, name)
-		} else if can && r.blocked(b) {
+		} else if can && r.blocked(&b) {
 			r.kept[name] = true
 		}
 	}
@@ -88,26 +120,30 @@ func (q *Queue) promised(r *round) []Decision {
 type round struct {
 	beds    map[string]Bed
 	running map[string]int
-	// used are beds that are leased, or were given in this decision.
-	used map[string]bool
+	// used are beds that were given in this decision. The leases of the beds count, too, unless returned is set.
+	used     map[string]bool
+	returned bool
 	// kept are beds that stay free for an earlier entry, which waits for a bed that
 	// shares an interface with them, or for those of its gang.
 	kept map[string]bool
 	// gangs are the gangs that were looked at.
 	gangs map[Key]bool
 	// available is the number of beds that are open and not used, and free contains their
-	// names at the begin.
-	available int
-	free      []string
-	// conflicts reports whether any bed shares an interface with another one.
-	conflicts bool
-	// standings of teams, with what was given in this decision.
+	// names at the begin. Promised contains the names of beds that were taken for an entry.
+	available      int
+	free, promised []string
+	// can are the beds that each shape could be given at the begin.
+	can map[*shape][]string
+	// shared are the beds that share an interface with another one.
+	shared map[string]bool
+	// standings of teams, and charged is what was given to them in this decision. Stand returns further standings; it may be
+	// nil.
 	standings map[share.Account]Standing
-	// shared reports whether teams have standings.
-	shared bool
-	spent  map[string]bool
-	aging  Aging
-	now    time.Time
+	stand     func(share.Account) Standing
+	charged   map[share.Account]time.Duration
+	spent     map[string]bool
+	aging     Aging
+	now       time.Time
 	// behind contains the time since which the first entry of a lower priority waits, for
 	// groups whose team has such entries of the same shape.
 	behind map[*group]time.Time
@@ -115,23 +151,32 @@ type round struct {
 
 func newRound(s Snapshot) *round {
 	r := &round{
-		now: s.Now, beds: s.Beds, running: map[string]int{}, used: make(map[string]bool, len(s.Beds)), kept: map[string]bool{}, gangs: map[Key]bool{},
-		standings: make(map[share.Account]Standing, len(s.Standings)), shared: len(s.Standings) > 0, spent: s.Spent, aging: s.Aging,
+		now: s.Now, beds: s.Beds, running: map[string]int{}, used: map[string]bool{}, kept: map[string]bool{}, gangs: map[Key]bool{}, shared: map[string]bool{},
+		standings: s.Standings, stand: s.stand, charged: map[share.Account]time.Duration{}, spent: s.Spent, aging: s.Aging,
+	}
+	if r.stand != nil {
+		r.standings = map[share.Account]Standing{}
 	}
 	maps.Copy(r.running, s.Running)
-	maps.Copy(r.standings, s.Standings)
 	for name, b := range s.Beds {
-		if b.Leased {
-			r.used[name] = true
-		} else if b.Open {
+		if !b.Leased && b.Open {
 			r.available++
 			r.free = append(r.free, name)
 		}
-		r.conflicts = r.conflicts || len(b.Conflicts) > 0
+		if len(b.Conflicts) > 0 {
+			r.shared[name] = true
+		}
+		if b.Promised != (Key{}) {
+			r.promised = append(r.promised, name)
+		}
 	}
 	slices.Sort(r.free)
+	slices.Sort(r.promised)
 	return r
 }
+
+// inUse reports whether a bed is leased, or was given in this decision.
+func (r *round) inUse(b *Bed) bool { return b.Leased && !r.returned || r.used[b.Name] }
 
 // changed replaces a bed in the round only.
 func (r *round) changed(b Bed) {
@@ -140,9 +185,12 @@ func (r *round) changed(b Bed) {
 }
 
 // blocked reports whether a bed which shares an interface with this one is in use.
-func (r *round) blocked(b Bed) bool {
-	for _, other := range b.Conflicts {
-		if r.used[other] {
+func (r *round) blocked(b *Bed) bool {
+	for _, name := range b.Conflicts {
+		if r.used[name] {
+			return true
+		}
+		if other := r.beds[name]; other.Leased && !r.returned {
 			return true
 		}
 	}
@@ -151,36 +199,25 @@ func (r *round) blocked(b Bed) bool {
 
 // exceeded returns a limit that a further entry of the group on this bed would exceed, or nil
 // if it would exceed none.
-func (r *round) exceeded(g *shape, bed string) *Limit {
-	for i, l := range g.limits {
-		if (l.Bed == "" || l.Bed == bed) && r.running[l.Key] >= l.Max {
-			return &g.limits[i]
-		}
-	}
-	return nil
-}
+func (r *round) exceeded(s *shape, bed string) *Limit { return s.exceeded(bed, r.running) }
 
 // pick returns the first bed by name that the group can have now; empty if no bed fits.
 func (r *round) pick(g *group) string {
-	candidates, in := r.free, g.beds
-	if len(g.beds) < len(r.free) {
-		candidates, in = g.beds, r.free
-	}
-	for _, name := range candidates {
-		if _, both := slices.BinarySearch(in, name); both && r.gives(g, name) {
+	for _, name := range r.can[g.shape] {
+		if r.gives(g.shape, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// gives reports whether a group can have a bed now.
-func (r *round) gives(g *group, bed string) bool {
+// gives reports whether a shape can have a bed now.
+func (r *round) gives(s *shape, bed string) bool {
 	if r.used[bed] || r.kept[bed] {
 		return false
 	}
 	b, known := r.beds[bed]
-	return known && b.Open && !r.blocked(b) && !r.barred(g.shape, &b)
+	return known && b.Open && !r.inUse(&b) && !r.blocked(&b) && !r.barred(s, &b)
 }
 
 // barred reports whether a limit or a reservation forbids a bed.
@@ -199,7 +236,7 @@ func (r *round) take(g *group, e *Entry, bed string) {
 // keep keeps the beds that conflict with those that the group waits for from later
 // entries.
 func (r *round) keep(g *group) {
-	if !r.conflicts {
+	if len(r.shared) == 0 {
 		return
 	}
 	for _, name := range g.beds {

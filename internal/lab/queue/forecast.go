@@ -48,8 +48,11 @@ type Outlook struct {
 // reservations begin and end. A bed without a time of its end is not expected to be returned, and an
 // entry for which it is not known how long it lasts keeps its bed. Queue, snapshot and outlook do not
 // change.
-func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start {
-	f := forecast{Outlook: o, queue: q.Clone(), s: s, starts: map[Key]Start{}}
+func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone().forecast(s, o) }
+
+// forecast does what Forecast does, and uses the queue meanwhile.
+func (q *Queue) forecast(s Snapshot, o Outlook) map[Key]Start {
+	f := forecast{Outlook: o, queue: q, s: s, begun: s.Now, starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
 	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
@@ -57,8 +60,12 @@ func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start {
 	if f.Ends = maps.Clone(o.Ends); f.Ends == nil {
 		f.Ends = map[string]End{}
 	}
+	for _, end := range f.Ends {
+		f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
+	}
 	if f.Sharing != nil {
 		f.Sharing = f.Sharing.clone()
+		f.s.Standings, f.s.stand = nil, func(a share.Account) Standing { return f.Sharing.standingWith(a, f.runs[a], f.s.Now) }
 	}
 	f.Lasts = o.lasts()
 	boundaries := boundariesOf(s)
@@ -69,6 +76,9 @@ func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start {
 			break
 		}
 		f.advance(next)
+	}
+	for _, e := range f.started {
+		q.Set(e)
 	}
 	return f.starts
 }
@@ -83,9 +93,9 @@ const (
 // a tenth more or less time. A bed that is free a second earlier can go to another team, which changes
 // all later starts, so that a single forecast can be far off.
 func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
-	starts := map[Key][]Start{}
+	starts, own := map[Key][]Start{}, q.Clone()
 	for n := range variations {
-		for key, start := range q.Forecast(s, o.vary(n)) {
+		for key, start := range own.forecast(s, o.vary(n)) {
 			starts[key] = append(starts[key], start)
 		}
 	}
@@ -137,23 +147,48 @@ func (o *Outlook) lasts() func(e *Entry, bed string) time.Duration {
 // forecast is one in progress.
 type forecast struct {
 	Outlook
-	queue  *Queue
-	s      Snapshot
-	starts map[Key]Start
+	queue *Queue
+	s     Snapshot
+	// begun is the time at which it begins.
+	begun   time.Time
+	starts  map[Key]Start
+	started []Entry
+	// runs are the entries that have a bed.
+	runs map[share.Account][]Run
+}
+
+const (
+	// forecastCounting is the interval per group, and per bed of a shape, after which a forecast counts what teams want again, up
+	// to maxForecastCounting or a part of the time that it looks ahead, if that is more: in a large lab an entry more or less
+	// does not change what teams are due.
+	forecastCounting     = 10 * time.Millisecond
+	maxForecastCounting  = time.Minute
+	partForecastCounting = 20
+)
+
+// counting is the interval after which the forecast counts what teams want.
+func (f *forecast) counting() time.Duration {
+	n := len(f.queue.groups)
+	for _, s := range f.queue.shapes {
+		n += len(s.beds)
+	}
+	return min(time.Duration(n)*forecastCounting, max(maxForecastCounting, f.s.Now.Sub(f.begun)/partForecastCounting))
 }
 
 func (f *forecast) decide() {
 	if f.Sharing != nil {
-		f.Sharing.Stand(f.queue, &f.s, f.runs())
+		f.Sharing.count(f.queue, &f.s, f.runs, f.counting())
 	}
 	for _, d := range f.queue.Decide(f.s) {
 		e := d.Entry
 		f.starts[e.Key] = Start{At: f.s.Now, Bed: d.Bed}
+		f.started = append(f.started, e)
 		f.queue.Remove(e.Key)
 		b := f.s.Beds[d.Bed]
 		b.Leased = true
 		f.s.Beds[d.Bed] = b
 		end := End{Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: f.s.Now, Expected: e.Expected}}
+		f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
 		for _, l := range e.Limits {
 			if l.Bed == "" || l.Bed == d.Bed {
 				f.s.Running[l.Key]++
@@ -165,15 +200,6 @@ func (f *forecast) decide() {
 		}
 		f.Ends[d.Bed] = end
 	}
-}
-
-// runs returns the entries that have a bed.
-func (f *forecast) runs() []Run {
-	runs := make([]Run, 0, len(f.Ends))
-	for _, end := range f.Ends {
-		runs = append(runs, end.Run)
-	}
-	return runs
 }
 
 // next returns the time at which the next bed is returned, or a reservation begins or ends.
@@ -208,6 +234,12 @@ func (f *forecast) advance(to time.Time) {
 			continue
 		}
 		delete(f.Ends, name)
+		of := f.runs[end.Run.Account]
+		if i := slices.Index(of, end.Run); len(of) > 1 {
+			f.runs[end.Run.Account] = slices.Delete(of, i, i+1)
+		} else {
+			delete(f.runs, end.Run.Account)
+		}
 		b := f.s.Beds[name]
 		b.Leased, b.Lease = false, nil
 		f.s.Beds[name] = b
@@ -237,19 +269,24 @@ func boundariesOf(s Snapshot) []time.Time {
 
 // Clone returns a queue with the same entries, which another goroutine can use.
 func (q *Queue) Clone() *Queue {
-	c := &Queue{shapes: maps.Clone(q.shapes), groups: make(map[string]*group, len(q.groups)), of: make(map[Key]member, len(q.of)), gangs: make(map[Key]map[Key]member, len(q.gangs))}
-	for name, s := range c.shapes {
-		copied := *s
-		c.shapes[name] = &copied
+	c := &Queue{
+		shapes: make(map[string]*shape, len(q.shapes)), groups: make(map[groupKey]*group, len(q.groups)),
+		of: make(map[Key]member, len(q.of)), gangs: make(map[Key]map[Key]member, len(q.gangs)), lists: map[lists]*shape{},
 	}
-	for name, g := range q.groups {
-		copied := *g
-		copied.shape = c.shapes[g.shape.name]
-		copied.entries = slices.Clone(g.entries)
-		c.groups[name] = &copied
-		for _, e := range copied.entries {
-			c.of[e.Key] = member{&copied, e}
-			c.joinGang(e.Key)
+	for name, s := range q.shapes {
+		copied := *s
+		copied.groups = make([]*group, 0, len(s.groups))
+		c.shapes[name] = &copied
+		for _, g := range s.groups {
+			key := g.groupKey
+			key.shape = &copied
+			same := &group{groupKey: key, entries: slices.Clone(g.entries)}
+			c.groups[key] = same
+			copied.groups = append(copied.groups, same)
+			for _, e := range same.entries {
+				c.of[e.Key] = member{same, e}
+				c.joinGang(e.Key)
+			}
 		}
 	}
 	return c

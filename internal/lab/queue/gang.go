@@ -67,7 +67,7 @@ func (q *Queue) together(r *round, gang Key) []Decision {
 	now := newSeating(&noLimits, all, nil)
 	limited := now.choose()
 	empty := noLimits
-	empty.used, empty.kept = map[string]bool{}, map[string]bool{}
+	empty.used, empty.kept, empty.returned = map[string]bool{}, map[string]bool{}, true
 	later := newSeating(&empty, all, now.of).choose()
 	for i, m := range all {
 		switch {
@@ -92,11 +92,7 @@ func (r *round) keepFor(bed string) {
 
 // count counts a bed under the limits of a group.
 func (r *round) count(g *group, bed string, n int) {
-	for _, l := range g.limits {
-		if l.Bed == "" || l.Bed == bed {
-			r.running[l.Key] += n
-		}
-	}
+	g.eachLimit(bed, func(l *Limit) { r.running[l.Key] += n })
 }
 
 // seating assigns beds to the entries of a gang.
@@ -127,7 +123,7 @@ func newSeating(r *round, members []member, of map[string]int) *seating {
 // seat finds a bed for one entry, where others move to other beds if need be.
 func (s *seating) seat(i int, seen map[string]bool) bool {
 	for _, bed := range s.members[i].group.beds {
-		if seen[bed] || !s.r.gives(s.members[i].group, bed) {
+		if seen[bed] || !s.r.gives(s.members[i].group.shape, bed) {
 			continue
 		}
 		seen[bed] = true
@@ -165,7 +161,7 @@ func (s *seating) try(beds []string, i int, left *int) bool {
 		if *left--; *left < 0 {
 			return false
 		}
-		if !s.r.gives(g, bed) {
+		if !s.r.gives(g.shape, bed) {
 			continue
 		}
 		s.r.used[bed] = true

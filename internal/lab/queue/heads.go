@@ -1,40 +1,25 @@
 package queue
 
-// head is the first entry of a group that has nothing yet, with what it is ordered by.
+import "container/heap"
+
+// head is the first entry of a group that has nothing yet, with what it is ordered by among those of its line.
 type head struct {
 	group *group
 	next  int
-	// priority with what the entry gained by waiting.
+	// priority with what the entry gained by waiting, and the bonus of the entry.
 	priority int32
-	// score of the team, with the bonus of the entry.
-	score float64
+	bonus    float64
 }
 
-// head returns the head of a group at one of its entries.
 func (r *round) head(g *group, next int) head {
 	e := g.entries[next]
-	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), score: r.score(g) + r.bonus(g, e)}
-}
-
-// moved brings a head up to date, and reports whether it changed: its team was given a bed.
-func (h *head) moved(r *round) bool {
-	score := r.score(h.group) + r.bonus(h.group, h.entry())
-	changed := score != h.score
-	h.score = score
-	return changed
+	return head{group: g, next: next, priority: r.aging.Priority(e.Priority, e.Created, r.now), bonus: r.bonus(g, e)}
 }
 
 func (h *head) entry() *Entry { return h.group.entries[h.next] }
 
-// less orders: what preempts comes first; then what belongs to the team that is furthest
-// behind; then the higher priority, and the older one.
-func (h *head) less(than *head) bool {
-	if h.group.preempts != than.group.preempts {
-		return h.group.preempts
-	}
-	if h.score != than.score {
-		return h.score > than.score
-	}
+// before orders heads that come with the same score.
+func (h *head) before(than *head) bool {
 	if h.priority != than.priority {
 		return h.priority > than.priority
 	}
@@ -45,19 +30,125 @@ func (h *head) less(than *head) bool {
 	return compare(a, b) < 0
 }
 
-// heads is a heap of the groups, the one with the first entry on top.
-type heads []head
+// line contains the groups of a team that has the same score for all of them, as a heap with the first one on top. Their order
+// does not depend on the score, which changes with each bed that the team is given.
+type line struct {
+	heads []head
+	// score of the team.
+	score float64
+}
 
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return h[i].less(&h[j]) }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (l *line) Len() int      { return len(l.heads) }
+func (l *line) Swap(i, j int) { l.heads[i], l.heads[j] = l.heads[j], l.heads[i] }
+
+// Less orders by the bonus, then as before does.
+func (l *line) Less(i, j int) bool {
+	a, b := &l.heads[i], &l.heads[j]
+	if a.bonus != b.bonus {
+		return a.bonus > b.bonus
+	}
+	return a.before(b)
+}
 
 // Push adds a head.
-func (h *heads) Push(x any) { *h = append(*h, x.(head)) }
+func (l *line) Push(x any) { l.heads = append(l.heads, x.(head)) }
 
 // Pop removes the last head.
-func (h *heads) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
+func (l *line) Pop() any {
+	last := len(l.heads) - 1
+	l.heads = l.heads[:last]
+	return nil
+}
+
+// turns is the order in which entries have their turn: what preempts comes first; then what belongs to the team that is
+// furthest behind; then the higher priority, and the older one. It is a heap of lines.
+type turns struct {
+	round *round
+	lines []*line
+}
+
+// turns orders groups.
+func (r *round) turns(groups []*group) *turns {
+	type key struct {
+		team, pools string
+		preempts    bool
+	}
+	t, of := &turns{round: r}, map[key]*line{}
+	for _, g := range groups {
+		k := key{g.team, g.poolsName, g.preempts}
+		l := of[k]
+		if l == nil {
+			l = &line{score: r.score(g)}
+			of[k] = l
+			t.lines = append(t.lines, l)
+		}
+		l.heads = append(l.heads, r.head(g, 0))
+	}
+	for _, l := range t.lines {
+		heap.Init(l)
+	}
+	heap.Init(t)
+	return t
+}
+
+func (t *turns) Len() int      { return len(t.lines) }
+func (t *turns) Swap(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] }
+
+// Less compares the first heads of two lines.
+func (t *turns) Less(i, j int) bool {
+	a, b := t.lines[i], t.lines[j]
+	h, than := &a.heads[0], &b.heads[0]
+	if h.group.preempts != than.group.preempts {
+		return h.group.preempts
+	}
+	if x, y := a.score+h.bonus, b.score+than.bonus; x != y {
+		return x > y
+	}
+	return h.before(than)
+}
+
+// Push is not used: all lines are there from the begin.
+func (t *turns) Push(any) {}
+
+// Pop removes the last line.
+func (t *turns) Pop() any {
+	t.lines = t.lines[:len(t.lines)-1]
+	return nil
+}
+
+// first returns the head whose turn it is; nil when no head is left.
+func (t *turns) first() *head {
+	for len(t.lines) > 0 {
+		l := t.lines[0]
+		score := t.round.score(l.heads[0].group)
+		if score == l.score {
+			return &l.heads[0]
+		}
+		l.score = score // The team was given a bed.
+		heap.Fix(t, 0)
+	}
+	return nil
+}
+
+// pass goes on to the next entry of the group whose turn it is.
+func (t *turns) pass() {
+	h := &t.lines[0].heads[0]
+	if h.next+1 == len(h.group.entries) {
+		t.drop()
+		return
+	}
+	*h = t.round.head(h.group, h.next+1)
+	heap.Fix(t.lines[0], 0)
+	heap.Fix(t, 0)
+}
+
+// drop removes the group whose turn it is.
+func (t *turns) drop() {
+	l := t.lines[0]
+	heap.Pop(l)
+	if len(l.heads) == 0 {
+		heap.Pop(t)
+		return
+	}
+	heap.Fix(t, 0)
 }

@@ -1,9 +1,9 @@
 package queue
 
 import (
-	"maps"
 	"math/bits"
 	"slices"
+	"time"
 
 	"nodrop.dev/nodrop/internal/lab/share"
 )
@@ -50,16 +50,42 @@ type wants struct {
 
 // usable are the beds of each shape that nothing but their holders keeps from it, by pool.
 func (q *Queue) usable(r *round) map[*shape]map[string]bedSet {
-	index := make(map[string]int, len(r.beds))
-	for i, name := range slices.Sorted(maps.Keys(r.beds)) {
-		index[name] = i
+	beds, index := make([]*Bed, 0, len(r.beds)), make(map[string]int, len(r.beds))
+	for name, b := range r.beds {
+		index[name] = len(beds)
+		beds = append(beds, &b)
 	}
+	type times struct {
+		reservation Key
+		hold        time.Duration
+	}
+	free := map[times][]bool{} // of reservations, and open
 	all := make(map[*shape]map[string]bedSet, len(q.shapes))
 	for _, s := range q.shapes {
-		of := map[string]bedSet{}
+		at := times{s.reservation, s.hold}
+		if free[at] == nil && len(s.beds) > len(beds)/8 { // Many shapes have these beds.
+			free[at] = make([]bool, len(beds))
+			for i, b := range beds {
+				free[at][i] = b.Open && r.obstacle(s, b) == nil
+			}
+		}
+		of, now := map[string]bedSet{}, free[at]
+		limited := s.isLimited(r.running)
+		pool, set := "", bedSet(nil) // of the last bed
 		for _, name := range s.beds {
-			if b, known := r.beds[name]; known && b.Open && !r.barred(s, &b) {
-				of[b.Pool] = of[b.Pool].with(index[name], len(index))
+			i, known := index[name]
+			if !known || now != nil && !now[i] {
+				continue
+			}
+			b := beds[i]
+			if now == nil && (!b.Open || r.obstacle(s, b) != nil) || limited && r.exceeded(s, name) != nil {
+				continue
+			}
+			if set == nil || b.Pool != pool {
+				pool, set = b.Pool, of[b.Pool].with(i, len(index))
+				of[pool] = set
+			} else {
+				set.with(i, len(index))
 			}
 		}
 		all[s] = of

@@ -2,7 +2,8 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
+	"maps"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -40,42 +41,22 @@ type Place struct {
 // for one that is not reserved, then for the one where the fewest come first, then for the
 // first by name.
 func (q *Queue) Places(s Snapshot) map[Key]Place {
-	r := q.newRound(s)
+	r := newRound(s)
+	groups := slices.Collect(maps.Values(q.groups))
+	r.findBehind(groups)
+	views := q.views(r)
 	places := make(map[Key]Place, len(q.of))
-	ahead := make(map[string]*int, len(s.Beds))
-	for name := range s.Beds {
-		ahead[name] = new(int)
-	}
-	var order heads
-	for _, g := range q.groups {
-		order = append(order, r.head(g, 0))
-	}
-	heap.Init(&order)
-	views := make(map[*group]view, len(q.groups))
-	for len(order) > 0 {
-		h := &order[0]
-		if h.moved(r) {
-			heap.Fix(&order, 0)
-			continue
-		}
-		v, seen := views[h.group]
-		if !seen {
-			v = r.view(h.group, ahead)
-			views[h.group] = v
-		}
+	order := r.turns(groups)
+	for h := order.first(); h != nil; h = order.first() {
+		v, e := views[h.group.shape], h.entry()
 		p := v.place()
-		p.Order = len(places) + 1
-		places[h.entry().Key] = p
-		for _, bed := range v.beds {
-			*bed.ahead++
+		p.Order, p.Spent = len(places)+1, r.spent[h.group.team]
+		places[e.Key] = p
+		for _, cell := range v.cells {
+			cell.ahead++
 		}
-		r.charge(h.entry(), s.Beds[p.WaitsFor].Pool)
-		if h.next+1 == len(h.group.entries) {
-			heap.Pop(&order)
-			continue
-		}
-		*h = r.head(h.group, h.next+1)
-		heap.Fix(&order, 0)
+		r.charge(e, s.Beds[p.WaitsFor].Pool)
+		order.pass()
 	}
 	return places
 }
@@ -86,66 +67,132 @@ func (q *Queue) Place(k Key, s Snapshot) (Place, bool) {
 	return p, found
 }
 
-// view describes how the entries of a group see the beds that they can use.
+// view describes how the entries of a shape see the beds that they can use.
 type view struct {
-	group *group
-	beds  []bedOfView
-	// limit is one that keeps them from a bed, and allowed reports whether an open bed exists
-	// that nothing keeps them from.
-	limit         *Limit
-	open, allowed bool
-	spent         bool
+	// beds is the number of beds that are known.
+	beds int
+	// cells of all these beds, and candidates for the bed that the entries wait for: the first by name of each cell, of the beds
+	// that come first whatever the number of entries.
+	cells      []*cell
+	candidates []candidate
+	// limit is one that keeps the entries from a bed, and kept reports whether there are open beds, and something keeps the
+	// entries from each of them.
+	limit *Limit
+	kept  bool
 }
 
-type bedOfView struct {
-	name     string
-	open     bool
-	obstacle *Obstacle
+// cell is a set of beds that the same entries can use, so that the same entries come first on each of them.
+type cell struct {
 	// ahead counts the entries that come first.
-	ahead *int
+	ahead int
 }
 
-func (r *round) view(g *group, ahead map[string]*int) view {
-	v := view{group: g, spent: r.spent[g.team]}
-	for _, name := range g.beds {
-		b, known := r.beds[name]
-		if !known {
+// candidate is a bed of a view.
+type candidate struct {
+	bed      *Bed
+	cell     *cell
+	obstacle *Obstacle
+}
+
+// views returns the views of all shapes.
+func (q *Queue) views(r *round) map[*shape]*view {
+	beds := make(map[string]*Bed, len(r.beds))
+	for name, b := range r.beds {
+		beds[name] = &b
+	}
+	cells := q.cells(beds)
+	views := make(map[*shape]*view, len(q.shapes))
+	for _, s := range q.shapes {
+		views[s] = r.view(s, beds, cells)
+	}
+	return views
+}
+
+// cells divides the beds into cells: each shape has all beds of a cell, or none.
+func (q *Queue) cells(beds map[string]*Bed) map[string]*cell {
+	all := make(map[string]*cell, len(beds))
+	for _, s := range q.shapes {
+		parts := map[*cell]*cell{}
+		for _, name := range s.beds {
+			if beds[name] == nil {
+				continue
+			}
+			whole := all[name]
+			if parts[whole] == nil {
+				parts[whole] = &cell{}
+			}
+			all[name] = parts[whole]
+		}
+	}
+	return all
+}
+
+func (r *round) view(s *shape, beds map[string]*Bed, cells map[string]*cell) *view {
+	v := &view{}
+	open, allowed := false, false
+	known, waited := map[*cell]bool{}, map[*cell]bool{}
+	for _, name := range s.beds {
+		b := beds[name]
+		if b == nil {
 			continue
 		}
-		seen := bedOfView{name: name, open: b.Open, obstacle: r.obstacle(g.shape, &b), ahead: ahead[name]}
-		v.beds = append(v.beds, seen)
+		c := candidate{bed: b, cell: cells[name], obstacle: r.obstacle(s, b)}
+		v.beds++
+		if !known[c.cell] {
+			known[c.cell] = true
+			v.cells = append(v.cells, c.cell)
+		}
+		if len(v.candidates) > 0 {
+			order := c.compare(&v.candidates[0])
+			if order < 0 {
+				v.candidates = v.candidates[:0]
+				clear(waited)
+			}
+			if order <= 0 && !waited[c.cell] {
+				v.candidates = append(v.candidates, c)
+				waited[c.cell] = true
+			}
+		} else {
+			v.candidates = append(v.candidates, c)
+			waited[c.cell] = true
+		}
 		if !b.Open {
 			continue
 		}
-		v.open = true
-		switch l := r.exceeded(g.shape, name); {
+		open = true
+		switch l := r.exceeded(s, name); {
 		case l != nil:
 			v.limit = l
-		case seen.obstacle == nil:
-			v.allowed = true
+		case c.obstacle == nil:
+			allowed = true
 		}
 	}
+	v.kept = open && !allowed
 	return v
 }
 
-// place returns the place at which the next entry of the group waits.
+// compare orders beds by what does not depend on the entries that come first.
+func (c *candidate) compare(than *candidate) int {
+	return cmp.Or(
+		-cmpBool(c.bed.Open, than.bed.Open),
+		-cmpBool(c.obstacle == nil, than.obstacle == nil),
+		compareBegins(c.obstacle, than.obstacle))
+}
+
+// place returns the place at which the next entry of the shape waits.
 func (v *view) place() Place {
-	p := Place{Beds: len(v.beds), Spent: v.spent}
-	if len(v.beds) == 0 {
+	p := Place{Beds: v.beds}
+	if v.beds == 0 {
 		return p
 	}
-	best := &v.beds[0]
-	for i := range v.beds[1:] {
-		if b := &v.beds[i+1]; cmp.Or(
-			-cmpBool(b.open, best.open),
-			-cmpBool(b.obstacle == nil, best.obstacle == nil),
-			compareBegins(b.obstacle, best.obstacle),
-			cmp.Compare(*b.ahead, *best.ahead)) < 0 {
-			best = b
+	best := &v.candidates[0]
+	for i := range v.candidates[1:] {
+		if c := &v.candidates[i+1]; c.cell.ahead < best.cell.ahead {
+			best = c
 		}
 	}
-	p.WaitsFor, p.Ahead = best.name, *best.ahead
-	if v.open && !v.allowed {
+	p.WaitsFor, p.Ahead = best.bed.Name, best.cell.ahead
+	if v.kept {
 		p.Limit, p.Obstacle = v.limit, best.obstacle
 	}
 	return p

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"cmp"
-	"container/heap"
 	"time"
 )
 
@@ -35,7 +34,7 @@ type Preemption struct {
 // the one that has its bed for the shortest time. Nothing is preempted for a gang. An entry for which a bed is being taken
 // waits for that one.
 func (q *Queue) Preempt(s Snapshot) []Preemption {
-	r := q.newRound(s)
+	r := newRound(s)
 	served := map[Key]bool{}
 	victims := false
 	for _, b := range s.Beds {
@@ -50,21 +49,21 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 	if !victims {
 		return nil
 	}
-	var order heads
+	var groups []*group
 	for _, g := range q.groups {
 		if g.preempts && g.gang == (Key{}) && !s.Spent[g.team] {
-			order = append(order, r.head(g, 0))
+			groups = append(groups, g)
 		}
 	}
-	heap.Init(&order)
+	r.findBehind(groups)
 	var all []Preemption
-	for len(order) > 0 {
-		h := &order[0]
+	order := r.turns(groups)
+	for h := order.first(); h != nil; h = order.first() {
 		e := h.entry()
 		if !served[e.Key] {
 			name := r.victim(h.group)
 			if name == "" {
-				heap.Pop(&order)
+				order.drop()
 				continue
 			}
 			b := r.beds[name]
@@ -74,12 +73,7 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 			b.Lease = &taken
 			r.changed(b)
 		}
-		if h.next+1 == len(h.group.entries) {
-			heap.Pop(&order)
-			continue
-		}
-		*h = r.head(h.group, h.next+1)
-		heap.Fix(&order, 0)
+		order.pass()
 	}
 	return all
 }
@@ -92,7 +86,7 @@ func (r *round) victim(g *group) string {
 		if !known || !b.Open || b.Lease == nil || !b.Lease.Preemptible || b.Lease.By != (Key{}) || b.Lease.Priority >= g.priority {
 			continue
 		}
-		if r.barred(g.shape, &b) || r.blocked(b) {
+		if r.barred(g.shape, &b) || r.blocked(&b) {
 			continue
 		}
 		if best == "" {

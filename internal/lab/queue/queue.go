@@ -2,9 +2,7 @@ package queue
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"nodrop.dev/nodrop/internal/lab/share"
@@ -91,6 +89,8 @@ type Snapshot struct {
 	Running map[string]int
 	// Standings of teams in pools. A team that is not there is neither behind nor ahead.
 	Standings map[share.Account]Standing
+	// stand returns standings where they are computed when they are needed; nil if Standings has them.
+	stand func(share.Account) Standing
 	// Spent are the teams that have used up their bed-hours.
 	Spent map[string]bool
 	// Aging raises the priority of those that wait long.
@@ -115,26 +115,34 @@ func Compare(a, b Entry) int { return compare(&a, &b) }
 type shape struct {
 	// name is unique for all that.
 	name string
-	// beds and their pools are sorted.
+	// beds and their pools are sorted. poolsName is unique for the pools.
 	beds, pools []string
+	poolsName   string
 	limits      []Limit
+	// limitsOn are the indices of the limits of each bed, and of those of every bed below the empty name.
+	limitsOn map[string][]int
+	// bounds are the different limits, whatever their beds.
+	bounds      []Limit
 	reservation Key
 	hold        time.Duration
-	// groups is the number of groups that have the shape.
-	groups int
+	// groups that have the shape.
+	groups []*group
 }
 
-// group is the set of entries of one team, priority and shape.
-type group struct {
+// groupKey identifies a group.
+type groupKey struct {
 	*shape
-	// name is unique.
-	name     string
 	team     string
 	priority int32
 	preempts bool
 	// gang of all entries; missing is how many of it have no bed yet.
 	gang    Key
 	missing int
+}
+
+// group is the set of entries of one team, priority and shape.
+type group struct {
+	groupKey
 	// entries are sorted.
 	entries []*Entry
 }
@@ -168,15 +176,19 @@ type member struct {
 // Queue holds the entries that wait. It is not safe for concurrent use.
 type Queue struct {
 	shapes map[string]*shape
-	groups map[string]*group
+	groups map[groupKey]*group
 	of     map[Key]member
 	// gangs are the entries of each gang.
 	gangs map[Key]map[Key]member
+	// lists are the shapes of lists that were seen before.
+	lists map[lists]*shape
+	// byBed are the shapes that have a bed; nil until a decision needs them.
+	byBed map[string][]*shape
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{shapes: map[string]*shape{}, groups: map[string]*group{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}}
+	q := &Queue{shapes: map[string]*shape{}, groups: map[groupKey]*group{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}, lists: map[lists]*shape{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
@@ -186,11 +198,10 @@ func New(entries ...Entry) *Queue {
 // Len returns the number of entries.
 func (q *Queue) Len() int { return len(q.of) }
 
-// Set adds an entry, or replaces the one with its key.
+// Set adds an entry, or replaces the one with its key. The caller must not change the lists of the entry afterwards.
 func (q *Queue) Set(e Entry) {
 	q.Remove(e.Key)
-	e.Beds = slices.Compact(slices.Sorted(slices.Values(e.Beds)))
-	g := q.groupOf(e)
+	g := q.groupOf(&e)
 	// The entries of a group share its lists.
 	e.Beds, e.Limits, e.Pools = g.beds, g.limits, g.pools
 	g.entries = slices.Insert(g.entries, g.at(&e), &e)
@@ -199,34 +210,15 @@ func (q *Queue) Set(e Entry) {
 }
 
 // groupOf returns the group of an entry, and creates it if it does not exist.
-func (q *Queue) groupOf(e Entry) *group {
-	like := shapeName(e)
-	name := fmt.Sprintf("%s\t%q %d %t %q %d", like, e.Team, e.Priority, e.Preempts, e.Gang, e.Missing)
-	if g := q.groups[name]; g != nil {
-		return g
+func (q *Queue) groupOf(e *Entry) *group {
+	key := groupKey{q.shapeOf(e), e.Team, e.Priority, e.Preempts, e.Gang, e.Missing}
+	g := q.groups[key]
+	if g == nil {
+		g = &group{groupKey: key}
+		q.groups[key] = g
+		g.groups = append(g.groups, g)
 	}
-	s := q.shapes[like]
-	if s == nil {
-		s = &shape{name: like, beds: e.Beds, pools: e.Pools, limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
-		q.shapes[like] = s
-	}
-	s.groups++
-	g := &group{shape: s, name: name, team: e.Team, priority: e.Priority, preempts: e.Preempts, gang: e.Gang, missing: e.Missing}
-	q.groups[name] = g
 	return g
-}
-
-func shapeName(e Entry) string {
-	var b strings.Builder
-	for _, bed := range e.Beds {
-		b.WriteString(bed)
-		b.WriteByte('\n')
-	}
-	for _, l := range e.Limits {
-		fmt.Fprintf(&b, "\t%q %q %d\n", l.Bed, l.Key, l.Max)
-	}
-	fmt.Fprintf(&b, "\t%q %d %q", e.Reservation, e.Hold, e.Pools)
-	return b.String()
 }
 
 // Remove removes the entry with this key, if there is one.
@@ -243,9 +235,11 @@ func (q *Queue) Remove(k Key) {
 	if len(g.entries) > 0 {
 		return
 	}
-	delete(q.groups, g.name)
-	if g.groups--; g.groups == 0 {
-		delete(q.shapes, g.shape.name)
+	delete(q.groups, g.groupKey)
+	i = slices.Index(g.groups, g)
+	g.groups = slices.Delete(g.groups, i, i+1)
+	if len(g.groups) == 0 {
+		q.removeShape(g.shape)
 	}
 }
 

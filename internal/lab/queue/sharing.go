@@ -48,27 +48,19 @@ const counting = 200 * time.Microsecond
 // Stand sets the standings of a snapshot. A team stands by what it has had less than it was
 // due over the window, with what follows from its runs within the horizon.
 func (h *Sharing) Stand(q *Queue, s *Snapshot, runs []Run) {
-	running := map[share.Account]int{}
+	of := map[share.Account][]Run{}
 	for i := range runs {
-		running[runs[i].Account]++
+		of[runs[i].Account] = append(of[runs[i].Account], runs[i])
 	}
-	h.Book.AddUp(s.Now)
-	if since := s.Now.Sub(h.counted); since >= min(time.Duration(len(q.groups))*counting, time.Second) || since < 0 {
-		h.counted = s.Now
-		h.Book.Advance(s.Now, share.State{Loads: q.Loads(*s, running), Beds: openBeds(s), Weights: h.Weights})
-	}
+	h.count(q, s, of, min(time.Duration(len(q.groups))*counting, time.Second))
 	s.Standings = map[share.Account]Standing{}
 	for _, a := range h.Book.Accounts() {
-		s.Standings[a] = h.standing(a)
+		s.Standings[a] = h.standingWith(a, of[a], s.Now)
 	}
-	for i := range runs {
-		a := runs[i].Account
-		st, known := s.Standings[a]
-		if !known {
-			st = h.standing(a)
+	for a := range of {
+		if _, known := s.Standings[a]; !known {
+			s.Standings[a] = h.standingWith(a, of[a], s.Now)
 		}
-		st.Behind -= runs[i].left(s.Now)
-		s.Standings[a] = st
 	}
 	// A team that comes for the first time within the second has its weight at least.
 	for _, g := range q.groups {
@@ -79,6 +71,29 @@ func (h *Sharing) Stand(q *Queue, s *Snapshot, runs []Run) {
 			}
 		}
 	}
+}
+
+// count adds up the time until now, and counts what teams want unless that was done within the interval before.
+func (h *Sharing) count(q *Queue, s *Snapshot, runs map[share.Account][]Run, interval time.Duration) {
+	h.Book.AddUp(s.Now)
+	if since := s.Now.Sub(h.counted); since >= 0 && since < interval {
+		return
+	}
+	running := make(map[share.Account]int, len(runs))
+	for a, of := range runs {
+		running[a] = len(of)
+	}
+	h.counted = s.Now
+	h.Book.Advance(s.Now, share.State{Loads: q.Loads(*s, running), Beds: openBeds(s), Weights: h.Weights})
+}
+
+// standingWith returns the standing of a team with what follows from its runs.
+func (h *Sharing) standingWith(a share.Account, runs []Run, now time.Time) Standing {
+	st := h.standing(a)
+	for i := range runs {
+		st.Behind -= runs[i].left(now)
+	}
+	return st
 }
 
 func (h *Sharing) standing(a share.Account) Standing {

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/lab/share"
@@ -56,11 +58,24 @@ var onePool = []string{""}
 func (r *round) score(g *group) float64 {
 	best := 0.0
 	for i, pool := range g.poolsOf() {
-		if s := r.standings[share.Account{Team: g.team, Pool: pool}].score(); i == 0 || s > best {
+		a := share.Account{Team: g.team, Pool: pool}
+		standing := r.standing(a)
+		standing.Behind -= r.charged[a]
+		if s := standing.score(); i == 0 || s > best {
 			best = s
 		}
 	}
 	return best
+}
+
+// standing returns the standing of a team before this decision.
+func (r *round) standing(a share.Account) Standing {
+	s, known := r.standings[a]
+	if !known && r.stand != nil {
+		s = r.stand(a)
+		r.standings[a] = s
+	}
+	return s
 }
 
 const (
@@ -77,7 +92,7 @@ const (
 // for its team as every other one does, so that shares stay within the bonus. Without shares
 // the bonus is 0.
 func (r *round) bonus(g *group, e *Entry) float64 {
-	if !r.bound(g) {
+	if !r.bound(g.shape) {
 		return 0
 	}
 	since := e.Created
@@ -87,49 +102,54 @@ func (r *round) bonus(g *group, e *Entry) float64 {
 	return float64(min(max(r.now.Sub(since), 0)/4, boundAhead))
 }
 
-// bound reports whether the entries of a group are bound to few beds.
-func (r *round) bound(g *group) bool {
-	return r.shared && float64(len(g.beds)) <= few*float64(len(r.beds))
+// bound reports whether the entries of a shape are bound to few beds.
+func (r *round) bound(s *shape) bool {
+	return (r.stand != nil || len(r.standings) > 0) && float64(len(s.beds)) <= few*float64(len(r.beds))
 }
 
-// newRound is a round in which no entry gains so much by waiting that it comes before one of
-// its team with a higher priority: what a lower priority gains the higher one has, too.
-func (q *Queue) newRound(s Snapshot) *round {
-	r := newRound(s)
-	type line struct {
-		*shape
-		team string
-	}
-	lines := map[line][]*group{}
-	for _, g := range q.groups {
-		if r.bound(g) {
-			l := line{g.shape, g.team}
-			lines[l] = append(lines[l], g)
-		}
-	}
+// findBehind lets no entry of the groups gain so much by waiting that it comes before one of its team with a higher priority: what
+// a lower priority gains the higher one has, too.
+func (r *round) findBehind(groups []*group) {
 	r.behind = map[*group]time.Time{}
-	for _, all := range lines {
-		for _, g := range all {
-			for _, lower := range all {
-				first, found := r.behind[g]
-				if created := lower.entries[0].Created; lower.priority < g.priority && (!found || created.Before(first)) {
-					r.behind[g] = created
-				}
-			}
+	seen := map[*shape]bool{}
+	for _, g := range groups {
+		if seen[g.shape] || !r.bound(g.shape) {
+			continue
+		}
+		seen[g.shape] = true
+		teams := map[string][]*group{}
+		for _, other := range g.groups {
+			teams[other.team] = append(teams[other.team], other)
+		}
+		for _, all := range teams {
+			r.findBehindIn(all)
 		}
 	}
-	return r
+}
+
+// findBehindIn does so for the groups of one team and shape.
+func (r *round) findBehindIn(all []*group) {
+	slices.SortFunc(all, func(a, b *group) int { return cmp.Compare(a.priority, b.priority) })
+	var lower, oldest time.Time // Of lower priorities, and of the priority in hand as well.
+	for i, g := range all {
+		if i > 0 && all[i-1].priority < g.priority {
+			lower = oldest
+		}
+		if all[0].priority < g.priority {
+			r.behind[g] = lower
+		}
+		if created := g.entries[0].Created; i == 0 || created.Before(oldest) {
+			oldest = created
+		}
+	}
 }
 
 // charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
 // for as long as the entry is expected to use it if that is shorter.
 func (r *round) charge(e *Entry, pool string) {
-	a := share.Account{Team: e.Team, Pool: pool}
-	s := r.standings[a]
 	d := share.Horizon
 	if e.Expected > 0 {
 		d = min(d, e.Expected)
 	}
-	s.Behind -= d
-	r.standings[a] = s
+	r.charged[share.Account{Team: e.Team, Pool: pool}] += d
 }

@@ -72,9 +72,10 @@ type Use struct {
 // negative if it has had more.
 func (u Use) Behind() time.Duration { return u.Due - u.Had }
 
-// account contains the windows of an account.
+// account contains the windows of an account, up to a time.
 type account struct {
 	due, had window
+	since    time.Time
 }
 
 // Book adds up what teams are due and have had over a sliding window. It is not safe for
@@ -82,11 +83,13 @@ type account struct {
 type Book struct {
 	length   time.Duration
 	accounts map[Account]*account
-	// since is the time at which the state was last brought up to date. State and due are
-	// those that hold from then on.
+	// since is the time up to which the book adds up. State and due have held since the state was taken. Each
+	// account is brought up to date when it is read, and all of them when the state changes.
 	since time.Time
 	state State
 	due   map[Account]float64
+	// behind reports whether accounts may have to be brought up to date.
+	behind bool
 }
 
 // NewBook returns a book over a window of this length.
@@ -99,7 +102,7 @@ func (b *Book) Clone() *Book {
 	c := *b
 	c.accounts = make(map[Account]*account, len(b.accounts))
 	for a, kept := range b.accounts {
-		c.accounts[a] = &account{due: kept.due.clone(), had: kept.had.clone()}
+		c.accounts[a] = &account{due: kept.due.clone(), had: kept.had.clone(), since: kept.since}
 	}
 	return &c
 }
@@ -110,11 +113,16 @@ func (b *Book) Window() time.Duration { return b.length }
 // Advance adds up the time until now, and takes the state that holds from now on.
 func (b *Book) Advance(now time.Time, s State) {
 	b.AddUp(now)
+	b.addUpAll()
 	b.state, b.due = s, s.Due()
+	for a := range s.Loads {
+		b.open(a)
+	}
 }
 
 // Carry takes over what another book has for an account, spread evenly over the window.
 func (b *Book) Carry(a Account, u Use, now time.Time) {
+	b.addUp(a)
 	kept := b.open(a)
 	kept.due.add(now.Add(-b.length), now, float64(u.Due)/float64(b.length))
 	kept.had.add(now.Add(-b.length), now, float64(u.Had)/float64(b.length))
@@ -124,7 +132,7 @@ func (b *Book) Carry(a Account, u Use, now time.Time) {
 func (b *Book) open(a Account) *account {
 	kept := b.accounts[a]
 	if kept == nil {
-		kept = &account{due: newWindow(b.length), had: newWindow(b.length)}
+		kept = &account{due: newWindow(b.length), had: newWindow(b.length), since: b.since}
 		b.accounts[a] = kept
 	}
 	return kept
@@ -133,22 +141,35 @@ func (b *Book) open(a Account) *account {
 // AddUp adds up the time until now, in which the last state held. A time before the last
 // one changes nothing.
 func (b *Book) AddUp(now time.Time) {
-	from := b.since
-	if !now.After(from) {
+	if now.After(b.since) {
+		b.since, b.behind = now, true
+	}
+}
+
+// addUp brings one account up to date.
+func (b *Book) addUp(a Account) *account {
+	kept := b.accounts[a]
+	if kept == nil || !b.since.After(kept.since) {
+		return kept
+	}
+	if l, used := b.state.Loads[a]; used {
+		kept.due.add(kept.since, b.since, b.due[a])
+		kept.had.add(kept.since, b.since, float64(l.Running))
+	}
+	kept.due.slide(b.since)
+	kept.had.slide(b.since)
+	kept.since = b.since
+	return kept
+}
+
+// addUpAll brings all accounts up to date, and removes those without any use.
+func (b *Book) addUpAll() {
+	if !b.behind {
 		return
 	}
-	b.since = now
-	if from.IsZero() {
-		return
-	}
-	for a, l := range b.state.Loads {
-		kept := b.open(a)
-		kept.due.add(from, now, b.due[a])
-		kept.had.add(from, now, float64(l.Running))
-	}
-	for a, kept := range b.accounts {
-		kept.due.slide(now)
-		kept.had.slide(now)
+	b.behind = false
+	for a := range b.accounts {
+		kept := b.addUp(a)
 		if _, used := b.state.Loads[a]; !used && kept.due.sum == 0 && kept.had.sum == 0 {
 			delete(b.accounts, a)
 		}
@@ -160,7 +181,7 @@ func (b *Book) Entitled(a Account) float64 { return b.due[a] }
 
 // Use returns the bed time that a team was due and has had in a pool.
 func (b *Book) Use(a Account) Use {
-	kept := b.accounts[a]
+	kept := b.addUp(a)
 	if kept == nil {
 		return Use{}
 	}
@@ -169,6 +190,7 @@ func (b *Book) Use(a Account) Use {
 
 // Accounts returns the accounts with any use, and the accounts of the last state, in order.
 func (b *Book) Accounts() []Account {
+	b.addUpAll()
 	all := maps.Clone(b.state.Loads)
 	if all == nil {
 		all = map[Account]Load{}

@@ -39,6 +39,9 @@ type Input struct {
 	Models Models
 	// Wish contains the demands of the benchmark if its selector was parsed before; nil otherwise.
 	Wish *Wish
+	// NoBedFits reports whether it is known that the benchmark can run on no bed. Its tests are then judged with the first bed
+	// that it may have, which the problems are of.
+	NoBedFits bool
 }
 
 // request returns the request of the benchmark to a grant.
@@ -79,6 +82,9 @@ func Benchmark(in Input) Answer {
 	for _, chain := range references {
 		a.Problems = append(a.Problems, first(chain, in, &a)...)
 	}
+	if in.NoBedFits {
+		a.Beds = a.Beds[:min(len(a.Beds), 1)]
+	}
 	if len(a.Problems) == 0 {
 		a.Problems = first(together, in, &a)
 	}
@@ -86,6 +92,25 @@ func Benchmark(in Input) Answer {
 		a.Beds = nil
 	}
 	return a
+}
+
+// Admits reports whether the priority class of a benchmark exists and it may have one of the beds. It costs less than Benchmark,
+// which judges the profile and the tests as well.
+func Admits(in Input) bool {
+	if len(classExists(in, nil)) > 0 || len(selectorIsSound(in, nil)) > 0 {
+		return false
+	}
+	wish, request := in.wish(), in.request()
+	for i := range in.Beds {
+		bed := &in.Beds[i]
+		if !wish.Wants(bed) || !Allows(bed, in.Namespace) {
+			continue
+		}
+		if _, granted := Grant(bed, in.Namespace, request); granted {
+			return true
+		}
+	}
+	return false
 }
 
 func first(chain []check, in Input, a *Answer) field.ErrorList {
@@ -126,8 +151,10 @@ func selectorIsSound(in Input, _ *Answer) field.ErrorList {
 
 func bedExists(in Input, _ *Answer) field.ErrorList {
 	wish := in.wish()
-	if slices.ContainsFunc(in.Beds, func(b v1alpha1.TestBed) bool { return wish.Wants(&b) }) {
-		return nil
+	for i := range in.Beds {
+		if wish.Wants(&in.Beds[i]) {
+			return nil
+		}
 	}
 	names := allowedNames(in)
 	allowed := has(names)

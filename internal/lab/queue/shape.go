@@ -1,0 +1,159 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// lists identifies what a shape is made from, by the addresses of its lists. The addresses keep the lists in memory,
+// so that no other list has them.
+type lists struct {
+	beds, pools                  *string
+	limits                       *Limit
+	bedCount, poolCount, ofLimit int
+	reservation                  Key
+	hold                         time.Duration
+}
+
+const (
+	// shortList is the number of beds and limits up to which the content of lists is compared.
+	shortList = 4
+	// maxLists is the number of lists that are known at once.
+	maxLists = 4096
+)
+
+// shapeOf returns the shape of an entry, and creates it if it does not exist. Many entries have the same long lists, so
+// that these are read once.
+func (q *Queue) shapeOf(e *Entry) *shape {
+	if len(e.Beds)+len(e.Limits) <= shortList {
+		return q.namedShape(e)
+	}
+	of := lists{
+		beds: unsafe.SliceData(e.Beds), pools: unsafe.SliceData(e.Pools), limits: unsafe.SliceData(e.Limits),
+		bedCount: len(e.Beds), poolCount: len(e.Pools), ofLimit: len(e.Limits), reservation: e.Reservation, hold: e.Hold,
+	}
+	if s := q.lists[of]; s != nil && len(s.groups) > 0 {
+		return s
+	}
+	if len(q.lists) >= maxLists {
+		clear(q.lists)
+	}
+	s := q.namedShape(e)
+	q.lists[of] = s
+	return s
+}
+
+// namedShape returns the shape of an entry by the content of its lists.
+func (q *Queue) namedShape(e *Entry) *shape {
+	beds := e.Beds
+	if !slices.IsSorted(beds) || len(slices.Compact(slices.Clone(beds))) < len(beds) {
+		beds = slices.Compact(slices.Sorted(slices.Values(beds)))
+	}
+	name := shapeName(e, beds)
+	s := q.shapes[name]
+	if s != nil {
+		return s
+	}
+	s = &shape{name: name, beds: beds, pools: e.Pools, poolsName: strings.Join(e.Pools, "\n"), limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
+	if len(s.limits) > 0 {
+		s.limitsOn = map[string][]int{}
+		for i, l := range s.limits {
+			s.limitsOn[l.Bed] = append(s.limitsOn[l.Bed], i)
+			if l.Bed = ""; !slices.Contains(s.bounds, l) {
+				s.bounds = append(s.bounds, l)
+			}
+		}
+	}
+	q.shapes[name] = s
+	if q.byBed != nil {
+		q.index(s)
+	}
+	return s
+}
+
+func shapeName(e *Entry, beds []string) string {
+	var b []byte
+	for _, bed := range beds {
+		b = append(append(b, bed...), '\n')
+	}
+	for _, l := range e.Limits {
+		b = append(strconv.AppendQuote(append(b, '\t'), l.Bed), ' ')
+		b = append(strconv.AppendQuote(b, l.Key), ' ')
+		b = append(strconv.AppendInt(b, int64(l.Max), 10), '\n')
+	}
+	return string(fmt.Appendf(b, "\t%q %d %q", e.Reservation, e.Hold, e.Pools))
+}
+
+// removeShape removes a shape that no group has.
+func (q *Queue) removeShape(s *shape) {
+	delete(q.shapes, s.name)
+	if q.byBed == nil {
+		return
+	}
+	for _, bed := range s.beds {
+		all := q.byBed[bed]
+		i, last := slices.Index(all, s), len(all)-1
+		all[i], all[last] = all[last], nil
+		if q.byBed[bed] = all[:last]; last == 0 {
+			delete(q.byBed, bed)
+		}
+	}
+}
+
+func (q *Queue) index(s *shape) {
+	for _, bed := range s.beds {
+		q.byBed[bed] = append(q.byBed[bed], s)
+	}
+}
+
+// shapesOf returns the shapes that have a bed.
+func (q *Queue) shapesOf(bed string) []*shape {
+	if q.byBed == nil {
+		q.byBed = map[string][]*shape{}
+		for _, s := range q.shapes {
+			q.index(s)
+		}
+	}
+	return q.byBed[bed]
+}
+
+// exceeded returns the first limit that a further entry of the shape on this bed would exceed, or nil if it would exceed
+// none.
+func (s *shape) exceeded(bed string, running map[string]int) *Limit {
+	if !s.isLimited(running) {
+		return nil
+	}
+	first := len(s.limits)
+	for _, on := range [2]string{"", bed} {
+		for _, i := range s.limitsOn[on] {
+			if l := &s.limits[i]; i < first && running[l.Key] >= l.Max {
+				first = i
+			}
+		}
+	}
+	if first == len(s.limits) {
+		return nil
+	}
+	return &s.limits[first]
+}
+
+// isLimited reports whether some limit is reached, on whatever bed.
+func (s *shape) isLimited(running map[string]int) bool {
+	return slices.ContainsFunc(s.bounds, func(l Limit) bool { return running[l.Key] >= l.Max })
+}
+
+// eachLimit calls a function with the limits that hold on a bed.
+func (s *shape) eachLimit(bed string, do func(*Limit)) {
+	if len(s.limits) == 0 {
+		return
+	}
+	for _, on := range [2]string{"", bed} {
+		for _, i := range s.limitsOn[on] {
+			do(&s.limits[i])
+		}
+	}
+}
