@@ -10,8 +10,9 @@ import (
 
 // Decide returns who gets a bed now, in the order of the queue. It changes nothing:
 // the caller removes those entries whose lease is written.
-func (q *Queue) Decide(s Snapshot) []Decision {
-	r := newRound(s)
+func (q *Queue) Decide(s Snapshot) []Decision { return q.decide(newRound(s)) }
+
+func (q *Queue) decide(r *round) []Decision {
 	if r.available == 0 {
 		return nil
 	}
@@ -63,6 +64,7 @@ func (q *Queue) concerned(r *round) (groups []*group) {
 			continue
 		}
 		for _, s := range q.shapesOf(name) {
+			r.compared++
 			if r.barred(s, &b) {
 				continue
 			}
@@ -147,6 +149,8 @@ type round struct {
 	// behind contains the time since which the first entry of a lower priority waits, for
 	// groups whose team has such entries of the same shape.
 	behind map[*group]time.Time
+	// compared is the number of comparisons of entries, and of beds with shapes.
+	compared int
 }
 
 func newRound(s Snapshot) *round {

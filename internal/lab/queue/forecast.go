@@ -48,11 +48,11 @@ type Outlook struct {
 // reservations begin and end. A bed without a time of its end is not expected to be returned, and an
 // entry for which it is not known how long it lasts keeps its bed. Queue, snapshot and outlook do not
 // change.
-func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone().forecast(s, o) }
+func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone().forecast(s, o).starts }
 
 // forecast does what Forecast does, and uses the queue meanwhile.
-func (q *Queue) forecast(s Snapshot, o Outlook) map[Key]Start {
-	f := forecast{Outlook: o, queue: q, s: s, begun: s.Now, starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
+func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
+	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
 	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
@@ -80,7 +80,7 @@ func (q *Queue) forecast(s Snapshot, o Outlook) map[Key]Start {
 	for _, e := range f.started {
 		q.Set(e)
 	}
-	return f.starts
+	return f
 }
 
 // Numbers of forecasts of which Expect returns the median, and by how much durations differ in them.
@@ -95,7 +95,7 @@ const (
 func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
 	starts, own := map[Key][]Start{}, q.Clone()
 	for n := range variations {
-		for key, start := range own.forecast(s, o.vary(n)) {
+		for key, start := range own.forecast(s, o.vary(n)).starts {
 			starts[key] = append(starts[key], start)
 		}
 	}
@@ -155,6 +155,8 @@ type forecast struct {
 	started []Entry
 	// runs are the entries that have a bed.
 	runs map[share.Account][]Run
+	// compared is the number of comparisons of all decisions.
+	compared int
 }
 
 const (
@@ -179,7 +181,10 @@ func (f *forecast) decide() {
 	if f.Sharing != nil {
 		f.Sharing.count(f.queue, &f.s, f.runs, f.counting())
 	}
-	for _, d := range f.queue.Decide(f.s) {
+	r := newRound(f.s)
+	decisions := f.queue.decide(r)
+	f.compared += r.compared
+	for _, d := range decisions {
 		e := d.Entry
 		f.starts[e.Key] = Start{At: f.s.Now, Bed: d.Bed}
 		f.started = append(f.started, e)

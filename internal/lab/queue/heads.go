@@ -33,6 +33,7 @@ func (h *head) before(than *head) bool {
 // line contains the groups of a team that has the same score for all of them, as a heap with the first one on top. Their order
 // does not depend on the score, which changes with each bed that the team is given.
 type line struct {
+	round *round
 	heads []head
 	// score of the team.
 	score float64
@@ -43,6 +44,7 @@ func (l *line) Swap(i, j int) { l.heads[i], l.heads[j] = l.heads[j], l.heads[i] 
 
 // Less orders by the bonus, then as before does.
 func (l *line) Less(i, j int) bool {
+	l.round.compared++
 	a, b := &l.heads[i], &l.heads[j]
 	if a.bonus != b.bonus {
 		return a.bonus > b.bonus
@@ -78,7 +80,7 @@ func (r *round) turns(groups []*group) *turns {
 		k := key{g.team, g.poolsName, g.preempts}
 		l := of[k]
 		if l == nil {
-			l = &line{score: r.score(g)}
+			l = &line{round: r, score: r.score(g)}
 			of[k] = l
 			t.lines = append(t.lines, l)
 		}
@@ -96,6 +98,7 @@ func (t *turns) Swap(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i]
 
 // Less compares the first heads of two lines.
 func (t *turns) Less(i, j int) bool {
+	t.round.compared++
 	a, b := t.lines[i], t.lines[j]
 	h, than := &a.heads[0], &b.heads[0]
 	if h.group.preempts != than.group.preempts {

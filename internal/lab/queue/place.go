@@ -40,8 +40,9 @@ type Place struct {
 // order of the queue. Of the beds that it can use an entry waits for an open one first, then
 // for one that is not reserved, then for the one where the fewest come first, then for the
 // first by name.
-func (q *Queue) Places(s Snapshot) map[Key]Place {
-	r := newRound(s)
+func (q *Queue) Places(s Snapshot) map[Key]Place { return q.places(newRound(s)) }
+
+func (q *Queue) places(r *round) map[Key]Place {
 	groups := slices.Collect(maps.Values(q.groups))
 	r.findBehind(groups)
 	views := q.views(r)
@@ -55,7 +56,7 @@ func (q *Queue) Places(s Snapshot) map[Key]Place {
 		for _, cell := range v.cells {
 			cell.ahead++
 		}
-		r.charge(e, s.Beds[p.WaitsFor].Pool)
+		r.charge(e, r.beds[p.WaitsFor].Pool)
 		order.pass()
 	}
 	return places

@@ -180,3 +180,92 @@ func TestReference(t *testing.T) {
 		}
 	}
 }
+
+// referenceForecast does what Forecast does, with the standings of all teams and all beds at each time.
+func referenceForecast(q *Queue, s Snapshot, o Outlook) map[Key]Start {
+	q, sharing, starts := q.Clone(), o.Sharing.clone(), map[Key]Start{}
+	s.Beds, s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
+	begun, ends, boundaries := s.Now, maps.Clone(o.Ends), boundariesOf(s)
+	for q.Len() > 0 && len(starts) < o.Most {
+		var runs []Run
+		for _, end := range ends {
+			runs = append(runs, end.Run)
+		}
+		sharing.Stand(q, &s, runs)
+		for _, d := range referenceDecide(q, s) {
+			e, b := d.Entry, s.Beds[d.Bed]
+			q.Remove(e.Key)
+			starts[e.Key] = Start{At: s.Now, Bed: d.Bed}
+			b.Leased = true
+			s.Beds[d.Bed] = b
+			end := End{At: s.Now.Add(e.Expected), Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: s.Now, Expected: e.Expected}}
+			for _, l := range e.Limits {
+				if l.Bed == "" || l.Bed == d.Bed {
+					s.Running[l.Key]++
+					end.Keys = append(end.Keys, l.Key)
+				}
+			}
+			ends[d.Bed] = end
+		}
+		latest := begun.Add(forecastAhead)
+		next := latest.Add(1)
+		for _, end := range ends {
+			if end.At.Before(next) {
+				next = end.At
+			}
+		}
+		for _, at := range boundaries {
+			if at.After(s.Now) && at.Before(next) {
+				next = at
+			}
+		}
+		if next.After(latest) {
+			break
+		}
+		s.Now = next
+		for name, end := range ends {
+			if end.At.After(s.Now) {
+				continue
+			}
+			delete(ends, name)
+			b := s.Beds[name]
+			b.Leased, b.Lease = false, nil
+			s.Beds[name] = b
+			for _, k := range end.Keys {
+				s.Running[k]--
+			}
+		}
+	}
+	return starts
+}
+
+// TestReferenceForecast compares the expected starts of random queues with shares with a computation that has the standings of all
+// teams at each time.
+func TestReferenceForecast(t *testing.T) {
+	some := 0
+	for seed := range seeds(1000) {
+		r := rand.New(rand.NewPCG(seed, 19))
+		entries, s := alike(r)
+		for i := range entries {
+			entries[i].Expected += 2 * time.Minute
+		}
+		o := Outlook{Ends: map[string]End{}, Sharing: &Sharing{Book: share.NewBook(6 * time.Hour)}, Most: 1000}
+		for a, st := range s.Standings {
+			o.Sharing.Book.Carry(a, share.Use{Due: st.Behind + 5*time.Hour, Had: 5 * time.Hour}, s.Now)
+		}
+		for name, b := range s.Beds {
+			if b.Leased {
+				o.Ends[name] = End{At: s.Now.Add(time.Duration(2+r.IntN(50)) * time.Minute), Run: Run{Account: share.Account{Team: "a", Pool: b.Pool}, Since: s.Now, Expected: time.Hour}}
+			}
+		}
+		q := New(entries...)
+		got, want := q.Forecast(s, o), referenceForecast(q, s, o)
+		some += len(got)
+		if !gocmp.Equal(got, want) {
+			t.Fatalf("seed %d: other starts than by the reference: %s", seed, gocmp.Diff(want, got))
+		}
+	}
+	if some < 100 {
+		t.Errorf("only %d starts were compared", some)
+	}
+}
