@@ -49,18 +49,24 @@ func (c fakeCaches) List(_ context.Context, list client.ObjectList, _ ...client.
 	return nil
 }
 
-// largeLab has 1,000 beds, half of which are in use, with 15,000 benchmarks of 40 teams that
-// wait for them and 5,000 that have ended.
+// largeLab has 1,000 beds, nine of ten of which are in use, with 15,000 benchmarks of 40 teams that wait and 5,000 that have ended.
 func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
+	return labOf(1000, 15_000, 5000)
+}
+
+// labOf has beds that are ready, nine of ten of which are in use, with benchmarks of 40 teams that wait and that have ended. Of those
+// that wait a third names a bed, a third selects one of ten pools, and a third can use every bed.
+func labOf(allBeds, waiting, ended int) (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 	team := func(i int) string { return fmt.Sprintf("team-%02d", i%40) }
 	var teams []string
 	for i := range 40 {
 		teams = append(teams, team(i))
 	}
-	for i := range 1000 {
+	for i := range allBeds {
 		b := bed(fmt.Sprintf("bed-%03d", i), func(b *v1alpha1.TestBed) {
 			b.Status.Queued = 15
-			objects.Access(v1alpha1.AccessGrant{Names: teams, MaxPriority: 100, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}})(b)
+			b.Finalizers = []string{v1alpha1.FinalizerLeased}
+			objects.Access(v1alpha1.AccessGrant{Names: teams, MaxPriority: 100, MaxRunning: 50, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}})(b)
 			objects.Sim(2, "100G")(b)
 			objects.Simulated("m", "k")(b)
 			known("pool", fmt.Sprintf("pool-%d", i%10))(b)
@@ -76,21 +82,31 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 				b.Spec.Unschedulable = true
 			}
 		})
-		if i%2 == 0 {
+		if i%10 != 1 {
 			leased(fmt.Sprintf("%s/run-%d", team(i), i))(b)
 			benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("run-%d", i), v1alpha1.PhaseRunning, running(b.Name)))
 			benchmarks[len(benchmarks)-1].Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}}
 		}
 		beds = append(beds, *b)
 	}
-	for i := range 15_000 {
+	for i := range waiting {
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("waits-%d", i), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
 			realistic(b)
-			b.Spec.TestBedName, b.CreationTimestamp, b.Spec.Priority = fmt.Sprintf("bed-%03d", i%1000), at(-i%3000), int32(i%7)
-			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse, Reason: "Queued", Message: fmt.Sprintf("waits for bed bed-%03d; %d benchmarks come first", i%1000, i/1000), LastTransitionTime: at(-60)}}
+			b.CreationTimestamp, b.Spec.Priority = at(-i%3000), int32(i%7)
+			what := "one of 100 beds"
+			switch i % 3 {
+			case 0:
+				b.Spec.TestBedName = fmt.Sprintf("bed-%03d", i%allBeds)
+				what = "bed " + b.Spec.TestBedName
+			case 1:
+				b.Spec.TestBedSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": fmt.Sprintf("pool-%d", i%10)}}
+			default:
+				b.Spec.TestBedSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pool", Operator: metav1.LabelSelectorOpExists}}}
+			}
+			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBedLeased, Status: metav1.ConditionFalse, Reason: "Queued", Message: fmt.Sprintf("waits for %s; %d benchmarks come first", what, i/allBeds), LastTransitionTime: at(-60)}}
 		}))
 	}
-	for i := range 5000 {
+	for i := range ended {
 		phase := v1alpha1.PhasePassed
 		if i%20 == 0 {
 			phase = v1alpha1.PhaseFailed
@@ -98,7 +114,7 @@ func largeLab() (beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) {
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("done-%d", i), phase, func(b *v1alpha1.Benchmark) {
 			realistic(b)
 			began, ended := at(-60-2*i), at(-30-2*i)
-			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = fmt.Sprintf("bed-%03d", i%1000), &began, &ended
+			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = fmt.Sprintf("bed-%03d", i%allBeds), &began, &ended
 		}))
 	}
 	return beds, benchmarks
@@ -160,6 +176,14 @@ func largeLists(beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) map[re
 	return lists
 }
 
+// halfOfTeams are the teams that the person may see who asks for pages of the large lab.
+func halfOfTeams() (teams []string) {
+	for i := range 20 {
+		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))
+	}
+	return teams
+}
+
 // largeNamespaces are the namespaces of the teams.
 func largeNamespaces() (namespaces []corev1.Namespace) {
 	for i := range 40 {
@@ -183,12 +207,8 @@ func BenchmarkPage(b *testing.B) {
 	loops, _, _, _ := largeOthers()
 	beds = append(beds, loops...)
 	caches := fakeCaches{lists: largeLists(beds, benchmarks)}
-	var teams []string
-	for i := range 20 {
-		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))
-	}
 	clock := noon
-	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(teams...), Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, Log: logr.Discard(),
+	p := New(Options{Reader: caches, Results: caches, Access: fakeAccess(halfOfTeams()...), Now: func() time.Time { clock = clock.Add(time.Minute); return clock }, Log: logr.Discard(),
 		Waiting: allocation.WaitingFrom(caches, allocation.LineupInput{}, func() time.Time { return clock })})
 	for _, view := range largeViews {
 		path := view.Path

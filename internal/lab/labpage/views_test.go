@@ -29,13 +29,9 @@ func TestMeasureViews(t *testing.T) {
 	beds, benchmarks := largeLab()
 	loops, _, _, _ := largeOthers()
 	c := fakeCaches{lists: largeLists(append(beds, loops...), benchmarks)}
-	var teams []string
-	for i := range 20 {
-		teams = append(teams, fmt.Sprintf("team-%02d", 2*i))
-	}
 	began := time.Now()
 	now := func() time.Time { return noon.Add(time.Since(began)) }
-	p := New(Options{Reader: c, Results: c, Access: fakeAccess(teams...), Now: now, Log: logr.Discard(), Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, now)})
+	p := New(Options{Reader: c, Results: c, Access: fakeAccess(halfOfTeams()...), Now: now, Log: logr.Discard(), Waiting: allocation.WaitingFrom(c, allocation.LineupInput{}, now)})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", "Bearer anna@example.com")
 		p.ServeHTTP(w, r)

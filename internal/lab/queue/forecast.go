@@ -52,7 +52,7 @@ func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone()
 
 // forecast does what Forecast does, and uses the queue meanwhile.
 func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
-	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
+	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, size: q.size(), starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
 	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
@@ -149,8 +149,9 @@ type forecast struct {
 	Outlook
 	queue *Queue
 	s     Snapshot
-	// begun is the time at which it begins.
+	// begun is the time at which it begins, and size that of the queue then.
 	begun   time.Time
+	size    int
 	starts  map[Key]Start
 	started []Entry
 	// runs are the entries that have a bed.
@@ -168,13 +169,18 @@ const (
 	partForecastCounting = 20
 )
 
-// counting is the interval after which the forecast counts what teams want.
-func (f *forecast) counting() time.Duration {
-	n := len(f.queue.groups)
-	for _, s := range f.queue.shapes {
+// size is the number of groups, and of the beds of shapes.
+func (q *Queue) size() int {
+	n := len(q.groups)
+	for s := range q.shapes {
 		n += len(s.beds)
 	}
-	return min(time.Duration(n)*forecastCounting, max(maxForecastCounting, f.s.Now.Sub(f.begun)/partForecastCounting))
+	return n
+}
+
+// counting is the interval after which the forecast counts what teams want.
+func (f *forecast) counting() time.Duration {
+	return min(time.Duration(f.size)*forecastCounting, max(maxForecastCounting, f.s.Now.Sub(f.begun)/partForecastCounting))
 }
 
 func (f *forecast) decide() {
@@ -274,18 +280,15 @@ func boundariesOf(s Snapshot) []time.Time {
 
 // Clone returns a queue with the same entries, which another goroutine can use.
 func (q *Queue) Clone() *Queue {
-	c := &Queue{
-		shapes: make(map[string]*shape, len(q.shapes)), groups: make(map[groupKey]*group, len(q.groups)),
-		of: make(map[Key]member, len(q.of)), gangs: make(map[Key]map[Key]member, len(q.gangs)), lists: map[lists]*shape{},
-	}
-	for name, s := range q.shapes {
+	c := New()
+	for s := range q.shapes {
 		copied := *s
 		copied.groups = make([]*group, 0, len(s.groups))
-		c.shapes[name] = &copied
+		c.addShape(&copied)
 		for _, g := range s.groups {
 			key := g.groupKey
 			key.shape = &copied
-			same := &group{groupKey: key, entries: slices.Clone(g.entries)}
+			same := &group{groupKey: key, line: c.lineOf(key), entries: slices.Clone(g.entries)}
 			c.groups[key] = same
 			copied.groups = append(copied.groups, same)
 			for _, e := range same.entries {

@@ -62,6 +62,23 @@ func (l *line) Pop() any {
 	return nil
 }
 
+// lineName identifies a line.
+type lineName struct {
+	team, pools string
+	preempts    bool
+}
+
+// lineOf returns the name of the line of a group. It is the same pointer for the same name.
+func (q *Queue) lineOf(g groupKey) *lineName {
+	name := lineName{g.team, g.poolsName, g.preempts}
+	known := q.lineNames[name]
+	if known == nil {
+		known = &name
+		q.lineNames[name] = known
+	}
+	return known
+}
+
 // turns is the order in which entries have their turn: what preempts comes first; then what belongs to the team that is
 // furthest behind; then the higher priority, and the older one. It is a heap of lines.
 type turns struct {
@@ -71,17 +88,12 @@ type turns struct {
 
 // turns orders groups.
 func (r *round) turns(groups []*group) *turns {
-	type key struct {
-		team, pools string
-		preempts    bool
-	}
-	t, of := &turns{round: r}, map[key]*line{}
+	t, of := &turns{round: r}, map[*lineName]*line{}
 	for _, g := range groups {
-		k := key{g.team, g.poolsName, g.preempts}
-		l := of[k]
+		l := of[g.line]
 		if l == nil {
 			l = &line{round: r, score: r.score(g)}
-			of[k] = l
+			of[g.line] = l
 			t.lines = append(t.lines, l)
 		}
 		l.heads = append(l.heads, r.head(g, 0))

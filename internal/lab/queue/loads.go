@@ -61,7 +61,7 @@ func (q *Queue) usable(r *round) map[*shape]map[string]bedSet {
 	}
 	free := map[times][]bool{} // of reservations, and open
 	all := make(map[*shape]map[string]bedSet, len(q.shapes))
-	for _, s := range q.shapes {
+	for s := range q.shapes {
 		at := times{s.reservation, s.hold}
 		if free[at] == nil && len(s.beds) > len(beds)/8 { // Many shapes have these beds.
 			free[at] = make([]bool, len(beds))

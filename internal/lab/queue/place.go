@@ -103,7 +103,7 @@ func (q *Queue) views(r *round) map[*shape]*view {
 	}
 	cells := q.cells(beds)
 	views := make(map[*shape]*view, len(q.shapes))
-	for _, s := range q.shapes {
+	for s := range q.shapes {
 		views[s] = r.view(s, beds, cells)
 	}
 	return views
@@ -112,7 +112,7 @@ func (q *Queue) views(r *round) map[*shape]*view {
 // cells divides the beds into cells: each shape has all beds of a cell, or none.
 func (q *Queue) cells(beds map[string]*Bed) map[string]*cell {
 	all := make(map[string]*cell, len(beds))
-	for _, s := range q.shapes {
+	for s := range q.shapes {
 		parts := map[*cell]*cell{}
 		for _, name := range s.beds {
 			if beds[name] == nil {

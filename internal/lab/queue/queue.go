@@ -113,8 +113,7 @@ func Compare(a, b Entry) int { return compare(&a, &b) }
 
 // shape contains what decides which beds an entry can have when.
 type shape struct {
-	// name is unique for all that.
-	name string
+	hash uint64
 	// beds and their pools are sorted. poolsName is unique for the pools.
 	beds, pools []string
 	poolsName   string
@@ -143,6 +142,8 @@ type groupKey struct {
 // group is the set of entries of one team, priority and shape.
 type group struct {
 	groupKey
+	// line identifies the groups whose team has the same score for them.
+	line *lineName
 	// entries are sorted.
 	entries []*Entry
 }
@@ -175,20 +176,22 @@ type member struct {
 
 // Queue holds the entries that wait. It is not safe for concurrent use.
 type Queue struct {
-	shapes map[string]*shape
+	shapes map[*shape]bool
+	byHash map[uint64][]*shape
 	groups map[groupKey]*group
 	of     map[Key]member
 	// gangs are the entries of each gang.
 	gangs map[Key]map[Key]member
 	// lists are the shapes of lists that were seen before.
-	lists map[lists]*shape
+	lists     map[lists]*shape
+	lineNames map[lineName]*lineName
 	// byBed are the shapes that have a bed; nil until a decision needs them.
 	byBed map[string][]*shape
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{shapes: map[string]*shape{}, groups: map[groupKey]*group{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}, lists: map[lists]*shape{}}
+	q := &Queue{shapes: map[*shape]bool{}, byHash: map[uint64][]*shape{}, groups: map[groupKey]*group{}, lineNames: map[lineName]*lineName{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}, lists: map[lists]*shape{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
@@ -214,7 +217,7 @@ func (q *Queue) groupOf(e *Entry) *group {
 	key := groupKey{q.shapeOf(e), e.Team, e.Priority, e.Preempts, e.Gang, e.Missing}
 	g := q.groups[key]
 	if g == nil {
-		g = &group{groupKey: key}
+		g = &group{groupKey: key, line: q.lineOf(key)}
 		q.groups[key] = g
 		g.groups = append(g.groups, g)
 	}

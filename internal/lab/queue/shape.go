@@ -1,9 +1,8 @@
 package queue
 
 import (
-	"fmt"
+	"hash/maphash"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -30,7 +29,7 @@ const (
 // that these are read once.
 func (q *Queue) shapeOf(e *Entry) *shape {
 	if len(e.Beds)+len(e.Limits) <= shortList {
-		return q.namedShape(e)
+		return q.shapeLike(e)
 	}
 	of := lists{
 		beds: unsafe.SliceData(e.Beds), pools: unsafe.SliceData(e.Pools), limits: unsafe.SliceData(e.Limits),
@@ -42,23 +41,24 @@ func (q *Queue) shapeOf(e *Entry) *shape {
 	if len(q.lists) >= maxLists {
 		clear(q.lists)
 	}
-	s := q.namedShape(e)
+	s := q.shapeLike(e)
 	q.lists[of] = s
 	return s
 }
 
-// namedShape returns the shape of an entry by the content of its lists.
-func (q *Queue) namedShape(e *Entry) *shape {
+// shapeLike returns the shape of an entry by the content of its lists.
+func (q *Queue) shapeLike(e *Entry) *shape {
 	beds := e.Beds
 	if !slices.IsSorted(beds) || len(slices.Compact(slices.Clone(beds))) < len(beds) {
 		beds = slices.Compact(slices.Sorted(slices.Values(beds)))
 	}
-	name := shapeName(e, beds)
-	s := q.shapes[name]
-	if s != nil {
-		return s
+	hash := hashOf(e, beds)
+	for _, s := range q.byHash[hash] {
+		if s.hold == e.Hold && s.reservation == e.Reservation && slices.Equal(s.beds, beds) && slices.Equal(s.limits, e.Limits) && slices.Equal(s.pools, e.Pools) {
+			return s
+		}
 	}
-	s = &shape{name: name, beds: beds, pools: e.Pools, poolsName: strings.Join(e.Pools, "\n"), limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
+	s := &shape{hash: hash, beds: beds, pools: e.Pools, poolsName: strings.Join(e.Pools, "\n"), limits: e.Limits, reservation: e.Reservation, hold: e.Hold}
 	if len(s.limits) > 0 {
 		s.limitsOn = map[string][]int{}
 		for i, l := range s.limits {
@@ -68,29 +68,57 @@ func (q *Queue) namedShape(e *Entry) *shape {
 			}
 		}
 	}
-	q.shapes[name] = s
-	if q.byBed != nil {
-		q.index(s)
-	}
+	q.addShape(s)
 	return s
 }
 
-func shapeName(e *Entry, beds []string) string {
-	var b []byte
+var seed = maphash.MakeSeed()
+
+// hashOf returns a hash of what makes a shape.
+func hashOf(e *Entry, beds []string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	number := func(n int) { maphash.WriteComparable(&h, n) }
+	text := func(t string) {
+		number(len(t))
+		_, _ = h.WriteString(t)
+	}
 	for _, bed := range beds {
-		b = append(append(b, bed...), '\n')
+		text(bed)
 	}
-	for _, l := range e.Limits {
-		b = append(strconv.AppendQuote(append(b, '\t'), l.Bed), ' ')
-		b = append(strconv.AppendQuote(b, l.Key), ' ')
-		b = append(strconv.AppendInt(b, int64(l.Max), 10), '\n')
+	number(len(beds))
+	for i := range e.Limits {
+		text(e.Limits[i].Bed)
+		text(e.Limits[i].Key)
+		number(e.Limits[i].Max)
 	}
-	return string(fmt.Appendf(b, "\t%q %d %q", e.Reservation, e.Hold, e.Pools))
+	number(len(e.Limits))
+	for _, pool := range e.Pools {
+		text(pool)
+	}
+	text(e.Reservation.Namespace)
+	text(e.Reservation.Name)
+	number(int(e.Hold))
+	return h.Sum64()
+}
+
+func (q *Queue) addShape(s *shape) {
+	q.shapes[s] = true
+	q.byHash[s.hash] = append(q.byHash[s.hash], s)
+	if q.byBed != nil {
+		q.index(s)
+	}
 }
 
 // removeShape removes a shape that no group has.
 func (q *Queue) removeShape(s *shape) {
-	delete(q.shapes, s.name)
+	delete(q.shapes, s)
+	same := q.byHash[s.hash]
+	if i := slices.Index(same, s); len(same) > 1 {
+		q.byHash[s.hash] = slices.Delete(same, i, i+1)
+	} else {
+		delete(q.byHash, s.hash)
+	}
 	if q.byBed == nil {
 		return
 	}
@@ -114,7 +142,7 @@ func (q *Queue) index(s *shape) {
 func (q *Queue) shapesOf(bed string) []*shape {
 	if q.byBed == nil {
 		q.byBed = map[string][]*shape{}
-		for _, s := range q.shapes {
+		for s := range q.shapes {
 			q.index(s)
 		}
 	}
