@@ -57,6 +57,16 @@ func newClass(key classKey, sample *v1alpha1.Benchmark, profile *v1alpha1.Traffi
 	return c
 }
 
+// again returns a class with the same judgment and no members.
+func (c *class) again(sample *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) *class {
+	same := *c
+	same.sample, same.profile, same.members = sample, profile, map[queue.Key]*waiter{}
+	if c.wish != nil {
+		same.wish = preflight.NewWish(sample)
+	}
+	return &same
+}
+
 // classKey is all that a judgment depends on, except beds and the labels of the
 // namespace.
 type classKey struct {

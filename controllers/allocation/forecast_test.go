@@ -203,7 +203,7 @@ func TestATeamReturnsABed(t *testing.T) {
 	l.benchmark("waits", "sim")
 
 	behind := func() time.Duration {
-		v, _ := viewOf(l.LineupInput)
+		v, _ := viewOf(l.LineupInput, nil)
 		standings := v.snapshot(outlookNow).Standings
 		if len(standings) != 1 {
 			t.Fatalf("standings of %d teams, want one", len(standings))

@@ -24,16 +24,23 @@ type judge struct {
 
 	// answers remembers which tests fit which beds.
 	answers answers
+	// digests remembers the specs of benchmarks, and before contains classes of an earlier judge of the same lab; nil without them.
+	digests digests
+	before  map[classKey]*class
 }
 
 // join judges a benchmark with its class, which it creates if it does not exist.
 func (j *judge) join(w *waiter) {
-	key := classKey{namespace: w.b.Namespace, spec: specOf(&w.b.Spec)}
+	key := classKey{namespace: w.b.Namespace, spec: j.digests.of(w.b)}
 	profile := j.profiles[queue.Key{Namespace: w.b.Namespace, Name: w.b.Spec.TrafficProfileName}]
 	if profile != nil {
 		key.profile = versionOf(profile)
 	}
 	c := j.classes[key]
+	if before := j.before[key]; c == nil && before != nil {
+		c = before.again(w.b, profile)
+		j.classes[key] = c
+	}
 	if c == nil {
 		c = newClass(key, w.b, profile)
 		j.classes[key] = c
@@ -165,7 +172,7 @@ func (j *judge) problemOf(c *class) string {
 			in.Profiles = append(in.Profiles, *p)
 		}
 	}
-	in.Beds, in.NoBedFits = j.inventory.sorted(), len(c.fits) == 0
+	in.Beds, in.NoBedFits = j.inventory.sorted(), len(c.beds) == 0
 	c.problem = "no bed fits"
 	if problems := preflight.Benchmark(in).Problems; len(problems) > 0 {
 		c.problem = problems.ToAggregate().Error()

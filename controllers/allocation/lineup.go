@@ -45,13 +45,13 @@ type Place struct {
 // Lineup returns the places of all benchmarks that wait, in the order of the queue;
 // those that are not accepted come last. It is the allocator's own computation.
 func Lineup(in LineupInput) []Place {
-	_, places := lineUp(in)
+	_, places := lineUp(in, nil)
 	return places
 }
 
-// lineUp returns the places, and the view that they were computed from.
-func lineUp(in LineupInput) (*view, []Place) {
-	v, deadlines := viewOf(in)
+// lineUp returns the places, and the view that they were computed from. Kept may be nil.
+func lineUp(in LineupInput, kept *judgments) (*view, []Place) {
+	v, deadlines := viewOf(in, kept)
 	explainer := explainer{view: v, deadlines: deadlines}
 	s := v.snapshot(time.Time{})
 	all, starts := v.line.queue.Places(s), v.forecast(s)
@@ -86,10 +86,13 @@ func lineUp(in LineupInput) (*view, []Place) {
 }
 
 // viewOf returns the view of a lab, with the reservations and the standings that are published
-// in the status of beds and of the LabPolicy, and the deadlines of its operator.
-func viewOf(in LineupInput) (*view, kit.Deadlines) {
+// in the status of beds and of the LabPolicy, and the deadlines of its operator. Kept may be nil.
+func viewOf(in LineupInput, kept *judgments) (*view, kit.Deadlines) {
 	options := kit.Options{DefaultPolicy: in.DefaultPolicy, Now: func() time.Time { return in.Now }, Deadlines: in.Deadlines}.WithDefaults()
 	v := newView(options)
+	if kept != nil {
+		kept.lend(v.judge, &in)
+	}
 	ch := newChanges()
 	for i := range in.Namespaces {
 		ch.namespace(&in.Namespaces[i], false)
@@ -118,10 +121,16 @@ func viewOf(in LineupInput) (*view, kit.Deadlines) {
 
 // Waiting returns all benchmarks without a bed, in the order of the queue. Those of Lineup come first,
 // then those that are not in the queue yet.
-func Waiting(in LineupInput) []queue.Waiting {
+func Waiting(in LineupInput) []queue.Waiting { return listWaiting(in, nil) }
+
+// listWaiting does what Waiting does, with what was kept of the last call. Kept may be nil.
+func listWaiting(in LineupInput, kept *judgments) []queue.Waiting {
 	var waiting []queue.Waiting
 	queued := map[*v1alpha1.Benchmark]bool{}
-	v, places := lineUp(in)
+	v, places := lineUp(in, kept)
+	if kept != nil {
+		kept.keep(v.judge)
+	}
 	for _, p := range places {
 		if p.Benchmark.Status.TestBedName == "" {
 			waiting = append(waiting, p.Waiting)

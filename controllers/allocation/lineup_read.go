@@ -92,14 +92,18 @@ func readProfiles(ctx context.Context, c client.Reader, namespaces []string) ([]
 }
 
 // WaitingFrom returns a function that returns what Waiting does. It has the other objects of the lab
-// from the reader, and DefaultPolicy and Deadlines from set.
+// from the reader, and DefaultPolicy and Deadlines from set. Each call judges again only those benchmarks and beds whose specs have
+// changed since the last call.
 func WaitingFrom(c client.Reader, set LineupInput, now func() time.Time) func(context.Context, []v1alpha1.TestBed, []v1alpha1.Benchmark) ([]queue.Waiting, error) {
+	var kept judgments
 	return func(ctx context.Context, beds []v1alpha1.TestBed, benchmarks []v1alpha1.Benchmark) ([]queue.Waiting, error) {
 		lab, err := ReadLineupInput(ctx, c, beds, benchmarks)
 		if err != nil {
 			return nil, err
 		}
 		lab.DefaultPolicy, lab.Deadlines, lab.Now = set.DefaultPolicy, set.Deadlines, now()
-		return Waiting(lab), nil
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		return listWaiting(lab, &kept), nil
 	}
 }

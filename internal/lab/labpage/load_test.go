@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -65,7 +66,8 @@ func labOf(allBeds, waiting, ended int) (beds []v1alpha1.TestBed, benchmarks []v
 	for i := range allBeds {
 		b := bed(fmt.Sprintf("bed-%03d", i), func(b *v1alpha1.TestBed) {
 			b.Status.Queued = 15
-			b.Finalizers = []string{v1alpha1.FinalizerLeased}
+			b.Finalizers, b.UID, b.Generation = []string{v1alpha1.FinalizerLeased}, types.UID(b.Name), 1
+			b.Status.Conditions[0].ObservedGeneration = 1
 			objects.Access(v1alpha1.AccessGrant{Names: teams, MaxPriority: 100, MaxRunning: 50, MaxDuration: metav1.Duration{Duration: 24 * time.Hour}})(b)
 			objects.Sim(2, "100G")(b)
 			objects.Simulated("m", "k")(b)
@@ -92,6 +94,7 @@ func labOf(allBeds, waiting, ended int) (beds []v1alpha1.TestBed, benchmarks []v
 	for i := range waiting {
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("waits-%d", i), v1alpha1.PhaseQueued, func(b *v1alpha1.Benchmark) {
 			realistic(b)
+			b.Generation = 1
 			b.CreationTimestamp, b.Spec.Priority = at(-i%3000), int32(i%7)
 			what := "one of 100 beds"
 			switch i % 3 {

@@ -52,7 +52,7 @@ func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone()
 
 // forecast does what Forecast does, and uses the queue meanwhile.
 func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
-	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, size: q.size(), starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
+	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, size: q.size(), expected: q.expected(), starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
 	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
@@ -149,11 +149,12 @@ type forecast struct {
 	Outlook
 	queue *Queue
 	s     Snapshot
-	// begun is the time at which it begins, and size that of the queue then.
-	begun   time.Time
-	size    int
-	starts  map[Key]Start
-	started []Entry
+	// begun is the time at which it begins, and size and expected are those of the queue then.
+	begun    time.Time
+	size     int
+	expected time.Duration
+	starts   map[Key]Start
+	started  []Entry
 	// runs are the entries that have a bed.
 	runs map[share.Account][]Run
 	// compared is the number of comparisons of all decisions.
@@ -161,12 +162,12 @@ type forecast struct {
 }
 
 const (
-	// forecastCounting is the interval per group, and per bed of a shape, after which a forecast counts what teams want again, up
-	// to maxForecastCounting or a part of the time that it looks ahead, if that is more: in a large lab an entry more or less
+	// forecastCounting is the interval per group, and per bed of a shape, after which a forecast counts what teams want again, up to
+	// a part of the time that entries have a bed, or of the time that the forecast looks ahead: in a large lab an entry more or less
 	// does not change what teams are due.
-	forecastCounting     = 10 * time.Millisecond
-	maxForecastCounting  = time.Minute
-	partForecastCounting = 20
+	forecastCounting = 10 * time.Millisecond
+	partOfExpected   = 50
+	partOfForecast   = 20
 )
 
 // size is the number of groups, and of the beds of shapes.
@@ -178,9 +179,18 @@ func (q *Queue) size() int {
 	return n
 }
 
+// expected returns the average time that entries are expected to have a bed.
+func (q *Queue) expected() time.Duration {
+	var sum time.Duration
+	for _, m := range q.of {
+		sum += m.entry.Expected / time.Duration(len(q.of))
+	}
+	return sum
+}
+
 // counting is the interval after which the forecast counts what teams want.
 func (f *forecast) counting() time.Duration {
-	return min(time.Duration(f.size)*forecastCounting, max(maxForecastCounting, f.s.Now.Sub(f.begun)/partForecastCounting))
+	return min(time.Duration(f.size)*forecastCounting, max(time.Second, f.expected/partOfExpected, f.s.Now.Sub(f.begun)/partOfForecast))
 }
 
 func (f *forecast) decide() {
