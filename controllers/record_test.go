@@ -150,6 +150,7 @@ func TestRecord(t *testing.T) {
 		"away when the time to live is over":        recordAwayRetention,
 		"away, and an operator without recorder":    recordNotAnyMore,
 		"a recorder that comes after the result":    recordLater,
+		"verdicts of gates":                         recordGates,
 		"rows that the recorder refuses":            recordRefused,
 		"many that wait while the recorder is away": recordMany,
 		"the series of the beds":                    recordBeds,
@@ -178,6 +179,20 @@ func recordWithoutArchive(w *world) {
 	_, points := w.measuresFor("b")
 	w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
 	w.Expect(r.lines()).To(Equal(points))
+}
+
+// recordGates hands the verdicts over with the rows.
+func recordGates(w *world) {
+	r := w.recording(w.inArchive)
+	r.comesBack()
+	w.modelledBed()
+	w.ends(benchmark("b", "sim", gated(rateGate("fast", "1001"))), v1alpha1.PhaseFailed, rate(64, 1000), rate(128, 2000))
+	w.says("b", v1alpha1.ConditionMetricsRecorded, v1alpha1.ReasonRecorded)
+	verdict := func(size, verdict, value string) gomegatypes.GomegaMatcher {
+		return SatisfyAll(HavePrefix("nodrop_gate,bed=sim,"), ContainSubstring("frame_size="+size+",gate=fast,"), ContainSubstring(`verdict="`+verdict+`"`),
+			ContainSubstring("value="+value+"i"), ContainSubstring("min=1001i"))
+	}
+	w.Expect(r.lines()).To(ContainElements(verdict("64", "Failed", "1000"), verdict("128", "Passed", "2000")))
 }
 
 // unrecorded runs a benchmark to its end while the recorder is away.

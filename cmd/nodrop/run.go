@@ -297,6 +297,7 @@ func measure(ctx context.Context, bundle *manifest.Bundle, b *standalone.Bench, 
 		Benchmark: benchmark, Rows: state.Rows, Environment: environment, Notes: b.Notes,
 		Profile: &bundle.Profile, Bed: &bundle.Bed, ConfigMaps: bundle.ConfigMaps, Baselines: b.Baselines,
 	}))
+	points.gates(document.Gates, state.Rows)
 	if len(bundle.Files) > 0 && bundle.Files[0] != manifest.Stdin {
 		document.Manifest = bundle.Files[0]
 	}

@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/metrics/delivery"
 	"nodrop.dev/nodrop/internal/reporting/metrics/sink"
@@ -149,6 +150,13 @@ func (m *runMetrics) options(given []v1alpha1.ResultRow) []runner.Option {
 		m.stream.Row(row)
 	}
 	return []runner.Option{runner.WithLog(m.stream.Row), runner.WithEvents(m.stream.Event)}
+}
+
+// gates writes the verdicts of the gates on the rows of the result.
+func (m *runMetrics) gates(j *gate.Judgement, rows []v1alpha1.ResultRow) {
+	if m != nil {
+		m.stream.Gates(j, rows)
+	}
 }
 
 // follow writes what the device reports of itself; nil without metrics.

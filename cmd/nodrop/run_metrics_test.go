@@ -87,7 +87,8 @@ func TestRunWritesToInfluxDB(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := testserver.StartInflux(t, c.version)
-			args := append([]string{"run", "-f", manifests(t, smallBenchmark, smallManifests), "-o", "json", "--metrics", db.URL, "--metrics-interval", "500ms"}, c.flags...)
+			gated := smallBenchmark + "  gates:\n  - {name: fast, test: throughput, metric: LineRate, min: 35%}\n"
+			args := append([]string{"run", "-f", manifests(t, gated, smallManifests), "-o", "json", "--metrics", db.URL, "--metrics-interval", "500ms"}, c.flags...)
 			p := startWithToken(t, testserver.InfluxUser+":"+testserver.InfluxPassword, t.TempDir(), args...)
 			p.wants(exit.Passed, "", " points written to "+db.URL)
 			document := resultOf(t, p)
@@ -104,6 +105,9 @@ func TestRunWritesToInfluxDB(t *testing.T) {
 			}
 			if runs := db.InfluxQL(`SELECT * FROM nodrop_run WHERE bed = 'two'`); len(runs) != 1 || runs[0]["team"] != "team-a" || runs[0]["inputs"] != inputsOf(t, &document) {
 				t.Errorf("runs: %v, want the inputs %s", runs, inputsOf(t, &document))
+			}
+			if verdicts := db.InfluxQL(`SELECT * FROM nodrop_gate WHERE gate = 'fast'`); len(verdicts) != 1 || verdicts[0]["verdict"] != "Passed" || number(t, verdicts[0]["min"]) != 350_000 {
+				t.Errorf("verdicts: %v", verdicts)
 			}
 			if c.version == testserver.Influx113 {
 				// Simulated time passes faster: the end of the run is still to come.

@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
+	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/reporting/stored"
 )
 
@@ -97,8 +98,8 @@ func (r *RecordReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return kit.Settle(ctrl.Result{}, r.say(ctx, b, metav1.ConditionTrue, v1alpha1.ReasonRecorded, fmt.Sprintf("the recorder has %d rows", b.Status.Results.Rows)))
 }
 
-// lines are the points of the run and of its rows. They equal those of the runner, which has
-// planned the same and begun at the same time. A BrokenError means that there are none.
+// lines are the points of the run, of its rows and of the verdicts of its gates. The first two equal the
+// points of the runner, which has planned the same and begun at the same time. A BrokenError means that there are none.
 func (r *RecordReconciler) lines(ctx context.Context, b *v1alpha1.Benchmark) ([][]byte, error) {
 	content, err := stored.Content(ctx, r.Live, b)
 	switch {
@@ -117,6 +118,11 @@ func (r *RecordReconciler) lines(ctx context.Context, b *v1alpha1.Benchmark) ([]
 	if err != nil {
 		return nil, kit.Permanent(err)
 	}
+	verdicts, err := run.Gates(report.Judge(content), content.Rows)
+	if err != nil {
+		return nil, kit.Permanent(err)
+	}
+	points = append(points, verdicts...)
 	if e := content.Environment; e != nil {
 		points = append(points, run.Point(content.Bed.Spec.Engine.Kind, e.NoDropVersion))
 	}

@@ -42,6 +42,9 @@ var validities = []word{
 	{string(v1alpha1.ValidityGeneratorBound), doubtful}, {string(v1alpha1.ValidityInvalid), bad},
 }
 
+// verdicts are the colors of verdicts of gates.
+var verdicts = []word{{string(v1alpha1.GatePassed), good}, {string(v1alpha1.GateFailed), bad}, {string(v1alpha1.GateInconclusive), doubtful}}
+
 // yes colors one of the two values of a truth.
 func yes(whenTrue, whenFalse string) []word { return []word{{"true", whenTrue}, {"false", whenFalse}} }
 

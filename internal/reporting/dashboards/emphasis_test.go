@@ -95,7 +95,7 @@ func TestEmphasis(t *testing.T) {
 			t.Errorf("there is no link %q", want)
 		}
 	}
-	for _, want := range []string{"lost", "loss", "passed", "validity", "shift", "calibration_age_ns", "ready", "quarantined"} {
+	for _, want := range []string{"lost", "loss", "passed", "validity", "verdict", "shift", "calibration_age_ns", "ready", "quarantined"} {
 		if !colored[want] {
 			t.Errorf("%s has no color", want)
 		}

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"nodrop.dev/nodrop/internal/manifests/manifest"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/metrics/delivery"
@@ -22,18 +24,38 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/metrics/sink"
 	"nodrop.dev/nodrop/internal/reporting/metrics/spool"
 	"nodrop.dev/nodrop/internal/reporting/metrics/stream"
+	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
+// order describes a run.
+type order struct {
+	name, team, bed string
+	// device of the bed in the points; with none it is simulated.
+	device v1alpha1.Device
+	// model is the device that is measured.
+	model string
+	began time.Time
+	// trial and search are the lengths of trials.
+	trial, search time.Duration
+	gates         []v1alpha1.Gate
+	// spoiled gives one row another validity.
+	spoiled bool
+	// sampled writes what ports and the device did in each interval.
+	sampled bool
+	// trials ends the run after so many of them, as if it went on; 0 is all.
+	trials int
+}
+
 // measurement is a run whose points are in the database.
 type measurement struct {
-	began  time.Time
+	order
+
 	uid    string
-	team   string
-	bed    string
 	rows   []v1alpha1.ResultRow
 	trials []trials.Trial
+	gates  *gate.Judgement
 }
 
 // filled is a lab of some months in a real InfluxDB.
@@ -60,12 +82,20 @@ func model(percent int) string {
 	return header + fmt.Sprintf("64,%d,1,2,3,0.1,0.2\n512,%d,2,3,4,0.1,0.2\n", percent, percent+20)
 }
 
-// fill measures with the engine sim, and writes as nodrop run --metrics does: a benchmark
-// each week on bed one, whose device gets a worse software, and two of another team on bed
-// two. One row of those is not Valid.
-func fill(t *testing.T) *filled {
+// gates of the runs on bed one: with the worse software frames of 64 bytes fail the first two, and frames of
+// 512 bytes always fail the third.
+func gates() []v1alpha1.Gate {
+	return []v1alpha1.Gate{
+		{Name: "fast", Test: "throughput", FrameSizes: []int32{64}, Metric: "Throughput", Min: "10M"},
+		{Name: "line-rate", Test: "throughput", Metric: "LineRate", Min: "35%"},
+		{Name: "quick", Test: "throughput", Metric: "LatencyP99", Max: "3500ns"},
+	}
+}
+
+// store writes to the database what fills a spool.
+func (f *filled) store(t *testing.T, fill func(*spool.Spool)) {
 	t.Helper()
-	f := &filled{db: testserver.StartInflux(t, testserver.Influx113)}
+	f.db = testserver.StartInflux(t, testserver.Influx113)
 	to, err := sink.NewHTTP(sink.Config{API: sink.V2, URL: f.db.URL, Bucket: testserver.InfluxDatabase, Token: testserver.InfluxUser + ":" + testserver.InfluxPassword}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +105,38 @@ func fill(t *testing.T) *filled {
 		t.Fatal(err)
 	}
 	defer kept.Close()
+	fill(kept)
+	d := delivery.New(kept, to, slog.New(slog.DiscardHandler))
+	metricstest.Drain(t.Context(), d.Run, func() int64 { return d.Stats().Points() })
+	if s := d.Stats(); s.Points() != 0 || s.Refused.Points != 0 {
+		t.Fatalf("not all points were written: %+v", s)
+	}
+}
+
+// take puts points into a spool.
+func take(t *testing.T, kept *spool.Spool, points []metrics.Point) {
+	t.Helper()
+	lines, err := metrics.Lines(points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.Take(t.Context(), lines, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill measures with the engine sim, and writes as nodrop run --metrics does: a benchmark
+// each week on bed one, whose device gets a worse software, and two of another team on bed
+// two. One row of those is not Valid.
+func fill(t *testing.T) *filled {
+	t.Helper()
+	f := &filled{}
+	f.store(t, func(kept *spool.Spool) { f.weekly(t, kept) })
+	return f
+}
+
+func (f *filled) weekly(t *testing.T, kept *spool.Spool) {
+	t.Helper()
 	begin := time.Now().Add(-7 * 24 * time.Hour * (nights + 1)).Truncate(time.Hour)
 	var past []history.Run
 	for night := range nights {
@@ -82,12 +144,18 @@ func fill(t *testing.T) *filled {
 		if night >= upgraded {
 			percent, software = 30, "2.0/rc"
 		}
-		m := f.measure(t, kept, "one", "team-a", software, percent, begin.Add(time.Duration(night)*7*24*time.Hour), false)
+		m := f.measure(t, kept, order{
+			name: "nightly", team: "team-a", bed: "one", device: device(software), model: model(percent), began: begin.Add(time.Duration(night) * 7 * 24 * time.Hour),
+			trial: 10 * time.Second, search: 2 * time.Second, gates: gates(), sampled: true,
+		})
 		info := history.RunInfo{Time: metav1.NewTime(m.began), UID: m.uid}
 		past = append(past, history.NewRun(info, m.team, "nightly", m.bed, "digest", m.rows))
 	}
 	for day := range 2 {
-		f.measure(t, kept, "two", "team-b", "", 60, begin.Add(time.Duration(day)*24*time.Hour+time.Hour), day == 1)
+		f.measure(t, kept, order{
+			name: "nightly", team: "team-b", bed: "two", model: model(60), began: begin.Add(time.Duration(day)*24*time.Hour + time.Hour),
+			trial: 10 * time.Second, search: 2 * time.Second, spoiled: day == 1, sampled: true,
+		})
 	}
 	h, err := history.Make(past)
 	if err != nil {
@@ -97,19 +165,7 @@ func fill(t *testing.T) *filled {
 	if len(f.regressions) == 0 {
 		t.Fatal("the history shows no regression")
 	}
-	lines, err := metrics.Lines(append(f.lab(), f.regressions...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kept.Take(t.Context(), lines, nil); err != nil {
-		t.Fatal(err)
-	}
-	d := delivery.New(kept, to, slog.New(slog.DiscardHandler))
-	metricstest.Drain(t.Context(), d.Run, func() int64 { return d.Stats().Points() })
-	if s := d.Stats(); s.Points() != 0 || s.Refused.Points != 0 {
-		t.Fatalf("not all points were written: %+v", s)
-	}
-	return f
+	take(t, kept, append(f.lab(), f.regressions...))
 }
 
 // lab has the points of the beds, as the operator writes them: two in each run, and one
@@ -160,29 +216,30 @@ func device(software string) v1alpha1.Device {
 }
 
 // measure runs a benchmark in simulated time that begins at a time.
-func (f *filled) measure(t *testing.T, kept *spool.Spool, bed, team, software string, percent int, began time.Time, spoiled bool) measurement {
+func (f *filled) measure(t *testing.T, kept *spool.Spool, o order) measurement {
 	t.Helper()
-	m := measurement{began: began, uid: fmt.Sprintf("uid-%02d", len(f.runs)), team: team, bed: bed}
-	c := runner.Config{Model: model(percent)}
-	c.Bed.Name = bed
+	m := measurement{order: o, uid: fmt.Sprintf("uid-%02d", len(f.runs))}
+	c := runner.Config{Model: o.model}
+	c.Bed.Name = o.bed
 	c.Bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}
 	c.Bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 2, Speed: "10G"}}}
 	c.Profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64, 512}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
-	c.Benchmark.Name, c.Benchmark.Namespace, c.Benchmark.UID = "nightly", team, types.UID(m.uid)
-	ten, two := metav1.Duration{Duration: 10 * time.Second}, metav1.Duration{Duration: 2 * time.Second}
+	c.Benchmark.Name, c.Benchmark.Namespace, c.Benchmark.UID = o.name, o.team, types.UID(m.uid)
+	trial, search := metav1.Duration{Duration: o.trial}, metav1.Duration{Duration: o.search}
 	c.Benchmark.Spec.Tests = []v1alpha1.Test{
-		{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "1%", TrialDuration: ten, SearchTrialDuration: two}},
-		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"10%", "throughput"}, TrialDuration: ten}},
-		{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{TrialDuration: ten}},
+		{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{Resolution: "1%", TrialDuration: trial, SearchTrialDuration: search}},
+		{Name: "latency", Latency: &v1alpha1.LatencyTest{Loads: []v1alpha1.Load{"10%", "throughput"}, TrialDuration: trial}},
+		{Name: "loss", FrameLoss: &v1alpha1.FrameLossTest{TrialDuration: trial}},
 	}
+	c.Benchmark.Spec.Gates = o.gates
 	if err := manifest.Default(&c.Benchmark, &c.Profile, &c.Bed); err != nil {
 		t.Fatal(err)
 	}
 	shown := c.Bed.DeepCopy()
-	if software != "" {
-		shown.Spec.Device = device(software)
+	if o.device.Physical != nil {
+		shown.Spec.Device = o.device
 	}
-	run, err := metrics.NewRun(&c.Benchmark, &c.Profile, shown, began)
+	run, err := metrics.NewRun(&c.Benchmark, &c.Profile, shown, o.began)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,23 +248,43 @@ func (f *filled) measure(t *testing.T, kept *spool.Spool, bed, team, software st
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	s := stream.Open(run, kept, slog.New(slog.DiscardHandler), func() time.Time { return began })
+	s := stream.Open(run, kept, slog.New(slog.DiscardHandler), func() time.Time { return o.began })
 	s.Begin(v1alpha1.EngineSim)
-	state := runner.Run(t.Context(), c, engine,
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	options := []runner.Option{
 		runner.WithEvents(func(e trials.Event) {
+			if ctx.Err() != nil {
+				return
+			}
 			if s.Event(e); e.Finished != nil {
 				m.trials = append(m.trials, *e.Finished)
 			}
+			if len(m.trials) == o.trials && o.trials > 0 {
+				stop()
+			}
 		}),
-		runner.WithIntervals(time.Second, func(i trials.Interval) { s.Interval(withDevice(i)) }),
 		runner.WithLog(func(row v1alpha1.ResultRow) {
-			if spoiled && row.FrameSize == 512 && row.Method == v1alpha1.MethodThroughput {
+			if ctx.Err() != nil {
+				return
+			}
+			if o.spoiled && row.FrameSize == 512 && row.Method == v1alpha1.MethodThroughput {
 				row.Validity = useless
 			}
 			m.rows = append(m.rows, row)
 			s.Row(row)
-		}))
-	if counts := s.Close(t.Context()); !state.Done || counts.Queued+counts.Dropped != 0 || len(m.rows) == 0 {
+		}),
+	}
+	if o.sampled {
+		options = append(options, runner.WithIntervals(time.Second, func(i trials.Interval) { s.Interval(withDevice(i)) }))
+	}
+	state := runner.Run(ctx, c, engine, options...)
+	if o.trials == 0 {
+		c.Benchmark.Status.Outcome = state.Outcome
+		m.gates = report.Judge(report.Content{Benchmark: &c.Benchmark, Bed: &c.Bed, Rows: m.rows})
+		s.Gates(m.gates, m.rows)
+	}
+	if counts := s.Close(t.Context()); !state.Done && o.trials == 0 || counts.Queued+counts.Dropped != 0 || len(m.rows) == 0 {
 		t.Fatalf("%s: %s; %+v", state.Outcome, state.Message, counts)
 	}
 	f.runs = append(f.runs, m)

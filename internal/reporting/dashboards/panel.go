@@ -53,6 +53,10 @@ type Panel struct {
 	legend []string
 	// columns are arranged in this order; of a table they are all that it has.
 	columns []column
+	// gates are the queries with the limits of gates, and with values that failed one.
+	gates []gateQuery
+	// empty is the text of a panel without data; without one it is Grafana's.
+	empty string
 	// summary are columns that a table is grouped by, and those that are summarized.
 	summary, of []string
 }
@@ -101,18 +105,21 @@ func (p Panel) tables() bool { return p.kind == grid || p.kind == bars || p.kind
 // interval is the shortest step between values against time: ports are sampled each second.
 const interval = "1s"
 
+// refID names a query within its panel.
+func refID(i int) string { return string(rune('A' + i)) }
+
 // targets are the queries of a panel.
 func (p Panel) targets(dashboard string, l Language) []cog.Builder[variants.Dataquery] {
 	all := make([]cog.Builder[variants.Dataquery], 0, len(p.Queries))
 	for i, name := range p.Queries {
-		t := Target{RefID: string(rune('A' + i)), Datasource: source(), Query: query(dashboard, name, l)}
+		t := Target{RefID: refID(i), Datasource: source(), Query: query(dashboard, name, l)}
 		if l == InfluxQL {
 			t.RawQuery, t.ResultFormat, t.Alias = true, "time_series", "$col"
 			if p.tables() {
 				t.ResultFormat, t.Alias = "table", ""
 			}
 			if len(p.legend) > 0 {
-				t.Alias = "$tag_" + strings.Join(p.legend, ", $tag_")
+				t.Alias = "$tag_" + strings.Join(p.legend, ", $tag_") + p.gateOf(name).alias
 			}
 		}
 		all = append(all, t)
@@ -209,7 +216,9 @@ type general[T any] interface {
 	Unit(string) T
 	DisplayName(string) T
 	Interval(string) T
+	NoValue(string) T
 	OverrideByName(string, []sdk.DynamicConfigValue) T
+	OverrideByQuery(string, []sdk.DynamicConfigValue) T
 	cog.Builder[sdk.Panel]
 }
 
@@ -223,6 +232,14 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 	}
 	if p.kind == lines || p.kind == heat {
 		b.Interval(interval)
+	}
+	if p.empty != "" {
+		b.NoValue(p.empty)
+	}
+	for i, name := range p.Queries {
+		if set := p.gateOf(name).overrides(p.displayName(), l); len(set) > 0 {
+			b.OverrideByQuery(refID(i), set)
+		}
 	}
 	for _, c := range p.columns {
 		if set := c.overrides(l); len(set) > 0 {

@@ -121,3 +121,16 @@ func (u Unit) Text(value int64) string {
 	}
 	return traffic.Grouped(value)
 }
+
+// Text is a value of a document for a person, by the unit of its gate; a dash where there is none.
+func Text(n *int64, unit string) string {
+	if n == nil {
+		return "-"
+	}
+	for _, u := range []Unit{PPM, PPB, Nanoseconds, YesNo} {
+		if u.String() == unit {
+			return u.Text(*n)
+		}
+	}
+	return strings.TrimSpace(traffic.Grouped(*n) + " " + unit)
+}

@@ -54,12 +54,7 @@ func newRun(t *testing.T, cfg runner.Config) *Run {
 // measured are the result of a run of small, and its trials and intervals.
 func measured(t *testing.T, cfg runner.Config) (state runner.State, events []trials.Event, intervals []trials.Interval) {
 	t.Helper()
-	engine, err := runner.NewSim(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
-	state = runner.Run(t.Context(), cfg, engine, runner.WithEvents(func(e trials.Event) {
+	state = run(t, cfg, runner.WithEvents(func(e trials.Event) {
 		if e.Finished != nil {
 			events = append(events, e)
 		}
@@ -68,6 +63,17 @@ func measured(t *testing.T, cfg runner.Config) (state runner.State, events []tri
 		t.Fatalf("%s with %d rows: %s", state.Outcome, len(state.Rows), state.Message)
 	}
 	return state, events, intervals
+}
+
+// run measures with the engine sim.
+func run(t *testing.T, cfg runner.Config, options ...runner.Option) runner.State {
+	t.Helper()
+	engine, err := runner.NewSim(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	return runner.Run(t.Context(), cfg, engine, options...)
 }
 
 // The points of a result equal those that were made row by row, whatever the order.

@@ -35,6 +35,15 @@ func (r *Run) Rows(rows []v1alpha1.ResultRow) ([]Point, error) {
 	return points, nil
 }
 
+// at is the time of the row at a place of the plan.
+func (r *Run) at(place int) time.Time {
+	at := r.began.Add(time.Duration(place))
+	for _, took := range r.took[:place+1] {
+		at = at.Add(took)
+	}
+	return at
+}
+
 // Row is the point of a row. Its fields are the members of the row, each by its path in JSON
 // with "_" between the parts: frames.lossPPM is frames_lossPPM. Lists are left out, except
 // lists of texts, which are joined. The digest identifies the row in the archive.
@@ -48,10 +57,7 @@ func (r *Run) Row(row v1alpha1.ResultRow) (Point, error) {
 		return Point{}, fmt.Errorf("the plan has no row %s", row.Name())
 	}
 	r.Finished(row)
-	at := r.began.Add(time.Duration(place))
-	for _, took := range r.took[:place+1] {
-		at = at.Add(took)
-	}
+	at := r.at(place)
 	text, err := canonical.JSON(row)
 	if err != nil {
 		return Point{}, err

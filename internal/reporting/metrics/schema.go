@@ -14,6 +14,7 @@ const (
 	MeasurementReading    = "nodrop_reading"
 	MeasurementRegression = "nodrop_regression"
 	MeasurementBed        = "nodrop_bed"
+	MeasurementGate       = "nodrop_gate"
 )
 
 // Keys of the tags.
@@ -22,6 +23,7 @@ const (
 	tagClass     = "class"
 	tagDevice    = "device"
 	tagFrameSize = "frame_size"
+	tagGate      = "gate"
 	tagMethod    = "method"
 	tagMetric    = "metric"
 	tagPort      = "port"
@@ -67,6 +69,8 @@ const (
 	unitBenchmarks = "benchmarks"
 	// unitOfMetric is the unit of compare.Metric.
 	unitOfMetric = "frames/s, ns or ppb"
+	// unitOfGate is the unit of the figure of a gate.
+	unitOfGate = "as in unit"
 )
 
 var ofRun = []Column{
@@ -87,6 +91,6 @@ var (
 // Schema is everything that NoDrop writes.
 func Schema() []Measurement {
 	return []Measurement{
-		runSchema(), rowSchema(), trialSchema(), portSchema(), deviceSchema(), readingSchema(), bedSchema(), regressionSchema(),
+		runSchema(), rowSchema(), trialSchema(), portSchema(), deviceSchema(), readingSchema(), bedSchema(), regressionSchema(), gateSchema(),
 	}
 }

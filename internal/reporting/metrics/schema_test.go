@@ -13,6 +13,7 @@ import (
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/reporting/compare"
+	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/history"
 	"nodrop.dev/nodrop/internal/traffic"
 )
@@ -47,6 +48,11 @@ func TestPointsAreThoseOfTheSchema(t *testing.T) {
 	points = append(points, Regressions(worse(t), "uid", cfg.Bed.Spec.Device)...)
 	points = append(points, busyBed().Point(began))
 	points = append(points, r.Readings(began, []telemetry.Sample{{Name: "power", Unit: "W", Value: 421_500}})...)
+	judged := gated(t)
+	verdict, _ := verdicts(t, judged, newRun(t, judged), state.Rows)
+	points = append(points, verdict...)
+	ofVariant := v1alpha1.RowID{Test: "throughput", Variant: "fec-on"}
+	points = append(points, r.verdict(&gate.JudgedGate{Name: "fast", Rows: []gate.JudgedRow{{RowID: ofVariant}}}, 0, v1alpha1.ValidityValid, began))
 	known, seen := map[string]Measurement{}, map[string]bool{}
 	for _, m := range Schema() {
 		known[m.Name] = m
@@ -98,7 +104,7 @@ type labBed struct {
 // device once in five years, and each device another software every quarter. Three teams
 // run the same suite on each bed with every software: four tests of nine frame sizes and
 // mixes, one of them at three loads, and two tests without frames. Each port of a device drops in both directions. One row in a hundred is
-// not Valid, and one in twenty becomes worse once on a device.
+// not Valid, and one in twenty becomes worse once on a device. One team has a gate on each row of its throughput.
 var lab = []labBed{{10, 256, 1}, {40, 32, 2}, {150, 8, 2}}
 
 const (
@@ -154,6 +160,9 @@ func seriesOfABed(b labBed, random *rand.Rand, with func(*Run, []Tag) []Tag) map
 						validity = v1alpha1.ValidityContended
 					}
 					add(newPoint(MeasurementRow, began, with(r, r.rowTags(v1alpha1.ResultRow{RowID: id, Validity: validity})), nil))
+					if team == 0 && id.Method == labTests[0] {
+						add(r.verdict(&gate.JudgedGate{Name: "limit", Metric: "LineRate", Rows: []gate.JudgedRow{{RowID: id}}}, 0, validity, began))
+					}
 					e := trials.Event{Finished: &trials.Trial{}}
 					e.Step.Method, e.Step.Size.Bytes, e.Step.Test.Name = id.Method, int(id.FrameSize), id.Test
 					add(r.Trial(e, began))

@@ -8,7 +8,6 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
-	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // maxGateNotes is the maximum number of reasons that a report lists for a gate. The gate's
@@ -128,43 +127,27 @@ func (j judgedGates) rowsGrid() *layout.Grid {
 	for _, r := range j.list() {
 		for _, row := range r.Rows {
 			g.Rows = append(g.Rows, []string{
-				r.Name, row.Name(), gateValue(row.Value, r.Unit), gateValue(row.Min, r.Unit), gateValue(row.Max, r.Unit), gateValue(row.Baseline, r.Unit), string(row.Verdict),
+				r.Name, row.Name(), gate.Text(row.Value, r.Unit), gate.Text(row.Min, r.Unit), gate.Text(row.Max, r.Unit), gate.Text(row.Baseline, r.Unit), string(row.Verdict),
 			})
 		}
 	}
 	return g
 }
 
-// gateUnits are the units of gates that have a form of their own.
-var gateUnits = []gate.Unit{gate.PPM, gate.PPB, gate.Nanoseconds, gate.YesNo}
-
 // boundText is a bound as values of its unit are written: "20,000,000 frames/s" for 20M.
 func boundText(bound v1alpha1.GateBound, unit string) string {
 	if bound == "" {
 		return ""
 	}
-	for _, u := range append(gateUnits, gate.Number) {
+	for _, u := range []gate.Unit{gate.PPM, gate.PPB, gate.Nanoseconds, gate.YesNo, gate.Number} {
 		if u.String() != unit && (u != gate.Number || unit != gate.FramesPerSecond.String()) {
 			continue
 		}
 		if n, err := u.Parse(bound); err == nil {
-			return strings.Replace(gateValue(&n, unit), ".000 ", " ", 1)
+			return strings.Replace(gate.Text(&n, unit), ".000 ", " ", 1)
 		}
 	}
 	return string(bound)
-}
-
-// gateValue is a value of a document for a person; a dash where there is none.
-func gateValue(n *int64, unit string) string {
-	if n == nil {
-		return "-"
-	}
-	for _, u := range gateUnits {
-		if u.String() == unit {
-			return u.Text(*n)
-		}
-	}
-	return strings.TrimSpace(traffic.Grouped(*n) + " " + unit)
 }
 
 // notes returns the reasons why gates and rows did not pass. Each reason occurs once, with
@@ -286,7 +269,7 @@ func (j judgedGates) suites(benchmark Identity, empty junitSuite) []junitSuite {
 		}
 		for _, row := range r.Rows {
 			c := junitCase{Name: caseName(row.RowID), Classname: class}
-			c.Out = fmt.Sprintf("%s %s", r.Metric, gateValue(row.Value, r.Unit))
+			c.Out = fmt.Sprintf("%s %s", r.Metric, gate.Text(row.Value, r.Unit))
 			switch row.Verdict {
 			case v1alpha1.GateFailed:
 				c.Failure = &junitReason{string(row.Reason), r.Metric + " " + row.Message}

@@ -312,10 +312,10 @@ func TestTheOperatorAddsRows(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, codes.InvalidArgument)
 		}
 	}
-	take(t, c, slices.Concat(points("row", uid, 0, 2), points("row", "2", 2, 3), points("run", "2", 0, 1)), nil)
+	take(t, c, slices.Concat(points("row", uid, 0, 2), points("row", "2", 2, 3), points("run", "2", 0, 1), points("gate", "2", 0, 1)), nil)
 	take(t, c, nil, [][]byte{[]byte("nodrop_bed,bed=a waiting=1i 1\n"), []byte("nodrop_bed,bed=b,team=t holder=\"x\",run=\"2\" 1\n")})
-	if s := l.spool.Stats(); s.Rows.Points != 4 || s.Series.Points != 2 {
-		t.Errorf("%+v are kept, want 4 rows and 2 points of beds", s)
+	if s := l.spool.Stats(); s.Rows.Points != 5 || s.Series.Points != 2 {
+		t.Errorf("%+v are kept, want 5 rows and 2 points of beds", s)
 	}
 }
 

@@ -62,8 +62,8 @@ func (s *Server) Serve(l net.Listener) error {
 // Stop lets requests end that were begun, and takes no more.
 func (s *Server) Stop() { s.grpc.GracefulStop() }
 
-// Take keeps points: of a runner those of its run, of the operator rows and regressions
-// of any run, and beds.
+// Take keeps points: of a runner those of its run, of the operator rows, verdicts of gates and
+// regressions of any run, and beds.
 func (s *Server) Take(ctx context.Context, r *recorderpb.TakeRequest) (*recorderpb.TakeResponse, error) {
 	name, err := caller(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func caller(ctx context.Context) (name string, err error) {
 }
 
 // ofOperator are the measurements of runs that the operator adds points of.
-var ofOperator = []string{metrics.MeasurementRow, metrics.MeasurementRun, metrics.MeasurementRegression}
+var ofOperator = []string{metrics.MeasurementRow, metrics.MeasurementRun, metrics.MeasurementRegression, metrics.MeasurementGate}
 
 // ofLab is the measurement that the operator alone adds points of, which are of no run.
 const ofLab = metrics.MeasurementBed

@@ -12,6 +12,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/version"
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/reporting/gate"
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 )
 
@@ -100,6 +101,18 @@ func (s *Stream) Row(row v1alpha1.ResultRow) {
 		return
 	}
 	s.queue(true, p)
+}
+
+// Gates queues the verdicts of the gates on the rows of a result.
+func (s *Stream) Gates(j *gate.Judgement, rows []v1alpha1.ResultRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	points, err := s.run.Gates(j, rows)
+	if err != nil {
+		s.log.Error("verdicts of gates are not written as metrics", "error", err.Error())
+		return
+	}
+	s.queue(true, points...)
 }
 
 // Event follows the trials.

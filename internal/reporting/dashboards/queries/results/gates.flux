@@ -1,0 +1,8 @@
+from(bucket: v.defaultBucket)
+  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)
+  |> filter(fn: (r) => r._measurement == "nodrop_gate" and r.bed =~ /^${bed:regex}$/)
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+  |> filter(fn: (r) => r.run == "$run")
+  |> group()
+  |> sort(columns: ["gate", "_time"])
+  |> keep(columns: ["_time", "gate", "test", "metric", "frame_size", "load", "value_text", "limits_text", "verdict", "reason"])
