@@ -50,10 +50,14 @@ func (d *Document) appendix() *entries {
 		engine += ": " + env.EngineDetail
 	}
 	a.add("Engine", engine)
-	a.add("Latency", env.LatencyType)
-	a.add("Traffic", d.traffic())
+	if d.hasFrames() {
+		a.add("Latency", env.LatencyType)
+	}
+	if d.sendsTraffic() {
+		a.add("Traffic", d.traffic())
+	}
 	a.add("Full load", d.fullLoad())
-	for _, trial := range trialLines(&d.Spec) {
+	for _, trial := range d.trialLines() {
 		a.add("Trials", trial)
 	}
 	for _, port := range portLines(env.Ports, int(env.PortCount)) {
@@ -167,15 +171,18 @@ func (e *entries) on(p layout.Paper) string {
 }
 
 // trialLines describes lengths and bounds of the trials, one line per test.
-func trialLines(spec *v1alpha1.BenchmarkSpec) []string {
+func (d *Document) trialLines() []string {
 	var parts []string
-	for _, test := range spec.Tests {
+	for _, test := range d.Spec.Tests {
 		if own, ok := method.DescribeTest(test); ok {
 			parts = append(parts, test.Name+": "+own.Trials(test))
 		}
 	}
+	if !d.hasTrials() {
+		return parts
+	}
 	return append(parts, fmt.Sprintf("every trial: %s to settle before counters are read, then %s of rest",
-		layout.Span(spec.SettleTime.Duration), layout.Span(spec.Rest())))
+		layout.Span(d.Spec.SettleTime.Duration), layout.Span(d.Spec.Rest())))
 }
 
 // portLines describes the ports; a status lists only the first of very many.
@@ -271,7 +278,10 @@ func measured(rows []v1alpha1.ResultRow, env *v1alpha1.ResultEnvironment, start 
 		trials += int64(row.Trials)
 		ms += row.ElapsedMilliseconds
 	}
-	text := layout.Quantity(int64(len(rows)), "row") + " in " + layout.Quantity(trials, "trial")
+	text := layout.Quantity(int64(len(rows)), "row")
+	if trials > 0 {
+		text += " in " + layout.Quantity(trials, "trial")
+	}
 	if ms > 0 {
 		text += ", " + layout.Span(milliseconds(ms))
 		if env != nil && env.Engine == v1alpha1.EngineSim {

@@ -123,7 +123,7 @@ var (
 		{"the engines differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{string(env.Engine)} }},
 		portsAspect,
 		trafficAspect,
-		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return trialLines(&d.Spec) }},
+		{"the trials differ", func(d *Document, _ *v1alpha1.ResultEnvironment) []string { return d.trialLines() }},
 		{"the versions of NoDrop differ", func(_ *Document, env *v1alpha1.ResultEnvironment) []string { return []string{env.NoDropVersion} }},
 		kindAspect,
 	}

@@ -95,7 +95,7 @@ func TestComparisonTellsOtherConditions(t *testing.T) {
 	for i := range other.Rows {
 		other.Rows[i].Test = "rates"
 	}
-	if _, err := Compare([]*Document{chassis(), other}, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "they have no row of the same test, size and load (a has test throughput of 64 B, 1518 B, 9216 B; b has test rates of 64 B, 1518 B, 9216 B)") {
+	if _, err := Compare([]*Document{chassis(), other}, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "they have no row of the same test, size and load (a has test throughput of 64 B, 1518 B and 9216 B; b has test rates of 64 B, 1518 B and 9216 B)") {
 		t.Errorf("%v, want the tests of both", err)
 	}
 	c := comparisons(t)["three"]

@@ -60,7 +60,15 @@ func (c *Comparison) names() string {
 	for _, r := range c.Results {
 		names = append(names, r.Name)
 	}
+	return listed(names)
+}
+
+// listed joins names: "a, b and c".
+func listed(names []string) string {
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 

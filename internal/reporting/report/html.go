@@ -119,8 +119,10 @@ type resultPage struct {
 	Method   string
 	Topology *topology
 	// Gone is true if the rows were measured, and are no more.
-	Gone      bool
-	Appendix  []htmlEntry
+	Gone     bool
+	Appendix []htmlEntry
+	// Frames is true if figures of frames are explained.
+	Frames    bool
 	Manifests string
 }
 
@@ -138,7 +140,7 @@ func (d *Document) html() ([]byte, error) {
 			Customer: d.customer(), Logo: d.Cover.Logo.URL(), Links: d.Cover.Links,
 			Summary: d.summary(), Tiles: d.tiles(),
 		},
-		Gone: d.judgedWithoutRows(), Limits: d.limits(), Method: d.methodParagraph(), Topology: d.topology(),
+		Gone: d.judgedWithoutRows(), Frames: d.hasFrames(), Limits: d.limits(), Method: d.methodParagraph(), Topology: d.topology(),
 		Gates: d.gatesSection(), FullLoad: d.fullLoad(), Manifests: manifests, Differences: differenceSections(d.Differences), Reading: readingDifferences,
 	}
 	if d.simulated() {
@@ -167,6 +169,9 @@ func (d *Document) html() ([]byte, error) {
 		texts := slices.Clone(e.texts)
 		for i, text := range texts {
 			texts[i] = foldPorts(htmlText(text))
+			if e.name == "Trials" || e.name == "Measured" {
+				texts[i] = spaced(texts[i])
+			}
 		}
 		p.Appendix = append(p.Appendix, htmlEntry{e.name, texts})
 	}
@@ -214,7 +219,7 @@ func (t testResults) section(id string, unit layout.BitUnit) section {
 	if method.IsThroughput(&rows[0]) {
 		charts = append(charts, throughputBySize(id+"-throughput", rows, unit), latencyBySize(id+"-latency", rows))
 	} else {
-		charts = append(charts,
+		charts = append(charts, goodputByServers(id+"-goodput", rows),
 			latencyAgainstLoad(id+"-average", "Average", rows, func(l *v1alpha1.LatencySummary) int64 { return l.AvgNs }),
 			latencyAgainstLoad(id+"-maximum", "Maximum", rows, func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }))
 	}

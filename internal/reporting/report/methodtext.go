@@ -18,12 +18,12 @@ const maxMethodsDescribed = 4
 func (d *Document) methodParagraph() string {
 	var texts []string
 	add := func(format string, values ...any) { texts = append(texts, fmt.Sprintf(format, values...)) }
-	ports := ""
+	ports := "The tester sent"
 	if all, count := d.ports(); count > 0 {
-		ports = fmt.Sprintf(" through %s of %s", layout.Quantity(int64(count), "port"), strings.Join(speeds(all), ", "))
+		ports = fmt.Sprintf("Through %s of %s the tester sent", layout.Quantity(int64(count), "port"), strings.Join(speeds(all), ", "))
 	}
-	if traffic := d.traffic(); traffic != "" {
-		add("The tester sent %s%s.", strings.TrimSuffix(traffic, "."), ports)
+	if traffic := d.traffic(); traffic != "" && d.sendsTraffic() {
+		add("%s %s.", ports, strings.TrimSuffix(traffic, "."))
 	}
 	described := 0
 	for _, test := range d.Spec.Tests {
@@ -39,11 +39,34 @@ func (d *Document) methodParagraph() string {
 	if more := described - maxMethodsDescribed; more > 0 {
 		add("%s further tests are described below.", layout.Group(int64(more)))
 	}
-	add("After each trial the tester waits %s before it reads its counters, and %s before the next trial.", layout.Span(d.Spec.SettleTime.Duration), layout.Span(d.Spec.Rest()))
+	if d.hasTrials() {
+		add("After each trial the tester waits %s before it reads its counters, and %s before the next trial.", layout.Span(d.Spec.SettleTime.Duration), layout.Span(d.Spec.Rest()))
+	}
 	if text := measured(d.Rows, d.Environment, d.StartTime); text != "" {
 		add("Measured: %s.", text)
 	}
 	return spaced(foldPorts(htmlText(strings.Join(texts, " "))))
+}
+
+// sendsTraffic reports whether a test sends the frames of the profile: the hosts of a workload send their own.
+func (d *Document) sendsTraffic() bool {
+	return slices.ContainsFunc(d.Spec.Tests, func(t v1alpha1.Test) bool {
+		own, ok := method.DescribeTest(t)
+		return !ok || !own.Workload
+	})
+}
+
+// hasTrials reports whether a test has trials with a settle time: a test without test frames may have none.
+func (d *Document) hasTrials() bool {
+	return slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Trials > 0 }) || slices.ContainsFunc(d.Spec.Tests, func(t v1alpha1.Test) bool {
+		own, ok := method.DescribeTest(t)
+		return !ok || !own.Frameless
+	})
+}
+
+// hasFrames reports whether figures of frames may be explained: a row has them, or there is no row.
+func (d *Document) hasFrames() bool {
+	return len(d.Rows) == 0 || slices.ContainsFunc(d.Rows, func(r v1alpha1.ResultRow) bool { return r.Frames != nil })
 }
 
 // speeds are the different speeds of ports, in their order.
@@ -104,6 +127,8 @@ func countOf(count, all int) string {
 	switch {
 	case all == 1:
 		return "The only row is"
+	case count == all && all == 2:
+		return "Both rows are"
 	case count == all:
 		return fmt.Sprintf("All %d rows are", all)
 	case count == 1:
@@ -126,10 +151,10 @@ func sizesMeasured(rows []v1alpha1.ResultRow) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " and frames of " + strings.Join(names, ", ")
+	return " and frames of " + listed(names)
 }
 
-var durations, durationParts = regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:ms|[hms]))+\b`), regexp.MustCompile(`(\d+(?:\.\d+)?)(ms|[hms])`)
+var durations, durationParts = regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:ms|µs|ns|[hms]))+\b`), regexp.MustCompile(`(\d+(?:\.\d+)?)(ms|µs|ns|[hms])`)
 
 // spaced writes durations with spaces: "3 min 30 s" for "3m30s".
 func spaced(text string) string {

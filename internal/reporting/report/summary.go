@@ -49,6 +49,9 @@ func (d *Document) testSentences(t testResults) []string {
 			return []string{spaced(htmlText(text))}
 		}
 	}
+	if text := incastSentence(conclusive); text != "" {
+		return []string{text}
+	}
 	rows, figures := d.figuresOf(t)
 	if len(figures) == 0 {
 		return nil
@@ -78,7 +81,7 @@ func (d *Document) rowSentence(t testResults, row *v1alpha1.ResultRow) string {
 		return fmt.Sprintf("When %s of %s routes flap, traffic takes up to %s to settle; %s to these routes and %s to stable ones are lost.", layout.Group(s.Flapped), layout.Group(s.Routes),
 			trials.TimeText(max(s.Withdraw.MaxNs, s.Announce.MaxNs)), layout.Quantity(s.FlappedLost, "frame"), layout.Group(s.StableLost)) + unseen(s.Withdraw.Unseen+s.Announce.Unseen)
 	case row.RouteCapacity != nil && row.RouteCapacity.Full:
-		return fmt.Sprintf("%s holds %s routes, and no more.", sentence(d.subject()), layout.Group(row.RouteCapacity.Routes))
+		return fmt.Sprintf("%s holds %s routes, and not all of %s.", sentence(d.subject()), layout.Group(row.RouteCapacity.Routes), layout.Group(row.RouteCapacity.Announced))
 	case row.RouteCapacity != nil:
 		return fmt.Sprintf("%s holds all %s routes that were announced; its limit was not reached.", sentence(d.subject()), layout.Group(row.RouteCapacity.Routes))
 	case t.test != nil && t.test.Soak != nil && row.Frames != nil && row.Frames.LossPPM != nil:
