@@ -48,10 +48,11 @@ export const colour = (field, theme) => getFieldSeriesColor(field, theme).color;
 export function legend(into, items) {
   const list = document.createElement('div');
   list.className = 'legend';
-  for (const { name, color } of items) {
+  for (const { name, color, look } of items) {
     const item = document.createElement('span');
     const mark = document.createElement('i');
-    mark.style.background = color;
+    mark.style.background = look === 'dash' ? `repeating-linear-gradient(90deg, ${color} 0 4px, transparent 4px 6px)` : color;
+    if (look === 'points') mark.className = 'point';
     item.append(mark, name);
     list.append(item);
   }

@@ -22,9 +22,17 @@ export function barchart(into, panel, all, { theme }) {
     ],
     series: [{}, ...fields.map((f, group) => ({
       scale: 'y', stroke: colour(f, theme), fill: colour(f, theme) + 'cc', width: 1, points: { show: false },
-      paths: uPlot.paths.bars({ disp: disp(group), each: (u, series, i, left, top, width) => label(u, text(f, f.values[i]), left + width / 2, top, theme) }),
+      paths: uPlot.paths.bars({ disp: { ...disp(group), ...colored(all[0], panel, theme) }, each: (u, series, i, left, top, width) => label(u, text(f, f.values[i]), left + width / 2, top, theme) }),
     }))],
   }, [places, ...fields.map((f) => f.values)], panel.options?.legend?.showLegend === false ? [] : fields.map((f) => ({ name: f.state.displayName, color: colour(f, theme) })));
+}
+
+// colored are the colors of bars where a field has them.
+function colored(frame, panel, theme) {
+  const by = frame.fields.find((f) => f.name === panel.options.colorByField);
+  if (!by) return {};
+  const colors = () => by.values.map((v) => theme.visualization.getColorByName(by.display(v).color));
+  return { fill: { unit: 3, values: () => colors().map((c) => c + 'cc') }, stroke: { unit: 3, values: colors } };
 }
 
 function label(u, value, x, y, theme) {

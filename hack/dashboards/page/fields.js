@@ -15,8 +15,8 @@ const option = (path, isCustom, process = identityOverrideProcessor) => ({
 });
 const registry = new Registry(() => [
   option('displayName', false, displayNameOverrideProcessor),
-  ...['unit', 'decimals', 'min', 'max', 'color', 'mappings', 'thresholds', 'noValue'].map((p) => option(p, false)),
-  ...['width', 'hidden', 'align', 'drawStyle', 'fillOpacity', 'lineWidth', 'lineStyle', 'showPoints', 'pointSize', 'stacking',
+  ...['unit', 'decimals', 'min', 'max', 'color', 'mappings', 'thresholds', 'noValue', 'links'].map((p) => option(p, false)),
+  ...['width', 'hidden', 'cellOptions', 'align', 'drawStyle', 'fillOpacity', 'lineWidth', 'lineStyle', 'showPoints', 'pointSize', 'stacking',
     'spanNulls', 'insertNulls', 'lineInterpolation', 'axisLabel', 'axisPlacement', 'axisSoftMin', 'axisSoftMax', 'hideFrom'].map((p) => option(p, true)),
 ]);
 
@@ -29,6 +29,10 @@ export async function prepare(panel, frames, theme) {
     transformDataFrame(panel.transformations ?? [], frames).subscribe({ next, error });
   });
   const fieldConfig = structuredClone(panel.fieldConfig);
+  // Grafana restores minus infinity, which JSON cannot carry, when it loads a dashboard.
+  for (const { properties } of fieldConfig.overrides ?? []) {
+    for (const p of properties) if (p.id === 'thresholds') p.value.steps[0].value ??= -Infinity;
+  }
   fieldConfig.defaults.color ??= { mode: 'palette-classic' };
   const all = applyFieldOverrides({
     data: transformed, fieldConfig, fieldConfigRegistry: registry, replaceVariables: label, theme, timeZone: 'utc',

@@ -18,7 +18,7 @@ async function draw({ dashboard, from, to, variables, panels, marks }, theme) {
   for (const [name, value] of Object.entries({
     canvas: theme.colors.background.canvas, panel: theme.colors.background.primary, text: theme.colors.text.primary,
     faint: theme.colors.text.secondary, line: theme.colors.border.weak, control: theme.components.input.background,
-    edge: theme.components.input.borderColor,
+    edge: theme.components.input.borderColor, link: theme.colors.text.link,
   })) style.setProperty(`--${name}`, value);
   const time = (t) => dateTimeFormat(t, { timeZone: 'utc' });
   header(dashboard, variables, `${time(from)} to ${time(to)} UTC`, dashboard.annotations?.list ?? [], theme);

@@ -63,8 +63,11 @@ function draw(into, panel, frame, { theme, scale, factor, axis, hooks }) {
     axes: [{ ...plainAxis(theme), ...axis }, valueAxis(shown[0], theme)],
     series: [{}, ...order.map((i) => series[i])],
   }, [data[0], ...order.map((i) => data[i + 1])],
-  panel.options?.legend?.showLegend === false ? [] : shown.map((f) => ({ name: f.state.displayName, color: colour(f, theme) })));
+  panel.options?.legend?.showLegend === false ? [] : shown.map((f) => ({ name: f.state.displayName, color: colour(f, theme), look: look(f.config.custom ?? {}) })));
 }
+
+// look of a series in the legend.
+const look = (c) => (c.drawStyle === 'points' ? 'points' : c.lineStyle?.fill === 'dash' ? 'dash' : '');
 
 // lone are the places of values without a neighbour, to which no line leads.
 function lone(values) {

@@ -115,14 +115,14 @@ func lab() Dashboard {
 				{name: "longest_wait_ns", label: "Longest wait", unit: unitNs}, {name: "calibration_age_ns", label: "Calibrated ago", unit: unitNs, levels: ageLevels},
 				{name: "ready", label: "Ready", words: yes(good, bad)}, {name: "unschedulable", label: "Closed", words: yes(doubtful, "text")}, {name: "quarantined", label: "Quarantined", words: yes(bad, "text")},
 			}, About: "The last point of each bed in the time that is shown: who has it, how many benchmarks wait for it, and how old its calibration is."},
-			{Title: "Benchmarks that wait", Queries: []string{"waiting"}, unit: unitNumber, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
-			{Title: "Utilisation", Queries: []string{"utilisation"}, unit: unitPercent, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
+			{Title: "Benchmarks that wait", most: 60, Queries: []string{"waiting"}, unit: unitNumber, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Benchmarks that wait and could get the bed; one that could get several counts for each."},
+			{Title: "Utilisation", most: 60, Queries: []string{"utilisation"}, unit: unitPercent, gap: 24 * time.Hour, legend: []string{"bed"}, width: 12, height: 8, About: "Share of the time in which a benchmark had the bed, with preparation and cleaning up."},
 			{Title: "Runs per day", Queries: []string{"runs"}, kind: stacks, unit: unitNumber, legend: []string{"bed"}, width: 24, height: 8, About: "Runs that began, by bed."},
-			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs"}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
+			{Title: "Runs per team and bed", Queries: []string{"teams"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "bed", label: "Bed"}, {name: "runs", label: "Runs", unit: unitNumber}}, width: 12, height: 8, About: "Runs that have a row in the time that is shown."},
 			{Title: "Hours per team", Queries: []string{"hours"}, kind: bars, x: "team", unit: unitHours, width: 12, height: 8, About: "How long the rows took to measure. Preparation and cleaning up are not in it. Rows of the engine sim count in simulated time."},
 			{Title: "Beds in use", Queries: []string{"busy"}, kind: bars, x: "bed", unit: unitShare, width: 12, height: 8, About: "Share of the time that is shown in which the bed measured rows."},
 			{Title: "Beds by their last run", Queries: []string{"idle"}, kind: grid, columns: []column{{name: "bed", label: "Bed"}, when, {name: "team", label: "Team"}, {name: "benchmark", label: "Benchmark", links: onPage("Team", "Benchmark")}, {name: "device", label: "Device"}}, width: 12, height: 8, About: "The last run of each bed, at any time."},
-			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "validity", label: "Validity", words: validities}, {name: "rows", label: "Rows"}}, width: 24, height: 6, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
+			{Title: "Rows by team and validity", Queries: []string{"validity"}, kind: grid, columns: []column{{name: "team", label: "Team"}, {name: "validity", label: "Validity", words: validities}, {name: "rows", label: "Rows", unit: unitNumber}}, width: 24, height: 10, About: "Rows that are not Valid say nothing about a device: the time for them is lost."},
 		},
 	}
 }

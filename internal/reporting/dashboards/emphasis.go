@@ -1,7 +1,9 @@
 package dashboards
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	sdk "github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -17,7 +19,7 @@ const (
 	modeled  = "blue"
 )
 
-// level is a color of values from a value on.
+// level is a color of values from a value on, of the first one also from minus infinity on.
 type level struct {
 	from  float64
 	color string
@@ -30,7 +32,7 @@ var lossLevels = []level{{1e-9, bad}}
 var ageLevels = []level{{7 * 24 * 3600 * 1e9, doubtful}}
 
 // changeLevels color a change of throughput of more than 1 percent.
-var changeLevels = []level{{-1e9, bad}, {-1, ""}, {1, good}}
+var changeLevels = []level{{math.Inf(-1), bad}, {-1, ""}, {1, good}}
 
 // word is a color of a word.
 type word struct{ text, color string }
@@ -73,13 +75,17 @@ func (c column) emphasis(l Language) []sdk.DynamicConfigValue {
 	var all []sdk.DynamicConfigValue
 	add := func(id string, value any) { all = append(all, sdk.DynamicConfigValue{Id: id, Value: value}) }
 	if len(c.levels) > 0 {
-		steps := []any{map[string]any{"value": nil, "color": "text"}}
-		for _, s := range c.levels {
-			color := s.color
-			if color == "" {
-				color = "text"
+		var steps []any
+		levels := c.levels
+		if !math.IsInf(levels[0].from, -1) {
+			levels = append([]level{{math.Inf(-1), ""}}, levels...)
+		}
+		for _, s := range levels {
+			var from any // none is minus infinity
+			if !math.IsInf(s.from, -1) {
+				from = s.from
 			}
-			steps = append(steps, map[string]any{"value": s.from, "color": color})
+			steps = append(steps, map[string]any{"value": from, "color": cmp.Or(s.color, "text")})
 		}
 		add("thresholds", map[string]any{"mode": "absolute", "steps": steps})
 		add("color", map[string]string{"mode": "thresholds"})

@@ -101,3 +101,19 @@ func TestEmphasis(t *testing.T) {
 		}
 	}
 }
+
+// The first level begins at minus infinity, which is none in JSON.
+func TestLevels(t *testing.T) {
+	for name, c := range map[string]struct {
+		levels []level
+		want   string
+	}{
+		"values above 0": {lossLevels, "[map[color:text value:<nil>] map[color:red value:1e-09]]"},
+		"a change":       {changeLevels, "[map[color:red value:<nil>] map[color:text value:-1] map[color:green value:1]]"},
+	} {
+		set := column{levels: c.levels}.emphasis(Flux)
+		if got := fmt.Sprint(set[0].Value.(map[string]any)["steps"]); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
@@ -70,7 +71,7 @@ func resultsGates(t *testing.T, f *filled, rows []testserver.Row) {
 	want := map[string]bool{}
 	for _, g := range f.last().gates.Gates {
 		for _, row := range g.Rows {
-			want[fmt.Sprint(g.Name, row.FrameSize, gate.Text(row.Value, g.Unit), row.Verdict)] = true
+			want[fmt.Sprint(g.Name, row.FrameSize, strings.ReplaceAll(gate.Text(row.Value, g.Unit), " us", " µs"), row.Verdict)] = true
 		}
 	}
 	for _, row := range rows {

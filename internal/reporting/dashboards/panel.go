@@ -45,6 +45,8 @@ type Panel struct {
 	width, height uint32
 	// x is the column that bars and curves are drawn against.
 	x string
+	// most is the maximum number of points of a series; 0 is one for each pixel.
+	most int
 	// gap is the longest time without a value that a line bridges; 0 is any.
 	gap time.Duration
 	// words color the bars of values of x.
@@ -93,7 +95,7 @@ const (
 	unitRate    = "si: frames/s" // after the space Grafana reads no f as femto
 	unitNs      = "ns"
 	unitPercent = "percent"
-	unitHours   = "h"
+	unitHours   = "suffix:h" // in hours, also above a day
 	unitShare   = "percentunit"
 	unitNumber  = "locale" // with all digits
 	unitSize    = "bytes"
@@ -216,6 +218,7 @@ type general[T any] interface {
 	Unit(string) T
 	DisplayName(string) T
 	Interval(string) T
+	MaxDataPoints(float64) T
 	NoValue(string) T
 	OverrideByName(string, []sdk.DynamicConfigValue) T
 	OverrideByQuery(string, []sdk.DynamicConfigValue) T
@@ -229,6 +232,9 @@ func describe[T general[T]](b T, p Panel, dashboard string, l Language) cog.Buil
 	}
 	if name := p.displayName(); name != "" && l == Flux && !p.tables() {
 		b.DisplayName(name)
+	}
+	if p.most > 0 {
+		b.MaxDataPoints(float64(p.most))
 	}
 	if p.kind == lines || p.kind == heat {
 		b.Interval(interval)
@@ -274,6 +280,9 @@ func (p Panel) builder(dashboard string, l Language) cog.Builder[sdk.Panel] {
 	case bars:
 		blue := sdk.NewFieldColorBuilder().Mode("fixed").FixedColor("blue")
 		b := barchart.NewPanelBuilder().XField(p.x).ColorScheme(blue)
+		if p.unit == unitNumber {
+			b.Decimals(0)
+		}
 		if len(p.words) > 0 {
 			b.ColorByField(p.x).OverrideByName(p.x, []sdk.DynamicConfigValue{mappings(p.words)})
 		}

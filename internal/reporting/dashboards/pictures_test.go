@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ func TestDrawings(t *testing.T) {
 	if dir == "" {
 		t.Skip("it makes what hack/dashboards/draw draws: make dashboards-pictures")
 	}
-	f := fill(t)
+	f := fillBusy(t)
 	for _, d := range All() {
 		made, err := d.Build(Flux)
 		if err != nil {
@@ -47,9 +48,11 @@ func TestDrawings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := f.settingsOf(d.Name)
+		s := f.busySettings(d.Name)
 		// As wide as Grafana makes windows for a panel of 600 pixels.
-		s.step = max(finest, (s.to.Sub(s.from) / 600).Round(time.Second))
+		window := func(points int) time.Duration {
+			return max(finest, (s.to.Sub(s.from) / time.Duration(points)).Round(time.Second))
+		}
 		to := drawing{Dashboard: text, From: s.from.UnixMilli(), To: s.to.UnixMilli()}
 		for _, v := range d.Variables {
 			chosen := s.variables[v.Name]
@@ -58,16 +61,17 @@ func TestDrawings(t *testing.T) {
 			}
 			to.Variables = append(to.Variables, choice{v.Label, v.Name, chosen})
 		}
-		ask := func(name string) string {
+		ask := func(name string, points int) string {
+			s.step = window(points)
 			return f.db.FluxTables(interpolate(t, query(d.Name, name, Flux), Flux, d, s))
 		}
 		for _, m := range d.Marks {
-			to.Marks = append(to.Marks, ask(m.Query))
+			to.Marks = append(to.Marks, ask(m.Query, 600))
 		}
 		for _, p := range d.Panels {
 			var answers []string
 			for _, name := range p.Queries {
-				answers = append(answers, ask(name))
+				answers = append(answers, ask(name, cmp.Or(p.most, 600)))
 			}
 			to.Panels = append(to.Panels, answers)
 		}

@@ -81,7 +81,7 @@ func (r *Run) verdict(g *gate.JudgedGate, k int, validity v1alpha1.Validity, at 
 			continue
 		}
 		fields = append(fields, Field{number.name, *number.value})
-		if text := gate.Text(number.value, g.Unit); number.limit == "" {
+		if text := strings.ReplaceAll(gate.Text(number.value, g.Unit), " us", " µs"); number.limit == "" {
 			fields = append(fields, Field{"value_text", text})
 		} else {
 			limits = append(limits, number.limit+text)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestGates(t *testing.T) {
 		{"fast", "LineRate", map[string]any{"verdict": "Passed", "unit": "ppm", "value": int64(800_000), "min": int64(500_000), "value_text": "80%", "limits_text": "at least 50%"}},
 		{"quick", "LatencyP99", map[string]any{
 			"verdict": "Passed", "unit": "ns", "load": "10%", "value": state.Rows[4].Latency.P99Ns, "min": int64(1_000), "max": int64(10_000),
-			"value_text": gate.Text(&state.Rows[4].Latency.P99Ns, "ns"), "limits_text": "at least 1.000 us, at most 10.000 us",
+			"value_text": fmt.Sprintf("%.3f µs", float64(state.Rows[4].Latency.P99Ns)/1000), "limits_text": "at least 1.000 µs, at most 10.000 µs",
 		}},
 	} {
 		row := []int{0, 1, 4}[i]
