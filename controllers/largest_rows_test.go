@@ -55,6 +55,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodFIBTruth:           {"FIBTruth"},
 	v1alpha1.MethodConfigurationScale: {"ConfigurationScale"},
 	v1alpha1.MethodIncast:             {"Incast"},
+	v1alpha1.MethodConnections:        {"Connections"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

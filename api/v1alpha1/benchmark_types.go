@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -366,6 +366,9 @@ type Test struct {
 	// incast lets a client ask many servers at once for a block each, over TCP.
 	// +optional
 	Incast *IncastTest `json:"incast,omitempty"`
+	// connections opens TCP connections through the device, verifies each, and closes them.
+	// +optional
+	Connections *ConnectionsTest `json:"connections,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections
 type Method string
 
 const (
@@ -91,4 +91,6 @@ const (
 	MethodConfigurationScale Method = "ConfigurationScale"
 	// MethodIncast lets a client ask many servers at once for a block each.
 	MethodIncast Method = "Incast"
+	// MethodConnections opens, verifies and closes TCP connections (RFC 9693, RFC 9411).
+	MethodConnections Method = "Connections"
 )

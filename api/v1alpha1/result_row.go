@@ -335,6 +335,9 @@ type ResultRow struct {
 	// incast is the result of an incast.
 	// +optional
 	Incast *IncastSummary `json:"incast,omitempty"`
+	// connections is the result of a connections test.
+	// +optional
+	Connections *ConnectionsSummary `json:"connections,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -16,6 +16,8 @@ import (
 type Engine interface {
 	// Incast lets a client ask many servers at once for a block each, over connections that stay open.
 	Incast(ctx context.Context, request IncastRequest) (Incast, error)
+	// Connections lets clients open connections to servers, hold them together, verify each, and close them.
+	Connections(ctx context.Context, request ConnectionsRequest) (Connections, error)
 	// Close removes all hosts.
 	Close() error
 }

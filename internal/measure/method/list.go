@@ -31,6 +31,7 @@ var methods = []func() trials.Definition{
 	describeGroupLeaveDelay,
 	describeHeadOfLineBlocking,
 	describeIncast,
+	describeConnections,
 	describeLatency,
 	describeOrdering,
 	describeRecovery,

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,11 @@ func (a applications) Incast(ctx context.Context, r workload.IncastRequest) (out
 	}
 	out.DeviceDrops, out.ReceivedPackets = &dropped, uint64(found.DeliveredPackets)
 	return out, a.engine.clock.Sleep(ctx, took)
+}
+
+// Connections implements workload.Engine: devices are modeled without connections, and admission refuses the test before.
+func (applications) Connections(context.Context, workload.ConnectionsRequest) (out workload.Connections, err error) {
+	return out, errors.New("the engine sim models no devices that keep connections: choose a bed with the engine xdp")
 }
 
 // params returns the parameters of the model.

@@ -112,3 +112,18 @@ func (m machine) since(before machine) workload.Limits {
 	}
 	return l
 }
+
+// mtu returns the MTU of the interface of a host.
+func (h *host) mtu() (n int, err error) {
+	err = netif.In(h.ns, func() error {
+		link, err := netlink.LinkByName(hostInterface)
+		if err == nil {
+			n = link.Attrs().MTU
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("reading the MTU of host %s: %w", h.address, err)
+	}
+	return n, err
+}

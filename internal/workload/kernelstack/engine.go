@@ -24,6 +24,8 @@ type Engine struct {
 	taken map[netip.Addr]bool
 	// cards are the interfaces of the ports, whose offloads are off.
 	cards []*card.Held
+	// usedPorts is the number of TCP ports of each client that requests have used.
+	usedPorts int
 }
 
 var _ workload.Engine = (*Engine)(nil)

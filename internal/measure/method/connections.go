@@ -1,0 +1,161 @@
+package method
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/search"
+	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
+)
+
+func describeConnections() trials.Definition {
+	number := inConnections.Number
+	return trials.Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodConnections, Member: "connections", Mixes: true, Frameless: true, Workload: true,
+			WholeDevice: "fills the table of connections of the device",
+			Given:       func(t v1alpha1.Test) bool { return t.Connections != nil },
+			Fits:        fitsConnections,
+			Steps: func(test v1alpha1.Test, _ plan.Scale) []plan.Step {
+				return []plan.Step{connectionsStep(test.Connections)}
+			},
+		},
+		Run:     connections,
+		Purpose: "rates at which TCP connections through the device are opened and closed, and how many it holds together (RFC 9693, RFC 9411)",
+		Headline: func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
+			s := row.Connections
+			switch {
+			case s == nil:
+			case s.SetUpRate != nil:
+				return trials.CountFigure(*s.SetUpRate, "connections/s opened", s.FailedRate == 0), true
+			case s.TearDownRate != nil:
+				return trials.CountFigure(*s.TearDownRate, "connections/s closed", s.FailedRate == 0), true
+			case s.Capacity != nil:
+				return trials.CountFigure(*s.Capacity, "connections", !s.CapacityReached), true
+			}
+			return trials.Figure{}, false
+		},
+		Columns: []trials.Column{
+			{Heading: "rate, connections/s", Name: "set-up", Metric: "SetUpRate", Value: inConnections.Optional(func(s *v1alpha1.ConnectionsSummary) *int64 { return s.SetUpRate })},
+			{Heading: "rate, connections/s", Name: "tear-down", Metric: "TearDownRate", Value: inConnections.Optional(func(s *v1alpha1.ConnectionsSummary) *int64 { return s.TearDownRate })},
+			{Heading: "connections", Name: "together", Metric: "Capacity", Value: inConnections.Optional(func(s *v1alpha1.ConnectionsSummary) *int64 { return s.Capacity })},
+			{Heading: "connections", Name: "attempted", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Attempted })},
+			{Heading: "connections", Name: "verified", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Verified })},
+			{Heading: "connections", Name: "closed", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Closed })},
+			{Heading: "failed", Name: "refused", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Refused })},
+			{Heading: "failed", Name: "timed out", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.TimedOut })},
+			{Heading: "failed", Name: "lost", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Reset + s.Unanswered })},
+			{Heading: "failed", Name: "wrong answer", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Wrong })},
+			{Heading: "set-up, ms", Name: "p50", Unit: trials.LongNanoseconds, Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.SetUpP50Ns })},
+			{Heading: "set-up, ms", Name: "p99", Unit: trials.LongNanoseconds, Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.SetUpP99Ns })},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.Connections
+			text := fmt.Sprintf("%s TCP connections of %d clients to %d servers in each trial, each verified when it is established and when all are", traffic.Grouped(t.Connections), t.Clients, t.Servers)
+			if t.Measure == v1alpha1.ConnectionsCapacity {
+				return text + fmt.Sprintf("; opened at %s connections/s, and the number that was found once more", traffic.Grouped(t.Rate))
+			}
+			return text + fmt.Sprintf("; rates from %s to %s connections/s, to %s; %s before each trial", traffic.Grouped(t.MinimumRate), traffic.Grouped(t.MaximumRate), traffic.Grouped(t.Resolution), human.Duration(connectionsWait(t)))
+		},
+	}
+}
+
+var inConnections = trials.Summary[v1alpha1.ConnectionsSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ConnectionsSummary { return row.Connections })
+
+// connectionsWait returns the pause before trials.
+func connectionsWait(t *v1alpha1.ConnectionsTest) time.Duration {
+	if t.WaitTime == nil {
+		return 0
+	}
+	return t.WaitTime.Duration
+}
+
+// ratesOf returns the bounds of the search for a rate.
+func ratesOf(t *v1alpha1.ConnectionsTest) search.CountConfig {
+	return search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
+}
+
+// connectionsStep estimates the trials of a test.
+func connectionsStep(t *v1alpha1.ConnectionsTest) plan.Step {
+	second := float64(time.Second)
+	fixed := time.Duration(float64(t.Connections) / float64(max(1, t.Rate)) * second)
+	step := plan.Step{Trials: 2, Duration: 4 * fixed}
+	if t.Measure != v1alpha1.ConnectionsCapacity {
+		step.Trials = search.EstimateCount(ratesOf(t))
+		step.Duration = 2 * time.Duration(float64(t.Connections)/float64(max(1, t.MinimumRate))*second)
+		if t.Measure == v1alpha1.ConnectionsTearDownRate {
+			step.Duration += time.Duration(step.Trials) * fixed
+		}
+	}
+	step.Duration += time.Duration(step.Trials) * connectionsWait(t)
+	return step
+}
+
+// connectionsPorts returns the ports of the clients and of the servers; empty if the bed has no such port.
+func connectionsPorts(t *v1alpha1.ConnectionsTest, ports []plan.Port) (client, server string) {
+	for i, p := range ports {
+		if p.Name == t.Client || t.Client == "" && i == 0 {
+			client = p.Name
+		}
+	}
+	for _, p := range ports {
+		if p.Name != client && (p.Name == t.Server || t.Server == "" && server == "") {
+			server = p.Name
+		}
+	}
+	return client, server
+}
+
+// fitsConnections reports why a bed has no hosts as a test asks for them.
+func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
+	t := test.Connections
+	client, server := connectionsPorts(t, in.Ports)
+	var names []string
+	for _, p := range in.Ports {
+		names = append(names, p.Name)
+	}
+	switch {
+	case client == "":
+		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
+	case server == "" && t.Server != "":
+		return field.ErrorList{field.Invalid(path.Child("server"), t.Server, fmt.Sprintf("the servers need a port of test bed %s other than %s: give one of %v", in.Bed.Name, client, names))}
+	case server == "":
+		return field.ErrorList{field.Invalid(path.Child("client"), client, fmt.Sprintf("test bed %s has no other port for the servers: choose a bed with two ports", in.Bed.Name))}
+	}
+	if most := int(t.Clients) * workload.ConnectionsPerClient; int(t.Connections) > most {
+		errs = append(errs, field.Invalid(path.Child("connections"), t.Connections, fmt.Sprintf("%d clients have %s TCP ports: give %s connections or fewer, or more clients", t.Clients, traffic.Grouped(most), traffic.Grouped(most))))
+	}
+	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return errs
+	}
+	for _, p := range in.Ports {
+		hosts := map[string]int32{client: t.Clients, server: t.Servers}[p.Name]
+		if hosts == 0 {
+			continue
+		}
+		address, has := p.Address(false)
+		if !has {
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s has no IPv4 address, from whose network its hosts would get theirs: give the port one", p.Name, in.Bed.Name)))
+			continue
+		}
+		member, n := "clients", t.Clients
+		if p.Name == server {
+			member, n = "servers", t.Servers
+		}
+		if free := freeAddresses(address, in.Ports); free < int(hosts) {
+			errs = append(errs, field.Invalid(path.Child(member), n, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer, or give the port a larger network",
+				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
+		}
+		if len(p.VLANs) > 0 {
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s is in a VLAN, and hosts send without tags yet: choose a bed without VLANs", p.Name, in.Bed.Name)))
+		}
+	}
+	return errs
+}

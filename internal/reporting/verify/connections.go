@@ -1,0 +1,74 @@
+package verify
+
+import (
+	"context"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/search"
+)
+
+// connections compares the counts of a row with the record of its trial and with their sums, and repeats the search.
+func (c *check) connections() {
+	s := c.row.Connections
+	if s == nil {
+		return
+	}
+	const in = "connections."
+	// Each connection has one end.
+	for _, sum := range []struct {
+		name  string
+		parts []string
+	}{
+		{"attempted", []string{"established", "refused", "timedOut"}},
+		{"established", []string{"verified", "reset", "unanswered", "wrong"}},
+		{"verified", []string{"closed", "closeReset", "closeTimedOut"}},
+	} {
+		n := int64(0)
+		for _, part := range sum.parts {
+			n += c.value(in + part)
+		}
+		c.is(in+sum.name, n)
+	}
+	for _, name := range []string{
+		"attempted", "established", "verified", "refused", "timedOut", "reset", "unanswered", "wrong", "closed", "closeReset", "closeTimedOut",
+		"openRetransmissions", "closeRetransmissions", "openNs", "closeNs",
+	} {
+		c.is(in+name, c.figure(name).sum)
+	}
+	for _, name := range []string{"setUpP50Ns", "setUpP99Ns", "setUpMaxNs", "busyPPM"} {
+		c.ifAny(in+name, c.figure(name).sum)
+	}
+	c.ifAny(in+"trials", int64(len(c.role("connections")))+int64(c.log.Omitted))
+	if s.Measure == v1alpha1.ConnectionsCapacity {
+		c.ifAny(in+"capacity", s.Verified)
+		c.agrees(in+"capacityReached", s.Verified < s.Attempted, "false if all connections were verified")
+		c.agrees(in+"unsteady", !s.CapacityReached, "false if the capacity was reached")
+		return
+	}
+	c.connectionRate(in, s)
+}
+
+// connectionRate repeats the search for a rate with the verdicts of the trials.
+func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
+	t := c.test.Connections
+	if t == nil || c.log.Omitted > 0 {
+		for _, name := range []string{"setUpRate", "tearDownRate", "failedRate", "unsteady"} {
+			c.agrees(in+name, true, "")
+		}
+		return
+	}
+	left := c.role("connections")
+	cfg := search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
+	found, _ := search.Count(context.Background(), cfg, func(_ context.Context, rate int64) (bool, error) {
+		if len(left) == 0 || left[0].Tried != rate || len(left) == 1 && because(left[0], v1alpha1.TrialShortOfLoad) {
+			return false, errLimited
+		}
+		one := left[0]
+		left = left[1:]
+		return one.Verdict == v1alpha1.TrialPassed, nil
+	})
+	c.ifAny(in+"setUpRate", found.Passed)
+	c.ifAny(in+"tearDownRate", found.Passed)
+	c.ifAny(in+"failedRate", found.Failed)
+	c.agrees(in+"unsteady", !found.Steady(), "true if the answers differ")
+}
