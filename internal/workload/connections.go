@@ -78,7 +78,7 @@ func (c Connections) Differences(r ConnectionsRequest) []string {
 }
 
 // minimumPace is the part of a rate at which the hosts have to open and close connections.
-const minimumPace = 0.99
+const minimumPace = 0.98
 
 // OpenedPerSecond and ClosedPerSecond are the rates at which connections were opened and closed; 0 if they are not known.
 func (c Connections) OpenedPerSecond() float64 { return pace(c.Attempted, c.OpenSpan) }
@@ -94,19 +94,19 @@ func pace(n int64, span time.Duration) float64 {
 	return float64(n-1) / span.Seconds()
 }
 
-// Doubt explains how the hosts, and not the device, may be the limit; empty if they are not.
-func (c Connections) Doubt(r ConnectionsRequest) string {
-	late := func(what string, asked, had float64) string {
-		if asked == 0 || had == 0 || had >= asked*minimumPace {
-			return ""
-		}
-		return fmt.Sprintf("the hosts %s %.0f connections per second, and %.0f were asked for", what, had, asked)
+// Late explains that the hosts did not open or close connections at the rates that were asked for; empty if they did.
+func (c Connections) Late(r ConnectionsRequest) string {
+	if had := c.OpenedPerSecond(); had > 0 && had < r.OpenRate*minimumPace {
+		return fmt.Sprintf("the hosts opened %.0f connections per second, and %.0f were asked for", had, r.OpenRate)
 	}
-	for _, text := range []string{late("opened", r.OpenRate, c.OpenedPerSecond()), late("closed", r.CloseRate, c.ClosedPerSecond())} {
-		if text != "" {
-			return text
-		}
+	if had := c.ClosedPerSecond(); had > 0 && had < r.CloseRate*minimumPace && c.Verified == c.Attempted {
+		return fmt.Sprintf("the hosts closed %.0f connections per second, and %.0f were asked for", had, r.CloseRate)
 	}
+	return ""
+}
+
+// Doubt explains how the hosts, and not the device, may be the reason for failed connections; empty if they are not.
+func (c Connections) Doubt() string {
 	if c.ServerDrops > 0 {
 		return fmt.Sprintf("the servers dropped %d connections since they did not keep up", c.ServerDrops)
 	}

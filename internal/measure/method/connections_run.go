@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,12 @@ import (
 	"nodrop.dev/nodrop/internal/workload"
 )
 
-// hostMTU is the MTU of clients and servers.
-const hostMTU = 1500
+const (
+	// hostMTU is the MTU of clients and servers.
+	hostMTU = 1500
+	// longestMessage is the number of bytes of a message of a row.
+	longestMessage = 1000
+)
 
 // connectionsRun is a test in hand.
 type connectionsRun struct {
@@ -68,7 +73,11 @@ func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried i
 	if err != nil {
 		return one, false, err
 	}
-	one.Connections, ok = found, passed(found)
+	late := ""
+	if run.test.Measure != v1alpha1.ConnectionsCapacity { // A number does not depend on the rate.
+		late = found.Late(request)
+	}
+	one.Connections, ok = found, passed(found) && late == ""
 	r := v1alpha1.TrialRecord{Role: "connections", Tried: tried, Verdict: v1alpha1.TrialFailed}
 	if ok {
 		r.Verdict = v1alpha1.TrialPassed
@@ -76,10 +85,23 @@ func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried i
 	one.record = run.tester.Log.Add(r)
 	run.doubt = ""
 	if !ok {
-		run.doubt = found.Doubt(request)
+		run.doubt = cmp.Or(late, found.Doubt())
 	}
 	run.invalid = strings.Join(found.Differences(request), "; ")
+	switch {
+	case run.invalid != "":
+		run.endsAt(one, v1alpha1.TrialEndedEarly)
+	case late != "":
+		run.endsAt(one, v1alpha1.TrialShortOfLoad)
+	case run.doubt != "":
+		run.endsAt(one, v1alpha1.TrialContended)
+	}
 	return one, ok, nil
+}
+
+// endsAt notes why a trial has no answer of the device, which ends a search.
+func (run *connectionsRun) endsAt(one connectionsTrial, why v1alpha1.TrialReason) {
+	one.record.Verdict, one.record.Reasons = v1alpha1.TrialFailed, []v1alpha1.TrialReason{why}
 }
 
 // capacity opens more connections than the device is expected to hold. The number of those that are verified together has to be
@@ -135,6 +157,7 @@ func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 		}
 		if !opens && one.Verified < one.Attempted {
 			run.invalid = fmt.Sprintf("%d of %d connections were not established and verified at %d connections/s, so that they could not be closed: lower rate or connections", one.Attempted-one.Verified, one.Attempted, open)
+			run.endsAt(one, v1alpha1.TrialEndedEarly)
 		}
 		if run.invalid != "" || run.doubt != "" {
 			return false, errHostsLimit
@@ -200,7 +223,10 @@ func (run *connectionsRun) outcome(out trials.Outcome, sum v1alpha1.ConnectionsS
 	if c.Verified < c.Attempted || len(c.Examples) > 0 {
 		messages = append(messages, describeFailed(c))
 	}
-	out.Message = shorten(strings.Join(messages, "; "))
+	out.Message = strings.Join(messages, "; ")
+	if len(out.Message) > longestMessage {
+		out.Message = strings.ToValidUTF8(out.Message[:longestMessage], "") + " …"
+	}
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Connections, row.Frames = &sum, nil }
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/traffic/sim"
 	"nodrop.dev/nodrop/internal/traffic/sim/fault"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // Pair is a device and a tester, with the test by which the tester measures the device.
@@ -29,6 +30,8 @@ type Pair struct {
 	Tester fault.Tester
 	// Options of the engine in addition to the tester.
 	Options []sim.Option
+	// Workload is a model of hosts and a device that the engine sim does not model; nil for its own.
+	Workload workload.Engine
 	// Claims returns what a row states of the device, each with the truth.
 	Claims func(row *v1alpha1.ResultRow) []Claim
 }
@@ -95,7 +98,7 @@ func (p *Pair) Measure(ctx context.Context, defaults Defaults) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, fmt.Errorf("modelling the pair %d of %s: %w", p.Seed, p.Method, err)
 	}
-	state := runner.Run(ctx, cfg, engine, runner.WithDevice(engine.Device()))
+	state := runner.Run(ctx, cfg, engine, runner.WithDevice(engine.Device()), runner.WithWorkload(p.Workload))
 	if state.Outcome == v1alpha1.PhaseError {
 		return Outcome{State: state}, fmt.Errorf("measuring the pair %d of %s: %w", p.Seed, p.Method, errors.New(state.Message))
 	}

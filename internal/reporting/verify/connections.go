@@ -60,7 +60,7 @@ func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
 	left := c.role("connections")
 	cfg := search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
 	found, _ := search.Count(context.Background(), cfg, func(_ context.Context, rate int64) (bool, error) {
-		if len(left) == 0 || left[0].Tried != rate || len(left) == 1 && because(left[0], v1alpha1.TrialShortOfLoad) {
+		if len(left) == 0 || left[0].Tried != rate || len(left[0].Reasons) > 0 {
 			return false, errLimited
 		}
 		one := left[0]

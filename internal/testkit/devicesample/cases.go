@@ -80,6 +80,31 @@ var NAT = Case{
 	Fault: "missing", Of: "translated", Break: without(`oifname "e2" ip saddr 198.18.1.2 snat to 198.18.2.200`),
 }
 
+// Connections opens TCP connections through a router that translates addresses and holds 10,000 of them.
+var Connections = Case{
+	Sample: "connections-linux", Start: sshrouter.StartLinuxAt, FrameSize: 64,
+	Tests: "- {name: capacity, connections: {measure: Capacity, connections: 10300, rate: 3000, timeout: 4s}}\n",
+	Check: func(testing.TB, []v1alpha1.ResultRow) {},
+}
+
+// AddConnectionVariants adds variants of the router of Connections: one that forwards first and last packets at a limited rate, and ones with
+// a fault.
+func AddConnectionVariants(s *Sample) {
+	const limit = `iifname "e1" ct state new ct count over 10000 counter drop`
+	for name, rules := range map[v1alpha1.VariantName]string{
+		"policed": `tcp flags & (fin | syn | rst | ack) == syn limit rate over 500/second burst 50 packets counter drop
+        iifname "e1" tcp flags & fin == fin limit rate over 300/second burst 50 packets counter drop`,
+		"lossy":    `tcp flags & (fin | syn | rst | ack) == syn numgen inc mod 10 0 counter drop`,
+		"refusing": `tcp flags & (fin | syn | rst | ack) == syn numgen inc mod 10 0 counter reject with tcp reset`,
+		"misrouting": `}
+      chain misrouting {
+        type nat hook prerouting priority dstnat; policy accept;
+        ip daddr 198.18.2.254 dnat to 198.18.2.253`,
+	} {
+		s.addVariant(name, strings.Replace(s.Configurations.Data["translated"], limit, rules, 1))
+	}
+}
+
 // Mirror compares a bridge with one that copies the frames of a port to two others, and to one of them only.
 var Mirror = Case{
 	Sample: "mirror", Uncounted: true, Start: sshrouter.StartLinuxAt, FrameSize: 128, Tests: atTwoPercent, Check: checkMirror,

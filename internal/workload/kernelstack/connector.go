@@ -120,15 +120,22 @@ func (c *connector) start() (err error) {
 func (c *connector) loop(ctx context.Context, p phase) error {
 	c.first, c.lastBegin, c.lastEnd, c.pending = time.Time{}, time.Time{}, time.Time{}, 0
 	events := make([]unix.EpollEvent, eventsAtOnce)
-	next, oldest := 0, 0
+	next, oldest, begun := 0, 0, 0
 	for c.err == nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		now := time.Now()
-		for next < len(c.all) && c.err == nil && !p.due(next).After(now) && (p.rate > 0 || c.pending < unpacedAtOnce) {
+		for next < len(c.all) && c.err == nil {
+			if c.all[next].state == ended {
+				next++
+				continue
+			}
+			if p.due(begun).After(now) || p.rate == 0 && c.pending >= unpacedAtOnce {
+				break
+			}
 			c.begin(p, &c.all[next])
-			next++
+			next, begun = next+1, begun+1
 		}
 		for oldest < next && (!c.all[oldest].pending || now.Sub(c.all[oldest].begun) >= p.timeout) {
 			if c.all[oldest].pending {
@@ -141,7 +148,7 @@ func (c *connector) loop(ctx context.Context, p phase) error {
 		}
 		wait := longestWait
 		if next < len(c.all) && p.rate > 0 {
-			wait = min(wait, time.Until(p.due(next)))
+			wait = min(wait, time.Until(p.due(begun)))
 		}
 		if oldest < next {
 			wait = min(wait, time.Until(c.all[oldest].begun.Add(p.timeout)))
@@ -157,11 +164,8 @@ func (c *connector) loop(ctx context.Context, p phase) error {
 	return c.err
 }
 
-// begin begins the phase of a connection that is not over.
+// begin begins the phase of a connection.
 func (c *connector) begin(p phase, one *connection) {
-	if one.state == ended {
-		return
-	}
 	one.begun = time.Now()
 	one.pending = true
 	c.pending++
