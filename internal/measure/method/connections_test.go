@@ -119,6 +119,14 @@ func TestConnections(t *testing.T) {
 			}},
 			setUp: 800, capacity: -1, tearDown: -1, failed: 0, validity: v1alpha1.ValidityGeneratorBound,
 		},
+		"busy hosts": {
+			measure: v1alpha1.ConnectionsCapacity, device: fakeConnections{table: 900, open: many, shut: many, change: func(c *workload.Connections, _ workload.ConnectionsRequest) { c.Limits.BusyPPM = 1e6 }},
+			setUp: -1, capacity: 900, tearDown: -1, reached: true, validity: v1alpha1.ValiditySimulated,
+		},
+		"hosts that drop": {
+			measure: v1alpha1.ConnectionsCapacity, device: fakeConnections{table: 900, open: many, shut: many, change: func(c *workload.Connections, _ workload.ConnectionsRequest) { c.ServerDrops = 1 }},
+			setUp: -1, capacity: 900, tearDown: -1, validity: v1alpha1.ValidityGeneratorBound,
+		},
 		"another MTU": {
 			measure: v1alpha1.ConnectionsCapacity, device: fakeConnections{table: many, open: many, shut: many, change: func(c *workload.Connections, _ workload.ConnectionsRequest) { c.MTU = 1400 }},
 			setUp: -1, capacity: 1000, tearDown: -1, validity: v1alpha1.ValidityInvalid,

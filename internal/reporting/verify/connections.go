@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/search"
@@ -42,10 +43,16 @@ func (c *check) connections() {
 	if s.Measure == v1alpha1.ConnectionsCapacity {
 		c.ifAny(in+"capacity", s.Verified)
 		c.agrees(in+"capacityReached", s.Verified < s.Attempted, "false if all connections were verified")
-		c.agrees(in+"unsteady", !s.CapacityReached, "false if the capacity was reached")
+		c.agrees(in+"unsteady", !s.Unsteady || !s.CapacityReached, "false if the capacity was reached")
+		c.is(in+"failedRate", 0)
 		return
 	}
 	c.connectionRate(in, s)
+}
+
+// hostsLimited reports whether hosts were the limit in a trial of connections.
+func (c *check) hostsLimited() bool {
+	return c.row.Connections != nil && slices.ContainsFunc(c.log.Trials, func(r v1alpha1.TrialRecord) bool { return len(r.Reasons) > 0 })
 }
 
 // connectionRate repeats the search for a rate with the verdicts of the trials.
