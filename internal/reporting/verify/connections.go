@@ -57,6 +57,7 @@ func (c *check) hostsLimited() bool {
 
 // connectionRate repeats the search for a rate with the verdicts of the trials.
 func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
+	c.agrees(in+"capacityReached", !s.CapacityReached, "false for a rate")
 	t := c.test.Connections
 	if t == nil || c.log.Omitted > 0 {
 		for _, name := range []string{"setUpRate", "tearDownRate", "failedRate", "unsteady"} {
@@ -67,7 +68,7 @@ func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
 	left := c.role("connections")
 	cfg := search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
 	found, _ := search.Count(context.Background(), cfg, func(_ context.Context, rate int64) (bool, error) {
-		if len(left) == 0 || left[0].Tried != rate || len(left[0].Reasons) > 0 {
+		if len(left) == 0 || left[0].Tried != rate || len(left[0].Reasons) > 0 && !because(left[0], v1alpha1.TrialContended) {
 			return false, errLimited
 		}
 		one := left[0]
@@ -77,5 +78,5 @@ func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
 	c.ifAny(in+"setUpRate", found.Passed)
 	c.ifAny(in+"tearDownRate", found.Passed)
 	c.ifAny(in+"failedRate", found.Failed)
-	c.agrees(in+"unsteady", !found.Steady(), "true if the answers differ")
+	c.agrees(in+"unsteady", s.Unsteady == !found.Steady(), "true if the answers differ")
 }

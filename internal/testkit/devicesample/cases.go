@@ -92,10 +92,10 @@ var Connections = Case{
 func AddConnectionVariants(s *Sample) {
 	const limit = `iifname "e1" ct state new ct count over 10000 counter drop`
 	for name, rules := range map[v1alpha1.VariantName]string{
-		"policed": `iifname "e1" ct state new limit rate over 500/second burst 50 packets counter drop
-        iifname "e1" tcp flags fin limit rate over 300/second burst 50 packets counter drop`,
+		"policed": `iifname "e1" ct state new limit rate over 500/second burst 20 packets counter drop
+        iifname "e1" tcp flags fin limit rate over 300/second burst 20 packets counter drop`,
 		"lossy":    `iifname "e1" ct state new numgen inc mod 10 0 counter drop`,
-		"refusing": `iifname "e1" ct state new numgen inc mod 10 0 counter reject with tcp reset`,
+		"refusing": `meta l4proto tcp iifname "e1" ct state new numgen inc mod 10 0 counter reject with tcp reset`,
 		"misrouting": `}
       chain misrouting {
         type nat hook prerouting priority dstnat; policy accept;
