@@ -13,6 +13,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
 // TestIncast runs hosts with TCP in the traffic pod, over a router with a small queue, over which the goodput of many servers collapses. The runner is killed between two rows, and the process of
@@ -57,6 +58,20 @@ func TestIncast(t *testing.T) {
 	last := rows[len(rows)-1].Incast
 	g.Expect(last.Collapsed).To(HaveValue(BeTrue()), "32 first windows of TCP are ten times the queue")
 	g.Expect(last.Timeouts).To(BeNumerically(">", 0))
+	l.expectClean(t, b)
+
+	others := objects.Benchmark(teamNamespace, "connections")
+	others.Spec = v1alpha1.BenchmarkSpec{
+		TestBedName: "slow-router", TrafficProfileName: "hosts",
+		Tests: []v1alpha1.Test{{Name: "connections", Connections: &v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity, Connections: 2000}}},
+	}
+	g.Expect(l.Create(t.Context(), others)).To(Succeed())
+	t.Cleanup(func() { l.remove(t, others) })
+	b = l.finish(t, client.ObjectKeyFromObject(others))
+	expectAllMeasured(g, b)
+	rows = l.rows(t, b)
+	g.Expect(rows).To(HaveLen(1))
+	g.Expect(rows[0].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(2000))), "a router without connection tracking holds all: %s", rows[0].Message)
 	l.expectClean(t, b)
 
 	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: slow-router", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)

@@ -72,7 +72,7 @@ func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried i
 	run.trials++
 	request := run.ports
 	request.Connections, request.OpenRate, request.CloseRate = n, float64(open), float64(shut)
-	found, err := run.tester.Workload.Connections(ctx, request)
+	found, err := uninterrupted(ctx, func() (workload.Connections, error) { return run.tester.Workload.Connections(ctx, request) })
 	if err != nil {
 		return one, false, err
 	}

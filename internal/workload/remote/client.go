@@ -25,5 +25,10 @@ func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (wo
 	return incast.ask(ctx, e, request)
 }
 
+// Connections implements workload.Engine.
+func (e *Engine) Connections(ctx context.Context, request workload.ConnectionsRequest) (workload.Connections, error) {
+	return connections.ask(ctx, e, request)
+}
+
 // Close implements workload.Engine: the hosts end with the session of the controller.
 func (e *Engine) Close() error { return nil }

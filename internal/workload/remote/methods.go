@@ -24,12 +24,15 @@ type method[Request, Answer any] struct {
 }
 
 // The methods of the service.
-var incast = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
+var (
+	incast      = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
+	connections = method[workload.ConnectionsRequest, workload.Connections]{"Connections", workload.Engine.Connections}
+)
 
 // description describes the service to gRPC.
 var description = grpc.ServiceDesc{
 	ServiceName: service, HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{incast.describe()},
+	Methods: []grpc.MethodDesc{incast.describe(), connections.describe()},
 }
 
 // describe returns the method as a server has it.

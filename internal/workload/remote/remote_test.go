@@ -41,6 +41,10 @@ func (e *fakeEngine) Incast(ctx context.Context, request workload.IncastRequest)
 	return e.answer, e.err
 }
 
+func (e *fakeEngine) Connections(context.Context, workload.ConnectionsRequest) (workload.Connections, error) {
+	return workload.Connections{}, e.err
+}
+
 func (e *fakeEngine) Close() error {
 	e.closed.Add(1)
 	return nil
