@@ -237,10 +237,10 @@ func hasLossByEvent(rows []v1alpha1.ResultRow) bool {
 	return slices.ContainsFunc(rows, func(row v1alpha1.ResultRow) bool { return row.Frames.OrZero().LostByEvent != nil })
 }
 
-// lostColumns are the columns of lost frames: one, or two where events explain a part of the loss.
+// lostColumns are the columns of lost frames: one, or two where frames were sent to networks that the tester did not announce then.
 func lostColumns(rows []v1alpha1.ResultRow) []layout.Column {
 	if hasLossByEvent(rows) {
-		return []layout.Column{{Heading: "frames lost", Name: "by events"}, {Heading: "frames lost", Name: "otherwise"}}
+		return []layout.Column{{Heading: "frames lost", Name: "without route"}, {Heading: "frames lost", Name: "otherwise"}}
 	}
 	return []layout.Column{{Heading: "frames", Name: "lost"}}
 }

@@ -93,3 +93,16 @@ func TestSentenceOfAFullTable(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Routes that flap have another way: the loss until the device takes it is not of frames without a route.
+func TestLossOfFramesWithoutRoute(t *testing.T) {
+	t.Parallel()
+	none := int64(0)
+	d := &Document{Rows: []v1alpha1.ResultRow{{
+		RowID: v1alpha1.RowID{Test: "flap", Method: v1alpha1.MethodRouteFlap, FrameSize: 64}, Validity: v1alpha1.ValidityValid,
+		Frames: &v1alpha1.FrameSection{Sent: 9, Received: 5, Lost: 4, LostByEvent: &none}, RouteFlap: &v1alpha1.RouteFlapSummary{FlappedLost: 4},
+	}}}
+	if text := written(t, d, FormatHTML); !strings.Contains(text, "without route") || strings.Contains(text, "by events") {
+		t.Error("the columns of lost frames do not name frames without route")
+	}
+}
