@@ -73,7 +73,7 @@ type bedView struct {
 	bed *v1alpha1.TestBed
 	// conflicts are the names of beds that share an interface.
 	conflicts []string
-	// kinds are those of the bed kindsFor.
+	// kinds has the kinds of the bed kindsFor.
 	kinds    kinds
 	kindsFor *v1alpha1.TestBed
 

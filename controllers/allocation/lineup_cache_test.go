@@ -89,7 +89,7 @@ func change(r *rand.Rand, in *LineupInput) {
 	r.Shuffle(len(in.Beds), func(i, j int) { in.Beds[i], in.Beds[j] = in.Beds[j], in.Beds[i] })
 }
 
-// shownWaiting is what people see of a benchmark that waits.
+// shownWaiting contains the fields of a waiting benchmark that people see.
 type shownWaiting struct {
 	Name, Why string
 	Start     time.Time

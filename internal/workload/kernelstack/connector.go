@@ -70,7 +70,7 @@ const (
 	closeTimedOut
 )
 
-// phase is what is done with all connections.
+// phase describes an action on all connections.
 type phase struct {
 	begin   func(c *connector, one *connection)
 	rate    float64
