@@ -246,7 +246,7 @@ func (run *connections) each(ctx context.Context, p phase) (spans, error) {
 	for i, c := range run.clients {
 		one := p
 		one.offset = i
-		all.Go(func() { errs[i] = c.thread.do(func() error { return c.loop(ctx, one) }) })
+		all.Go(func() { errs[i] = c.do(func() error { return c.loop(ctx, one) }) })
 	}
 	all.Wait()
 	s := spans{}
