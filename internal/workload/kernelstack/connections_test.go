@@ -80,6 +80,15 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// Without a device that keeps connections the hosts alone are measured.
+func TestConnectionsOverABridge(t *testing.T) {
+	b := newBed(t, 16_000_000, false)
+	c, err := b.Connections(t.Context(), workload.ConnectionsRequest{Client: "client", Server: "servers", Clients: 2, Servers: 2, Connections: 100, Timeout: 4 * time.Second, MTU: 1500})
+	if err != nil || c.Closed != 100 {
+		t.Errorf("%d of 100 closed: %q, %v", c.Closed, c.Examples, err)
+	}
+}
+
 // The faults of a device are told apart.
 func TestConnectionsFindFaults(t *testing.T) {
 	b := newRouter(t)
