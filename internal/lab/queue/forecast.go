@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"container/heap"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -60,9 +61,13 @@ func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
 	if f.Ends = maps.Clone(o.Ends); f.Ends == nil {
 		f.Ends = map[string]End{}
 	}
-	for _, end := range f.Ends {
+	for bed, end := range f.Ends {
 		f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
+		if !end.At.IsZero() {
+			f.returns = append(f.returns, returned{end.At, bed})
+		}
 	}
+	heap.Init(&f.returns)
 	if f.Sharing != nil {
 		f.Sharing = f.Sharing.clone()
 		f.s.Standings, f.s.stand = nil, func(a share.Account) Standing { return f.Sharing.standingWith(a, f.runs[a], f.s.Now) }
@@ -155,6 +160,8 @@ type forecast struct {
 	expected time.Duration
 	starts   map[Key]Start
 	started  []Entry
+	// returns are the beds that are expected to be returned.
+	returns returns
 	// runs are the entries that have a bed.
 	runs map[share.Account][]Run
 	// compared is the number of comparisons of all decisions.
@@ -166,7 +173,7 @@ const (
 	// a part of the time that entries have a bed, or of the time that the forecast looks ahead: in a large lab an entry more or less
 	// does not change what teams are due.
 	forecastCounting = 10 * time.Millisecond
-	partOfExpected   = 50
+	partOfExpected   = 30
 	partOfForecast   = 20
 )
 
@@ -218,20 +225,39 @@ func (f *forecast) decide() {
 		}
 		if lasts := f.Lasts(&e, d.Bed); lasts > 0 {
 			end.At = f.s.Now.Add(lasts)
+			heap.Push(&f.returns, returned{end.At, d.Bed})
 		}
 		f.Ends[d.Bed] = end
 	}
 }
 
+// returned is a bed at the time at which it is expected to be returned.
+type returned struct {
+	at  time.Time
+	bed string
+}
+
+// returns is a heap of beds, the one that is returned next on top.
+type returns []returned
+
+func (r returns) Len() int           { return len(r) }
+func (r returns) Less(i, j int) bool { return r[i].at.Before(r[j].at) }
+func (r returns) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+
+// Push adds a bed.
+func (r *returns) Push(x any) { *r = append(*r, x.(returned)) }
+
+// Pop removes the last bed.
+func (r *returns) Pop() any {
+	last := (*r)[len(*r)-1]
+	*r = (*r)[:len(*r)-1]
+	return last
+}
+
 // next returns the time at which the next bed is returned, or a reservation begins or ends.
 func (f *forecast) next(boundaries []time.Time) (next time.Time, found bool) {
-	for _, end := range f.Ends {
-		if end.At.IsZero() {
-			continue
-		}
-		if !found || end.At.Before(next) {
-			next, found = end.At, true
-		}
+	if len(f.returns) > 0 {
+		next, found = f.returns[0].at, true
 	}
 	i, _ := slices.BinarySearchFunc(boundaries, f.s.Now, func(b, now time.Time) int {
 		if b.After(now) {
@@ -250,10 +276,9 @@ func (f *forecast) advance(to time.Time) {
 	if to.After(f.s.Now) {
 		f.s.Now = to
 	}
-	for name, end := range f.Ends {
-		if end.At.IsZero() || end.At.After(f.s.Now) {
-			continue
-		}
+	for len(f.returns) > 0 && !f.returns[0].at.After(f.s.Now) {
+		name := heap.Pop(&f.returns).(returned).bed
+		end := f.Ends[name]
 		delete(f.Ends, name)
 		of := f.runs[end.Run.Account]
 		if i := slices.Index(of, end.Run); len(of) > 1 {

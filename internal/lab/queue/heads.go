@@ -68,13 +68,19 @@ type lineName struct {
 	preempts    bool
 }
 
-// lineOf returns the name of the line of a group. It is the same pointer for the same name.
-func (q *Queue) lineOf(g groupKey) *lineName {
+// lineOf is the line of groups in the last round, and its index there.
+type lineOf struct {
+	round *round
+	at    int
+}
+
+// lineOf returns the line of a group.
+func (q *Queue) lineOf(g groupKey) *lineOf {
 	name := lineName{g.team, g.poolsName, g.preempts}
-	known := q.lineNames[name]
+	known := q.lines[name]
 	if known == nil {
-		known = &name
-		q.lineNames[name] = known
+		known = &lineOf{}
+		q.lines[name] = known
 	}
 	return known
 }
@@ -88,13 +94,23 @@ type turns struct {
 
 // turns orders groups.
 func (r *round) turns(groups []*group) *turns {
-	t, of := &turns{round: r}, map[*lineName]*line{}
+	sizes := []int{}
 	for _, g := range groups {
-		l := of[g.line]
-		if l == nil {
-			l = &line{round: r, score: r.score(g)}
-			of[g.line] = l
-			t.lines = append(t.lines, l)
+		if g.line.round != r {
+			g.line.round, g.line.at = r, len(sizes)
+			sizes = append(sizes, 0)
+		}
+		sizes[g.line.at]++
+	}
+	t, lines, heads := &turns{round: r, lines: make([]*line, len(sizes))}, make([]line, len(sizes)), make([]head, len(groups))
+	for i, n := range sizes {
+		lines[i] = line{round: r, heads: heads[:0:n]}
+		t.lines[i], heads = &lines[i], heads[n:]
+	}
+	for _, g := range groups {
+		l := &lines[g.line.at]
+		if len(l.heads) == 0 {
+			l.score = r.score(g)
 		}
 		l.heads = append(l.heads, r.head(g, 0))
 	}

@@ -143,7 +143,7 @@ type groupKey struct {
 type group struct {
 	groupKey
 	// line identifies the groups whose team has the same score for them.
-	line *lineName
+	line *lineOf
 	// entries are sorted.
 	entries []*Entry
 }
@@ -183,15 +183,16 @@ type Queue struct {
 	// gangs are the entries of each gang.
 	gangs map[Key]map[Key]member
 	// lists are the shapes of lists that were seen before.
-	lists     map[lists]*shape
-	lineNames map[lineName]*lineName
+	lists map[lists]*shape
+	// lines of the groups.
+	lines map[lineName]*lineOf
 	// byBed are the shapes that have a bed; nil until a decision needs them.
 	byBed map[string][]*shape
 }
 
 // New returns a queue with these entries.
 func New(entries ...Entry) *Queue {
-	q := &Queue{shapes: map[*shape]bool{}, byHash: map[uint64][]*shape{}, groups: map[groupKey]*group{}, lineNames: map[lineName]*lineName{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}, lists: map[lists]*shape{}}
+	q := &Queue{shapes: map[*shape]bool{}, byHash: map[uint64][]*shape{}, groups: map[groupKey]*group{}, lines: map[lineName]*lineOf{}, of: map[Key]member{}, gangs: map[Key]map[Key]member{}, lists: map[lists]*shape{}}
 	for _, e := range entries {
 		q.Set(e)
 	}
