@@ -15,7 +15,7 @@ import (
 
 // Number of parts that the commands print.
 const (
-	parts      = 7
+	parts      = 6
 	factsParts = 6
 )
 
@@ -40,16 +40,16 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 		return nil, err
 	}
 	out := &telemetry.Reading{Up: up}
-	if err := r.links(out, part[1]); err != nil {
+	if err := r.links(out, part[0]); err != nil {
 		return nil, err
 	}
 	r.processors(out, part[0])
 	memory(out, part[0])
-	r.queues(out, part[2])
-	rules(out, part[3])
-	flows(out, part[4])
-	temperatures(out, part[5])
-	r.labels(out, part[6])
+	r.queues(out, part[1])
+	rules(out, part[2])
+	flows(out, part[3])
+	temperatures(out, part[4])
+	r.labels(out, part[5])
 	return out, nil
 }
 
@@ -112,12 +112,15 @@ const (
 	statStolen           = 7
 )
 
+// processor matches the name of a processor in /proc/stat, and not the one of an interface.
+var processor = regexp.MustCompile(`^cpu\d+$`)
+
 // processors reads the processors of /proc/stat: their load is that since the last reading.
 func (r *Reader) processors(out *telemetry.Reading, text string) {
 	now := map[string]spent{}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) <= statStolen+1 || !strings.HasPrefix(fields[0], "cpu") || fields[0] == "cpu" {
+		if len(fields) <= statStolen+1 || !processor.MatchString(fields[0]) {
 			continue
 		}
 		var s spent

@@ -16,10 +16,10 @@ import (
 const end = "--nodrop--"
 
 // command prints what is read, and factsCommand what the device is. Programs and files that a device does not have are left out. Each program
-// costs the device a millisecond or more, so that few are started: none for Open vSwitch and labels unless the device has them.
+// costs the device two milliseconds or more, so that few are started: none for Open vSwitch and labels unless the device has them.
 var (
 	command = separated(
-		"grep -hE '^([0-9]|cpu|Mem)' /proc/uptime /proc/stat /proc/meminfo", "cat /proc/net/dev", "tc -s -j qdisc show", "nft list ruleset",
+		"grep -hE '^([0-9]|cpu|Mem| *[^ :]+: *[0-9]+ +[0-9])' /proc/uptime /proc/stat /proc/meminfo /proc/net/dev", "tc -s -j qdisc show", "nft list ruleset",
 		`[ -S "${OVS_RUNDIR:-/var/run/openvswitch}/db.sock" ] && for b in $(ovs-vsctl list-br); do echo "bridge $b"; ovs-ofctl -O OpenFlow13 dump-flows "$b"; ovs-ofctl -O OpenFlow13 dump-tables "$b"; done`,
 		`for f in /sys/class/hwmon/hwmon*/temp*_input; do [ -r "$f" ] && read -r name < "${f%/*}/name" && read -r value < "$f" && echo "$name ${f##*/} $value"; done`,
 		"[ -d /proc/sys/net/mpls ] && ip -j stats show group afstats",
