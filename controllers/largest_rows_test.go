@@ -56,6 +56,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodConfigurationScale: {"ConfigurationScale"},
 	v1alpha1.MethodIncast:             {"Incast"},
 	v1alpha1.MethodConnections:        {"Connections"},
+	v1alpha1.MethodRPCLatency:         {"RPCLatency"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -369,6 +369,9 @@ type Test struct {
 	// connections opens TCP connections through the device, verifies each, and closes them.
 	// +optional
 	Connections *ConnectionsTest `json:"connections,omitempty"`
+	// rpcLatency measures round-trip times of requests over TCP, and the share of the device in them.
+	// +optional
+	RPCLatency *RPCLatencyTest `json:"rpcLatency,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections;RPCLatency
 type Method string
 
 const (
@@ -93,4 +93,6 @@ const (
 	MethodIncast Method = "Incast"
 	// MethodConnections opens, verifies and closes TCP connections (RFC 9693, RFC 9411).
 	MethodConnections Method = "Connections"
+	// MethodRPCLatency measures round-trip times of requests over TCP.
+	MethodRPCLatency Method = "RPCLatency"
 )

@@ -40,6 +40,10 @@ type RowID struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Servers int32 `json:"servers,omitempty"`
+	// messageSize is the number of bytes of a request of rpcLatency, and of its response; absent for all other rows.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MessageSize int32 `json:"messageSize,omitempty"`
 	// repetition counts the independent measurements of the row from 1; absent if the test
 	// asks for one, and in rows that summarize all repetitions.
 	// +optional
@@ -87,11 +91,17 @@ func (id RowID) Name() string {
 	if id.Servers > 0 {
 		name += " with " + ServersName(id.Servers)
 	}
+	if id.MessageSize > 0 {
+		name += " with " + MessageSizeName(id.MessageSize)
+	}
 	if id.Repetition > 0 {
 		name += fmt.Sprintf(", repetition %d", id.Repetition)
 	}
 	return name
 }
+
+// MessageSizeName names the size of messages for a person: "messages of 64 B".
+func MessageSizeName(bytes int32) string { return fmt.Sprintf("messages of %d B", bytes) }
 
 // ServersName names a number of servers for a person: "1 server", "8 servers".
 func ServersName(n int32) string {
@@ -338,6 +348,9 @@ type ResultRow struct {
 	// connections is the result of a connections test.
 	// +optional
 	Connections *ConnectionsSummary `json:"connections,omitempty"`
+	// rpcLatency is the result of requests over TCP.
+	// +optional
+	RPCLatency *RPCLatencySummary `json:"rpcLatency,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

@@ -387,6 +387,24 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("23 servers: %+v", most)
 		}
 	},
+	"rpc-latency": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 12 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for _, row := range rows {
+			s := row.RPCLatency
+			// Each frame is held for 2 µs twice, and the messages are on a second link.
+			if s.Device.LowNs < 3_900 || s.Device.HighNs > 60_000 || s.RoundTrip.P50Ns-s.BackToBack.P50Ns != s.Device.Ns || s.Requests != 1000 {
+				t.Errorf("%s: %+v %+v", row.Name(), s, s.Device)
+			}
+			if b := s.Background; (b != nil) != (row.Load != "") || b != nil && (b.Lost > 0 || b.Sent == 0) {
+				t.Errorf("%s: background %+v", row.Name(), b)
+			}
+		}
+		if alone, loaded := rows[0].RPCLatency.Device.Ns, rows[2].RPCLatency.Device.Ns; loaded < alone+500 {
+			t.Errorf("%d ns without background, and %d with 40 %%", alone, loaded)
+		}
+	},
 	"session-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		want := v1alpha1.SessionScaleSummary{Sessions: 500, Tried: 800, Full: true, EstablishNs: 10_000_000_000, SessionsPerSecond: new(int64(50)), SoakNs: 3_600_000_000_000, Flaps: 3600, FlapsPerHour: 3600}
 		if s := rows[0].SessionScale; !reflect.DeepEqual(s, &want) || rows[0].Frames != nil {

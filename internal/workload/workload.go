@@ -18,6 +18,8 @@ type Engine interface {
 	Incast(ctx context.Context, request IncastRequest) (Incast, error)
 	// Connections lets clients open connections to servers, hold them together, verify each, and close them.
 	Connections(ctx context.Context, request ConnectionsRequest) (Connections, error)
+	// RPC lets a client send requests to a server one after the other, over a connection that stays open.
+	RPC(ctx context.Context, request RPCRequest) (RPC, error)
 	// Close removes all hosts.
 	Close() error
 }

@@ -37,6 +37,7 @@ var methods = []func() trials.Definition{
 	describeRecovery,
 	describeReset,
 	describeRFC2544Latency,
+	describeRPCLatency,
 	controlplane.DescribeRouteCapacity,
 	controlplane.DescribeRouteFlap,
 	controlplane.DescribeRouteRefresh,

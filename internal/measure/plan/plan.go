@@ -149,6 +149,8 @@ type Step struct {
 	LossRatioPPM int64
 	// Servers is the number of servers of an incast, 0 for all else.
 	Servers int32
+	// MessageSize is the number of bytes of a request of rpcLatency, 0 for all else.
+	MessageSize int32
 	// Search bounds a throughput test.
 	Search search.Config
 	// Goals are the search goals of MLRsearch: that of the step's own loss ratio,
@@ -174,7 +176,7 @@ func (s Step) ID() v1alpha1.RowID {
 	return v1alpha1.RowID{
 		Test: s.Test.Name, Variant: s.Variant, Method: s.Method,
 		FrameSize: int32(s.Size.Bytes), FrameMix: s.Size.mixName(), Load: s.Load, LossRatioPPM: s.LossRatioPPM,
-		Servers: s.Servers, Repetition: s.Repetition,
+		Servers: s.Servers, MessageSize: s.MessageSize, Repetition: s.Repetition,
 	}
 }
 

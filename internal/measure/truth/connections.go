@@ -30,6 +30,11 @@ func (connectionsModel) Incast(context.Context, workload.IncastRequest) (out wor
 	return out, errors.New("the model has connections only")
 }
 
+// RPC implements workload.Engine.
+func (connectionsModel) RPC(context.Context, workload.RPCRequest) (out workload.RPC, err error) {
+	return out, errors.New("the model has connections only")
+}
+
 // Connections implements workload.Engine. Hosts send lost packets again.
 func (m connectionsModel) Connections(ctx context.Context, r workload.ConnectionsRequest) (c workload.Connections, err error) {
 	all := int64(r.Connections)

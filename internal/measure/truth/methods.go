@@ -38,6 +38,7 @@ var methods = map[v1alpha1.Method]func(draw) Pair{
 	v1alpha1.MethodConfigurationScale: drawConfigurationScale,
 	v1alpha1.MethodIncast:             drawIncast,
 	v1alpha1.MethodConnections:        drawConnections,
+	v1alpha1.MethodRPCLatency:         drawRPCLatency,
 }
 
 // Draw returns the pair of a method that a seed makes.

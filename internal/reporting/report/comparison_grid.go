@@ -108,6 +108,10 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 	if withServers {
 		g.Columns = append(g.Columns, layout.Column{Name: "servers"})
 	}
+	withMessages := slices.ContainsFunc(lines, func(l compare.Line) bool { return l.MessageSize > 0 })
+	if withMessages {
+		g.Columns = append(g.Columns, layout.Column{Heading: "message", Name: "bytes"})
+	}
 	if withLoad {
 		g.Columns = append(g.Columns, layout.Column{Name: "load", Left: true})
 	}
@@ -132,6 +136,9 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 		cells := []string{sizeCell(l.FrameSize, l.FrameMix)}
 		if withServers {
 			cells = append(cells, strconv.Itoa(int(l.Servers)))
+		}
+		if withMessages {
+			cells = append(cells, strconv.Itoa(int(l.MessageSize)))
 		}
 		if withLoad {
 			cells = append(cells, string(l.Load))

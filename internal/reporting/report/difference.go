@@ -44,6 +44,7 @@ func (t differenceTable) grid() *layout.Grid {
 	withLoad := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Load != "" })
 	withLoss := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.LossRatioPPM > 0 })
 	withServers := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.Servers > 0 })
+	withMessages := slices.ContainsFunc(t, func(d compare.Difference) bool { return d.MessageSize > 0 })
 	searched := method.IsSearched(t[0].Method)
 	own, _ := method.Describe(t[0].Method)
 	measuresItself := len(own.Columns) > 0
@@ -53,6 +54,7 @@ func (t differenceTable) grid() *layout.Grid {
 		}
 	}
 	add(withServers, layout.Column{Name: "servers"})
+	add(withMessages, layout.Column{Heading: "message", Name: "bytes"})
 	add(withLoad, layout.Column{Name: "load", Left: true})
 	add(withLoss, layout.Column{Name: "goal", Left: true})
 	g.Keys = len(g.Columns)
@@ -67,6 +69,9 @@ func (t differenceTable) grid() *layout.Grid {
 		cells := []string{sizeCell(d.FrameSize, d.FrameMix)}
 		if withServers {
 			cells = append(cells, strconv.Itoa(int(d.Servers)))
+		}
+		if withMessages {
+			cells = append(cells, strconv.Itoa(int(d.MessageSize)))
 		}
 		if withLoad {
 			cells = append(cells, string(d.Load))

@@ -173,6 +173,9 @@ func rowName(id v1alpha1.RowID) string {
 	if id.Servers > 0 {
 		name = v1alpha1.ServersName(id.Servers)
 	}
+	if id.MessageSize > 0 {
+		name = v1alpha1.MessageSizeName(id.MessageSize)
+	}
 	if id.LossRatioPPM > 0 {
 		name += " " + goalOf(id.LossRatioPPM)
 	}
@@ -254,7 +257,7 @@ func askedOf(test *v1alpha1.Test) []v1alpha1.RowID {
 	}
 	var ids []v1alpha1.RowID
 	for _, step := range own.Steps(*test, plan.Scale{}) {
-		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM, Servers: step.Servers})
+		ids = append(ids, v1alpha1.RowID{Test: test.Name, Method: cmp.Or(step.Method, own.Name), Load: step.Load, LossRatioPPM: step.LossRatioPPM, Servers: step.Servers, MessageSize: step.MessageSize})
 	}
 	return ids
 }

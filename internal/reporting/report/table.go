@@ -101,6 +101,8 @@ type tableShape struct {
 	long longUnits
 	// servers is a column for the number of servers.
 	servers bool
+	// messages is a column for the size of messages.
+	messages bool
 }
 
 func (t testResults) shape(unit layout.BitUnit) tableShape {
@@ -111,6 +113,7 @@ func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
 	s.servers = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Servers > 0 })
+	s.messages = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.MessageSize > 0 })
 	s.intended = s.frames && !s.load && (ofFullLoad(t.rows) || slices.ContainsFunc(t.rows, showsIntended))
 	return s
 }
@@ -134,6 +137,9 @@ func (s tableShape) columns(t testResults) []layout.Column {
 	}
 	if s.servers {
 		all = append(all, layout.Column{Name: "servers"})
+	}
+	if s.messages {
+		all = append(all, layout.Column{Heading: "message", Name: "bytes"})
 	}
 	if s.load {
 		all = append(all, intendedColumn(t.rows))
@@ -172,6 +178,9 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 	}
 	if s.servers {
 		cells = append(cells, strconv.Itoa(int(row.Servers)))
+	}
+	if s.messages {
+		cells = append(cells, strconv.Itoa(int(row.MessageSize)))
 	}
 	if s.load {
 		cells = append(cells, string(row.Load))

@@ -129,6 +129,9 @@ func labelsOf(some, all []v1alpha1.ResultRow) string {
 		if row.Servers > 0 {
 			return v1alpha1.ServersName(row.Servers)
 		}
+		if row.MessageSize > 0 {
+			return v1alpha1.MessageSizeName(row.MessageSize)
+		}
 		return cmp.Or(row.SizeName(), row.Test)
 	}
 	for _, row := range all {
@@ -291,6 +294,9 @@ func RowLine(row v1alpha1.ResultRow) string {
 	what := strings.TrimSuffix(row.TestName()+" "+row.SizeName(), " ")
 	if row.Servers > 0 {
 		what += " with " + v1alpha1.ServersName(row.Servers)
+	}
+	if row.MessageSize > 0 {
+		what += " with " + v1alpha1.MessageSizeName(row.MessageSize)
 	}
 	if row.Load != "" {
 		what += " at " + string(row.Load)

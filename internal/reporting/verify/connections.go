@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/search"
@@ -48,11 +47,6 @@ func (c *check) connections() {
 		return
 	}
 	c.connectionRate(in, s)
-}
-
-// hostsLimited reports whether hosts were the limit in a trial of connections.
-func (c *check) hostsLimited() bool {
-	return c.row.Connections != nil && slices.ContainsFunc(c.log.Trials, func(r v1alpha1.TrialRecord) bool { return len(r.Reasons) > 0 })
 }
 
 // connectionRate repeats the search for a rate with the verdicts of the trials.

@@ -42,6 +42,7 @@ var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodConfigurationScale: (*check).configurationScale,
 	v1alpha1.MethodIncast:             (*check).incast,
 	v1alpha1.MethodConnections:        (*check).connections,
+	v1alpha1.MethodRPCLatency:         (*check).rpcLatency,
 }
 
 // Methods reports whether the rows of a method can be verified.

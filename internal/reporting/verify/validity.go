@@ -44,6 +44,7 @@ func (c *check) validity() {
 			least(v1alpha1.ValidityContended, "as the tester was disturbed")
 		}
 	}
+	caused = caused || c.hostsLimited()
 	printed := c.row.Validity
 	c.complain("validity", printed, slices.Index(gravity, printed) >= slices.Index(gravity, best), string(best)+" or worse, "+why)
 	c.complain("validityReasons", len(c.row.ValidityReasons), (len(c.row.ValidityReasons) == 0) == (printed == v1alpha1.ValidityValid), "reasons if and only if the validity is not Valid")

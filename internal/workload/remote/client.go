@@ -30,5 +30,10 @@ func (e *Engine) Connections(ctx context.Context, request workload.ConnectionsRe
 	return connections.ask(ctx, e, request)
 }
 
+// RPC implements workload.Engine.
+func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (workload.RPC, error) {
+	return rpc.ask(ctx, e, request)
+}
+
 // Close implements workload.Engine: the hosts end with the session of the controller.
 func (e *Engine) Close() error { return nil }

@@ -26,13 +26,14 @@ type method[Request, Answer any] struct {
 // The methods of the service.
 var (
 	incast      = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
+	rpc         = method[workload.RPCRequest, workload.RPC]{"RPC", workload.Engine.RPC}
 	connections = method[workload.ConnectionsRequest, workload.Connections]{"Connections", workload.Engine.Connections}
 )
 
 // description describes the service to gRPC.
 var description = grpc.ServiceDesc{
 	ServiceName: service, HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{incast.describe(), connections.describe()},
+	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe()},
 }
 
 // describe returns the method as a server has it.

@@ -45,6 +45,10 @@ func (e *fakeEngine) Connections(context.Context, workload.ConnectionsRequest) (
 	return workload.Connections{}, e.err
 }
 
+func (e *fakeEngine) RPC(context.Context, workload.RPCRequest) (workload.RPC, error) {
+	return workload.RPC{}, e.err
+}
+
 func (e *fakeEngine) Close() error {
 	e.closed.Add(1)
 	return nil

@@ -1,0 +1,189 @@
+package groundtruth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/dut"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/traffic/xdp"
+	"nodrop.dev/nodrop/internal/workload/kernelstack"
+)
+
+// rpcBed is a Linux router, a tester with the engine xdp, and hosts on its ports.
+type rpcBed struct {
+	*testing.T
+	config runner.Config
+	device *dut.Netns
+	engine *xdp.Engine
+	hosts  *kernelstack.Engine
+}
+
+// newRPCBed makes the bed in network namespaces. Requests have 1 byte: a packet each.
+func newRPCBed(t *testing.T) *rpcBed {
+	t.Helper()
+	runtime.LockOSThread() // for good: the thread ends with the test
+	tester, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tester.Close() })
+	p := &pair{test: v1alpha1.Test{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{
+		MessageSizes: []int32{1}, Requests: 1000, WarmUpRequests: 100, MTU: 1500, CongestionControl: "reno", Background: []v1alpha1.LoadAmount{"40%"}, BackgroundFrameSize: 1518,
+	}}}
+	p.device.Ports, p.device.Size = 2, 1518
+	b := &rpcBed{T: t, config: p.config()}
+	for i := range b.config.Bed.Spec.Ports {
+		port := &b.config.Bed.Spec.Ports[i]
+		port.Addresses, port.Gateways = []string{fmt.Sprintf("198.18.%d.2/24", i+1)}, []string{fmt.Sprintf("198.18.%d.1", i+1)}
+	}
+	if err := manifest.Default(&b.config.Benchmark, &b.config.Profile, &b.config.Bed); err != nil {
+		t.Fatal(err)
+	}
+	b.device = dut.NewNetns(b.config.Bed.Spec.Ports)
+	if err := b.device.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.device.Restore(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	b.open()
+	return b
+}
+
+// open opens engine and hosts.
+func (b *rpcBed) open() {
+	b.Helper()
+	ports, errs := plan.Ports(&b.config.Bed)
+	if len(errs) > 0 {
+		b.Fatal(errs.ToAggregate())
+	}
+	options := xdp.Options{Host: "here"}
+	var own []kernelstack.Port
+	for _, port := range ports {
+		options.Ports = append(options.Ports, xdp.Port{
+			Name: port.Name, Interface: port.Interface, SpeedBitsPerSecond: port.BitsPerSecond, Addresses: port.HostAddresses(&b.config.Profile),
+		})
+		address, _ := port.Address(false)
+		own = append(own, kernelstack.Port{Name: port.Name, Interface: port.Interface, Address: address, Gateway: port.Gateway(false)})
+	}
+	var err error
+	if b.engine, err = xdp.New(options); err != nil {
+		b.Fatal(err)
+	}
+	if b.hosts, err = kernelstack.New(own); err != nil {
+		b.Fatal(errors.Join(err, b.engine.Close()))
+	}
+	b.Cleanup(func() {
+		if err := errors.Join(b.hosts.Close(), b.engine.Close()); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// rows runs the benchmark, and returns the rows without and with background.
+func (b *rpcBed) rows() [2]v1alpha1.ResultRow {
+	b.Helper()
+	state := runner.Run(b.Context(), b.config, b.engine, runner.WithDevice(b.device), runner.WithWorkload(b.hosts))
+	if len(state.Rows) != 2 || state.Rows[0].RPCLatency == nil || state.Rows[1].RPCLatency == nil {
+		b.Fatalf("%d rows: %s", len(state.Rows), state.Message)
+	}
+	return [2]v1alpha1.ResultRow(state.Rows)
+}
+
+// hold makes the device hold each packet of TCP that leaves by any port for a time, up to 50 µs. It returns what
+// ends this.
+func (b *rpcBed) hold(d time.Duration) (release func()) {
+	b.Helper()
+	const rounds = 7000 // the verifier of the kernel follows each
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual MIT/GPL", Instructions: asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadAbs(12, asm.Half), asm.JNE.Imm(asm.R0, 0x0800, "end"), // IPv4
+		asm.LoadAbs(23, asm.Byte), asm.JNE.Imm(asm.R0, 6, "end"), // TCP
+		asm.FnKtimeGetNs.Call(), asm.Mov.Reg(asm.R7, asm.R0), asm.Mov.Imm(asm.R8, 0),
+		asm.FnKtimeGetNs.Call().WithSymbol("wait"), asm.Sub.Reg(asm.R0, asm.R7), asm.JGE.Imm(asm.R0, int32(d), "end"),
+		asm.Add.Imm(asm.R8, 1), asm.JLT.Imm(asm.R8, rounds, "wait"),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("end"), asm.Return(),
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer program.Close()
+	var attached []link.Link
+	err = netif.In(b.device.Namespace(), func() error {
+		for _, p := range b.config.Bed.Spec.Ports {
+			l, err := netlink.LinkByName(p.Name)
+			if err != nil {
+				return err
+			}
+			one, err := link.AttachTCX(link.TCXOptions{Program: program, Interface: l.Attrs().Index, Attach: ebpf.AttachTCXEgress})
+			if err != nil {
+				return err
+			}
+			attached = append(attached, one)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() {
+		for _, l := range attached {
+			if err := l.Close(); err != nil {
+				b.Error(err)
+			}
+		}
+	}
+}
+
+// TestDeviceShareOfRequests measures a Linux router, and the same router which holds each packet for 50 µs: a round trip has two. The
+// shares differ by 100 µs, within their intervals and what the packets wait otherwise, without background and with it.
+func TestDeviceShareOfRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends real frames")
+	}
+	b := newRPCBed(t)
+	const added, accuracy = 100 * time.Microsecond, 3 * time.Microsecond
+	compared := [2]int{}
+	for range 6 {
+		plain := b.rows()
+		release := b.hold(added / 2)
+		held := b.rows()
+		release()
+		for i := range plain {
+			p, h := plain[i].RPCLatency, held[i].RPCLatency
+			low, high := time.Duration(h.Device.LowNs-p.Device.HighNs), time.Duration(h.Device.HighNs-p.Device.LowNs)
+			marked := plain[i].Validity == v1alpha1.ValidityGeneratorBound || held[i].Validity == v1alpha1.ValidityGeneratorBound
+			t.Logf("%s: share %+v, and held %+v: %s more, %s to %s, %d and %d ppm busy, marked: %v, background %+v", plain[i].Name(), *p.Device, *h.Device, time.Duration(h.Device.Ns-p.Device.Ns), low, high, p.BusyPPM, h.BusyPPM, marked, h.Background)
+			if marked {
+				continue
+			}
+			if compared[i]++; low > added+accuracy || high < added-accuracy {
+				t.Errorf("%s: the router that holds packets for %s more in a round trip has a share that is %s to %s higher", plain[i].Name(), added, low, high)
+			}
+			if bg := h.Background; (bg != nil) != (i == 1) || bg != nil && bg.Sent == 0 {
+				t.Errorf("%s: background %+v", held[i].Name(), bg)
+			}
+		}
+		if compared[0] > 0 && compared[1] > 0 {
+			return
+		}
+	}
+	t.Skipf("others kept the processors busy: %v comparisons without and with background: measure with other programs stopped", compared)
+}

@@ -1,0 +1,152 @@
+package method
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/traffic"
+)
+
+// requestTime estimates the time of a request through the device and one back to back.
+const requestTime = 500 * time.Microsecond
+
+func describeRPCLatency() trials.Definition {
+	roundTrip := func(name string, value func(*v1alpha1.RoundTripTimes) int64) trials.Column {
+		return trials.Column{Heading: "round trip, us", Name: name, Unit: trials.Nanoseconds, Value: inRPC.Number(func(s *v1alpha1.RPCLatencySummary) int64 { return value(&s.RoundTrip) })}
+	}
+	device := func(name string, value func(*v1alpha1.TimeEstimate) int64) trials.Column {
+		return trials.Column{Heading: "device, us", Name: name, Unit: trials.Nanoseconds, Value: inRPC.Optional(func(s *v1alpha1.RPCLatencySummary) *int64 {
+			if s.Device == nil {
+				return nil
+			}
+			return new(value(s.Device))
+		})}
+	}
+	return trials.Definition{
+		Method: plan.Method{
+			Name: v1alpha1.MethodRPCLatency, Member: "rpcLatency", Mixes: true, Frameless: true, Workload: true,
+			Given:    func(t v1alpha1.Test) bool { return t.RPCLatency != nil },
+			Validate: validateRPC,
+			Fits:     fitsRPC,
+			Steps: func(test v1alpha1.Test, _ plan.Scale) (steps []plan.Step) {
+				t := test.RPCLatency
+				took := time.Duration(t.Requests+t.WarmUpRequests) * requestTime
+				for _, n := range slices.Sorted(slices.Values(t.MessageSizes)) {
+					steps = append(steps, plan.Step{MessageSize: n, Trials: 1, Duration: took})
+					for _, load := range t.Background {
+						s := plan.AtLoad(v1alpha1.Load(load), 0)
+						s.MessageSize, s.Duration, s.Certain = n, took, 0
+						steps = append(steps, s)
+					}
+				}
+				return steps
+			},
+		},
+		Run:     rpcLatency,
+		Purpose: "round-trip time of requests and responses over TCP, and the share of the device in it",
+		Headline: inRPC.Headline(func(s *v1alpha1.RPCLatencySummary) trials.Figure {
+			return trials.TimeFigure(s.RoundTrip.P50Ns)
+		}),
+		Columns: []trials.Column{
+			roundTrip("p50", func(r *v1alpha1.RoundTripTimes) int64 { return r.P50Ns }),
+			roundTrip("p90", func(r *v1alpha1.RoundTripTimes) int64 { return r.P90Ns }),
+			roundTrip("p99", func(r *v1alpha1.RoundTripTimes) int64 { return r.P99Ns }),
+			roundTrip("p99.9", func(r *v1alpha1.RoundTripTimes) int64 { return r.P999Ns }),
+			roundTrip("max", func(r *v1alpha1.RoundTripTimes) int64 { return r.MaxNs }),
+			roundTrip("avg", func(r *v1alpha1.RoundTripTimes) int64 { return r.AvgNs }),
+			{Heading: "back to back, us", Name: "p50", Unit: trials.Nanoseconds, Value: inRPC.Optional(func(s *v1alpha1.RPCLatencySummary) *int64 {
+				if s.BackToBack == nil {
+					return nil
+				}
+				return &s.BackToBack.P50Ns
+			})},
+			device("share", func(e *v1alpha1.TimeEstimate) int64 { return e.Ns }),
+			device("low", func(e *v1alpha1.TimeEstimate) int64 { return e.LowNs }),
+			device("high", func(e *v1alpha1.TimeEstimate) int64 { return e.HighNs }),
+			{Heading: "background", Name: "loss %", Metric: "BackgroundLoss", Unit: trials.PPM, Value: inRPC.Optional(func(s *v1alpha1.RPCLatencySummary) *int64 {
+				if s.Background == nil {
+					return nil
+				}
+				return &s.Background.LossPPM
+			})},
+		},
+		Trials: func(test v1alpha1.Test) string {
+			t := test.RPCLatency
+			text := fmt.Sprintf("%s requests one after the other, over a connection that stays open, after %s that do not count; MTU %d", traffic.Grouped(t.Requests), traffic.Grouped(t.WarmUpRequests), t.MTU)
+			if len(t.Background) > 0 {
+				text += fmt.Sprintf("; the background has frames of %d bytes", t.BackgroundFrameSize)
+			}
+			return text
+		},
+	}
+}
+
+var inRPC = trials.Summary[v1alpha1.RPCLatencySummary](func(row *v1alpha1.ResultRow) *v1alpha1.RPCLatencySummary { return row.RPCLatency })
+
+// validateRPC refuses loads that are rates: a rate depends on the frame size of the profile, which the background does not have.
+func validateRPC(test v1alpha1.Test, path *field.Path) (errs field.ErrorList) {
+	for i, load := range test.RPCLatency.Background {
+		if load.IsRate() {
+			errs = append(errs, field.Invalid(path.Child("background").Index(i), string(load), "give a percentage of line rate above 0% and up to 100%, such as 40%"))
+		}
+	}
+	return errs
+}
+
+// rpcPorts returns the ports of the client and the server; empty if the bed has no such port.
+func rpcPorts(t *v1alpha1.RPCLatencyTest, ports []plan.Port) (client, server string) {
+	for i, p := range ports {
+		if p.Name == t.Client || t.Client == "" && i == 0 {
+			client = p.Name
+		}
+	}
+	for _, p := range ports {
+		if p.Name == t.Server || t.Server == "" && p.Name != client && server == "" {
+			server = p.Name
+		}
+	}
+	return client, server
+}
+
+// fitsRPC reports why a bed has no hosts as a test asks for them.
+func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
+	t := test.RPCLatency
+	client, server := rpcPorts(t, in.Ports)
+	var names []string
+	for _, p := range in.Ports {
+		names = append(names, p.Name)
+	}
+	switch {
+	case client == "":
+		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
+	case server == "" && t.Server != "":
+		return field.ErrorList{field.NotSupported(path.Child("server"), t.Server, names)}
+	case server == "" || server == client:
+		return field.ErrorList{field.Invalid(path.Child("server"), t.Server, fmt.Sprintf("client and server need two ports: choose another port than %s, on a bed with two or more", client))}
+	}
+	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return nil
+	}
+	for _, p := range in.Ports {
+		if p.Name != client && p.Name != server {
+			continue
+		}
+		address, has := p.Address(false)
+		switch {
+		case !has:
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s has no IPv4 address, from whose network its host would get one: give the port one", p.Name, in.Bed.Name)))
+		case freeAddresses(address, in.Ports) < 2:
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("the network %s of port %s of test bed %s has fewer than 2 free addresses for hosts: give the port a larger network", address.Masked(), p.Name, in.Bed.Name)))
+		}
+		if len(p.VLANs) > 0 {
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s is in a VLAN, and hosts send without tags yet: choose a bed without VLANs", p.Name, in.Bed.Name)))
+		}
+	}
+	return errs
+}

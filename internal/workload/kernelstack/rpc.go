@@ -1,0 +1,204 @@
+package kernelstack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/workload"
+)
+
+// rpc are requests in hand: through the device, and between hosts on a direct link.
+type rpc struct {
+	request       workload.RPCRequest
+	through, back *dialog
+	direct        *direct
+}
+
+// RPC implements workload.Engine.
+func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (out workload.RPC, err error) {
+	if err := request.Validate(); err != nil {
+		return out, err
+	}
+	run := &rpc{request: request}
+	defer func() { err = errors.Join(err, run.close()) }()
+	if run.through, err = e.dialog(ctx, e.ports[request.Client], e.ports[request.Server], request); err != nil {
+		return out, err
+	}
+	run.direct, out.NoReference, err = e.newDirect(request)
+	if err != nil {
+		return out, fmt.Errorf("making a direct link between two hosts: %w", err)
+	}
+	if run.direct != nil {
+		if run.back, err = run.direct.engine.dialog(ctx, run.direct.client, run.direct.server, request); err != nil {
+			return out, fmt.Errorf("on the direct link: %w", err)
+		}
+	}
+	if out.Settings, err = run.settings(e); err != nil {
+		return out, err
+	}
+	stop := context.AfterFunc(ctx, run.interrupt)
+	defer stop()
+	if err := run.measure(&out); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return out, err
+	}
+	return out, nil
+}
+
+// measure runs all rounds. Rounds through the device and back to back take turns.
+func (run *rpc) measure(out *workload.RPC) error {
+	var serving errgroup.Group
+	for _, d := range run.dialogs() {
+		serving.Go(func() error {
+			err := d.serve(run.request.Bytes)
+			if err != nil {
+				run.interrupt()
+			}
+			return err
+		})
+	}
+	// Timers and wake-ups of the scheduler of Go are in no time: the client has a thread of its own.
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // ends with the goroutine
+		err := pin()
+		if err == nil {
+			err = run.ask(out)
+		}
+		done <- err
+	}()
+	err := <-done
+	run.interrupt() // which ends the servers
+	return cmp.Or(serving.Wait(), err)
+}
+
+// ask sends all requests.
+func (run *rpc) ask(out *workload.RPC) error {
+	for _, d := range run.dialogs() {
+		if _, err := d.ask(run.request.Bytes, run.request.WarmUp); err != nil {
+			return fmt.Errorf("before the first counted request: %w", err)
+		}
+	}
+	sent, err := run.through.retransmissions()
+	if err != nil {
+		return err
+	}
+	before, err := look()
+	if err != nil {
+		return fmt.Errorf("reading counters of processors: %w", err)
+	}
+	for n := range workload.Rounds {
+		for _, d := range run.dialogs() {
+			times, err := d.ask(run.request.Bytes, run.request.Round(n))
+			if err != nil {
+				return fmt.Errorf("round %d: %w", n+1, err)
+			}
+			if d == run.back {
+				out.BackToBack = append(out.BackToBack, times)
+			} else {
+				out.RoundTrips = append(out.RoundTrips, times)
+			}
+		}
+	}
+	after, err := look()
+	if err != nil {
+		return fmt.Errorf("reading counters of processors: %w", err)
+	}
+	out.Limits = after.since(before)
+	all, err := run.through.retransmissions()
+	out.Retransmissions = all - sent
+	return err
+}
+
+// settings reads the settings of the hosts that are in force.
+func (run *rpc) settings(e *Engine) (s workload.Settings, err error) {
+	if s.Offloads, err = e.offloadsOn(); err != nil {
+		return s, err
+	}
+	if run.direct != nil {
+		on, err := run.direct.engine.offloadsOn()
+		if err != nil {
+			return s, err
+		}
+		s.Offloads = slices.Compact(slices.Sorted(slices.Values(append(s.Offloads, on...))))
+	}
+	for _, d := range run.dialogs() {
+		for _, h := range []*host{d.client, d.server} {
+			mtu, err := h.mtu()
+			if err != nil {
+				return s, err
+			}
+			if s.MTU == 0 || mtu != run.request.MTU {
+				s.MTU = mtu
+			}
+		}
+		for _, fd := range []int{d.near.fd, d.far.fd} {
+			name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+			if err != nil {
+				return s, fmt.Errorf("reading the congestion control of a host: %w", err)
+			}
+			if s.CongestionControl == "" || name != run.request.CongestionControl {
+				s.CongestionControl = name
+			}
+		}
+	}
+	return s, nil
+}
+
+// dialogs returns the connections, the one through the device first.
+func (run *rpc) dialogs() []*dialog {
+	return slices.DeleteFunc([]*dialog{run.through, run.back}, func(d *dialog) bool { return d == nil })
+}
+
+// interrupt ends reads and writes of all connections.
+func (run *rpc) interrupt() {
+	for _, d := range run.dialogs() {
+		d.interrupt()
+	}
+}
+
+func (run *rpc) close() (err error) {
+	for _, d := range run.dialogs() {
+		err = errors.Join(err, d.close())
+	}
+	return errors.Join(err, run.direct.close())
+}
+
+// dialog makes a client on one port and a server on another one, with a connection between them.
+func (e *Engine) dialog(ctx context.Context, client, server Port, r workload.RPCRequest) (d *dialog, err error) {
+	d = &dialog{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+			d = nil
+		}
+	}()
+	used := map[netip.Addr]bool{}
+	add := func(p Port, name string) (*host, error) {
+		if p.Name == "" {
+			return nil, fmt.Errorf("port %s is not known", name)
+		}
+		free, err := e.addresses(p, 1, used)
+		if err != nil {
+			return nil, err
+		}
+		return e.newHost(p, free[0], r.MTU)
+	}
+	if d.client, err = add(client, r.Client); err != nil {
+		return d, err
+	}
+	if d.server, err = add(server, r.Server); err != nil {
+		return d, err
+	}
+	return d, d.connect(ctx, r.CongestionControl)
+}
