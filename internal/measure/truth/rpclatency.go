@@ -13,7 +13,7 @@ func drawRPCLatency(r draw) Pair {
 	size := int32(r.between(1, 16_384))
 	test := v1alpha1.RPCLatencyTest{
 		MessageSizes: []int32{size}, Requests: int32(r.between(100, 2000)), WarmUpRequests: 10, MTU: one(r, int32(1500), 9000), CongestionControl: "reno",
-		BackgroundFrameSize: int32(d.Size),
+		BackgroundFrameSize: d.Size,
 	}
 	if r.chance(50) {
 		test.Background = []v1alpha1.LoadAmount{v1alpha1.LoadAmount(percent(r.between(10_000, d.CapacityPPM)))}

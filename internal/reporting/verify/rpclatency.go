@@ -17,7 +17,7 @@ func (c *check) rpcLatency() {
 	for _, r := range c.role("rpc") {
 		c.complain("messageSize", c.row.MessageSize, int64(c.row.MessageSize) == r.Tried, fmt.Sprint(r.Tried))
 	}
-	c.is(in+"requests", int64(c.figure("roundTripNs").count))
+	c.is(in+"requests", c.figure("roundTripNs").count)
 	c.is(in+"mtu", c.figure("mtu").sum)
 	c.is(in+"retransmissions", c.figure("retransmissions").sum)
 	c.ifAny(in+"busyPPM", c.figure("busyPPM").sum)
@@ -47,7 +47,7 @@ func (c *check) roundTrips(name string) []int64 {
 	}
 	c.is(in+"maxNs", all.max)
 	if all.count > 0 {
-		c.is(in+"avgNs", all.sum/int64(all.count))
+		c.is(in+"avgNs", all.sum/all.count)
 	}
 	low, high := around(c.value(in+"p50Ns"), rounds)
 	c.is(in+"p50LowNs", low)
