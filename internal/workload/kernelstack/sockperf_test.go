@@ -20,8 +20,11 @@ import (
 var medianOfSockperf = regexp.MustCompile(`percentile 50\.000 =\s*([0-9.]+)`)
 
 // TestRequestsAgreeWithSockperf measures the same two hosts over the same router with requests of our own and with sockperf, one after the
-// other and again. The medians agree within 5 %.
+// other and again. The lowest medians agree within 5 %.
 func TestRequestsAgreeWithSockperf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and needs a quiet machine")
+	}
 	path, err := exec.LookPath("sockperf")
 	if err != nil {
 		t.Skip("sockperf is not installed: install the package sockperf to compare with it")
@@ -82,9 +85,9 @@ func TestRequestsAgreeWithSockperf(t *testing.T) {
 	if len(ratios) < times/2+1 {
 		t.Skipf("others kept the processors busy in %d of %d measurements: measure with other programs stopped", times-len(ratios), times)
 	}
-	slices.Sort(ratios)
-	if ratio := ratios[len(ratios)/2]; ratio < 0.95 || ratio > 1.05 {
-		t.Errorf("ours %v µs and sockperf %v µs: the median of the ratios is %.3f, want 0.95 to 1.05", ours, theirs, ratio)
+	// Both see a machine that changes between levels of speed: the lowest medians are of the same level.
+	if ratio := slices.Min(ours) / slices.Min(theirs); ratio < 0.95 || ratio > 1.05 {
+		t.Errorf("ours %v µs and sockperf %v µs: the ratio of the lowest medians is %.3f, want 0.95 to 1.05", ours, theirs, ratio)
 	}
 }
 
