@@ -146,7 +146,7 @@ func TestReportOfAFile(t *testing.T) {
 		"table":    "13.592    69.6875  1.510  2.377   4.240",
 		"html":     "<h1>fec-off</h1>",
 		"markdown": "# Benchmark team-routing/fec-off: Measured",
-		"csv":      "team-routing,fec-off,Measured,chassis-fec-off,throughput,,Throughput,64,,,0,0,0,Simulated,\"the device is a model: the figures were computed, and nothing was measured\"",
+		"csv":      "team-routing,fec-off,Measured,chassis-fec-off,throughput,,Throughput,64,,,0,0,0,0,Simulated,\"the device is a model: the figures were computed, and nothing was measured\"",
 		"junit":    `<testsuite name="throughput" tests="8" failures="0" errors="0" skipped="0"`,
 		"json":     `"schema": "nodrop.dev/result/v1alpha2"`,
 		"yaml":     "schema: nodrop.dev/result/v1alpha2",

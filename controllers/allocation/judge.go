@@ -62,6 +62,9 @@ func (j *judge) leave(w *waiter) {
 	if len(c.members) == 0 {
 		delete(j.classes, c.key)
 	}
+	if len(j.classes) == 0 {
+		j.answers = nil
+	}
 }
 
 // judgeClass judges a class with all beds, and beds of one kind once.

@@ -72,9 +72,11 @@ type lineName struct {
 type lineOf struct {
 	round *round
 	at    int
+	// groups is the number of groups in the line.
+	groups int
 }
 
-// lineOf returns the line of a group.
+// lineOf returns the line of a new group.
 func (q *Queue) lineOf(g groupKey) *lineOf {
 	name := lineName{g.team, g.poolsName, g.preempts}
 	known := q.lines[name]
@@ -82,7 +84,15 @@ func (q *Queue) lineOf(g groupKey) *lineOf {
 		known = &lineOf{}
 		q.lines[name] = known
 	}
+	known.groups++
 	return known
+}
+
+// leaveLine removes a group from its line.
+func (q *Queue) leaveLine(g *group) {
+	if g.line.groups--; g.line.groups == 0 {
+		delete(q.lines, lineName{g.team, g.poolsName, g.preempts})
+	}
 }
 
 // turns is the order in which entries have their turn: what preempts comes first; then what belongs to the team that is

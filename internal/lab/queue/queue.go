@@ -240,6 +240,7 @@ func (q *Queue) Remove(k Key) {
 		return
 	}
 	delete(q.groups, g.groupKey)
+	q.leaveLine(g)
 	i = slices.Index(g.groups, g)
 	g.groups = slices.Delete(g.groups, i, i+1)
 	if len(g.groups) == 0 {

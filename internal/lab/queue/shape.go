@@ -2,6 +2,7 @@ package queue
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (q *Queue) shapeOf(e *Entry) *shape {
 		beds: unsafe.SliceData(e.Beds), pools: unsafe.SliceData(e.Pools), limits: unsafe.SliceData(e.Limits),
 		bedCount: len(e.Beds), poolCount: len(e.Pools), ofLimit: len(e.Limits), reservation: e.Reservation, hold: e.Hold,
 	}
-	if s := q.lists[of]; s != nil && len(s.groups) > 0 {
+	if s := q.lists[of]; s != nil {
 		return s
 	}
 	if len(q.lists) >= maxLists {
@@ -113,6 +114,7 @@ func (q *Queue) addShape(s *shape) {
 // removeShape removes a shape that no group has.
 func (q *Queue) removeShape(s *shape) {
 	delete(q.shapes, s)
+	maps.DeleteFunc(q.lists, func(_ lists, of *shape) bool { return of == s })
 	same := q.byHash[s.hash]
 	if i := slices.Index(same, s); len(same) > 1 {
 		q.byHash[s.hash] = slices.Delete(same, i, i+1)
