@@ -71,7 +71,7 @@ func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error)
 // ensure creates what is missing, and returns what the benchmark waits for; "" if all is
 // ready.
 func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
-	agents := labobjects.Agents(s.Bed)
+	agents, hosts := labobjects.Agents(s.Bed), plan.NeedHosts(s.Spec.Tests)
 	certificates, err := t.certificates(ctx, s, labobjects.Certificates(s.Bed))
 	if err != nil {
 		return "", err
@@ -92,7 +92,7 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 		if a.Node == s.Bed.Spec.Ports[0].Node { // where the device is
 			a.Device = placement
 		}
-		a.Hosts = plan.NeedHosts(s.Spec.Tests)
+		a.Hosts = hosts
 		pod, err := t.agent(ctx, s, a.WithCertificate(s.Run, certificates), passwords)
 		if err != nil {
 			return "", err

@@ -74,7 +74,7 @@ type Connections struct {
 
 // Differences describes how the hosts differ from a request.
 func (c Connections) Differences(r ConnectionsRequest) []string {
-	return Settings{MTU: c.MTU, Offloads: c.Offloads}.Differences(IncastRequest{MTU: r.MTU})
+	return Settings{MTU: c.MTU, Offloads: c.Offloads}.differences("", r.MTU)
 }
 
 // minimumPace is the part of a rate at which the hosts have to open and close connections.

@@ -55,7 +55,7 @@ type RPC struct {
 
 // Differences describes how settings differ from a request.
 func (r RPCRequest) Differences(s Settings) []string {
-	return s.Differences(IncastRequest{CongestionControl: r.CongestionControl, MTU: r.MTU})
+	return s.differences(r.CongestionControl, r.MTU)
 }
 
 // Validate reports a request that no engine can run.
@@ -101,13 +101,4 @@ func around(value time.Duration, rounds []time.Duration) Estimate {
 	}
 	slices.Sort(rounds)
 	return Estimate{value, min(value, rounds[intervalRank-1]), max(value, rounds[len(rounds)-intervalRank])}
-}
-
-// PerMille returns the smallest duration that is not below so many thousandths of all; 0 without any.
-func PerMille(all []time.Duration, n int) time.Duration {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[max(0, (len(sorted)*n+999)/1000-1)]
 }

@@ -123,12 +123,17 @@ type Settings struct {
 }
 
 // Differences describes how settings differ from a request.
-func (s Settings) Differences(r IncastRequest) (texts []string) {
-	if r.CongestionControl != "" && s.CongestionControl != r.CongestionControl {
-		texts = append(texts, fmt.Sprintf("congestion control %s was asked for, and the servers had %s", r.CongestionControl, s.CongestionControl))
+func (s Settings) Differences(r IncastRequest) []string {
+	return s.differences(r.CongestionControl, r.MTU)
+}
+
+// differences describes how settings differ from a congestion control, if one is asked for, and an MTU.
+func (s Settings) differences(control string, mtu int) (texts []string) {
+	if control != "" && s.CongestionControl != control {
+		texts = append(texts, fmt.Sprintf("congestion control %s was asked for, and the servers had %s", control, s.CongestionControl))
 	}
-	if s.MTU != r.MTU {
-		texts = append(texts, fmt.Sprintf("an MTU of %d bytes was asked for, and the hosts had %d", r.MTU, s.MTU))
+	if s.MTU != mtu {
+		texts = append(texts, fmt.Sprintf("an MTU of %d bytes was asked for, and the hosts had %d", mtu, s.MTU))
 	}
 	if len(s.Offloads) > 0 {
 		texts = append(texts, fmt.Sprintf("offloads should be off, and %q were on", s.Offloads))
@@ -145,27 +150,30 @@ type Limits struct {
 	SoftnetDrops uint64
 }
 
-// maxBusyPPM is the share of busy processors above which the hosts may be the limit.
-const maxBusyPPM = 950_000
+// MaxBusyPPM is the share of busy processors above which the hosts may be the limit.
+const MaxBusyPPM = 950_000
 
 // Doubt explains how the hosts, and not the device, may be the limit; empty if they are not.
 func (l Limits) Doubt() string {
 	switch {
 	case l.SoftnetDrops > 0:
 		return fmt.Sprintf("the machine of the hosts dropped %d packets since its processors did not keep up", l.SoftnetDrops)
-	case l.BusyPPM > maxBusyPPM:
+	case l.BusyPPM > MaxBusyPPM:
 		return fmt.Sprintf("the processors of the machine of the hosts were busy for %d %% of the time, so that the hosts can be the limit", l.BusyPPM/10_000)
 	}
 	return ""
 }
 
 // Percentile returns the smallest duration that is not below so many percent of all; 0 without any.
-func Percentile(all []time.Duration, percent int) time.Duration {
+func Percentile(all []time.Duration, percent int) time.Duration { return PerMille(all, 10*percent) }
+
+// PerMille returns the smallest duration that is not below so many thousandths of all; 0 without any.
+func PerMille(all []time.Duration, n int) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+	return sorted[max(0, (len(sorted)*n+999)/1000-1)]
 }
 
 // Host is implemented by frame engines that have a workload engine of their own.

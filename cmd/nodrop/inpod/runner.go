@@ -165,11 +165,8 @@ func execute(ctx context.Context, o runnerOptions, config runner.Config, bundle 
 		return runner.State{Done: true, Outcome: v1alpha1.PhaseError, Reason: v1alpha1.ReasonRunnerFailed, Message: err.Error()}
 	}
 	defer closeReading()
-	if engine := workloadOf(config, gen); engine != nil {
-		reading = append(reading, runner.WithWorkload(engine))
-	}
 	options := append(points.Options(config.Bed.Spec.Engine.Kind, given),
-		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithLog(board.Append),
+		runner.WithCheckpoint(o.checkpoint), runner.WithRows(given), runner.WithDevice(driver), runner.WithSpeaker(speakerOf(gen)), runner.WithWorkload(workloadOf(config, gen)), runner.WithLog(board.Append),
 		runner.WithObserver(func(s runner.State) {
 			// The end is shown once the ports are given back.
 			if !s.Done {

@@ -21,6 +21,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
+	"nodrop.dev/nodrop/internal/workload"
 	"nodrop.dev/nodrop/internal/workload/kernelstack"
 )
 
@@ -75,13 +76,13 @@ func (b *rpcBed) open() {
 		b.Fatal(errs.ToAggregate())
 	}
 	options := xdp.Options{Host: "here"}
-	var own []kernelstack.Port
+	var own []workload.Port
 	for _, port := range ports {
 		options.Ports = append(options.Ports, xdp.Port{
 			Name: port.Name, Interface: port.Interface, SpeedBitsPerSecond: port.BitsPerSecond, Addresses: port.HostAddresses(&b.config.Profile),
 		})
 		address, _ := port.Address(false)
-		own = append(own, kernelstack.Port{Name: port.Name, Interface: port.Interface, Address: address, Gateway: port.Gateway(false)})
+		own = append(own, workload.Port{Name: port.Name, Interface: port.Interface, Address: address, Gateway: port.Gateway(false)})
 	}
 	var err error
 	if b.engine, err = xdp.New(options); err != nil {

@@ -8,7 +8,7 @@ import (
 	"nodrop.dev/nodrop/internal/lab/share"
 )
 
-// large makes a queue of 10 teams in 4 pools: each entry waits for one bed, for those of a pool or for all of them. All beds but
+// large makes a queue of 10 teams in 4 pools: each entry waits for one bed, for the beds of a pool or for all beds. All beds but
 // one are leased, and returned one after the other.
 func large(beds, entries int) (*Queue, Snapshot, Outlook) {
 	s := Snapshot{Beds: map[string]Bed{}, Standings: map[share.Account]Standing{}, Now: start.Add(time.Hour)}

@@ -138,7 +138,7 @@ type round struct {
 	can map[*shape][]string
 	// shared are the beds that share an interface with another one.
 	shared map[string]bool
-	// standings of teams, and charged is what was given to them in this decision. Stand returns further standings; it may be
+	// standings of teams, and charged is the time that they were given in this decision. Stand returns further standings; it may be
 	// nil.
 	standings map[share.Account]Standing
 	stand     func(share.Account) Standing

@@ -154,7 +154,7 @@ type forecast struct {
 	Outlook
 	queue *Queue
 	s     Snapshot
-	// begun is the time at which it begins, and size and expected are those of the queue then.
+	// begun is the time at which it begins, and size and expected describe the queue then.
 	begun    time.Time
 	size     int
 	expected time.Duration

@@ -2,7 +2,7 @@ package queue
 
 import "container/heap"
 
-// head is the first entry of a group that has nothing yet, with what it is ordered by among those of its line.
+// head is the first entry of a group that has nothing yet, with what orders it within its line.
 type head struct {
 	group *group
 	next  int

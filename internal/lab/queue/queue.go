@@ -118,7 +118,7 @@ type shape struct {
 	beds, pools []string
 	poolsName   string
 	limits      []Limit
-	// limitsOn are the indices of the limits of each bed, and of those of every bed below the empty name.
+	// limitsOn are the indices of the limits of each bed. The empty name has the limits of every bed.
 	limitsOn map[string][]int
 	// bounds are the different limits, whatever their beds.
 	bounds      []Limit

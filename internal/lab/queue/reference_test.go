@@ -167,7 +167,7 @@ func alike(r *rand.Rand) ([]Entry, Snapshot) {
 	return entries, s
 }
 
-// TestReference compares places and decisions of random queues with those of a computation that looks at every entry each time.
+// TestReference compares places and decisions of random queues with a computation that looks at every entry each time.
 func TestReference(t *testing.T) {
 	for seed := range seeds(8000) {
 		entries, s := alike(rand.New(rand.NewPCG(seed, 17)))

@@ -249,11 +249,8 @@ func Fit(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.
 	if problems := plan.Validate(b, profile, bed); len(problems) > 0 {
 		return problems
 	}
-	for i, t := range b.Spec.Tests {
-		if t.Connections != nil && bed.Spec.Engine.Kind == v1alpha1.EngineSim {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child("connections"), fmt.Sprintf(
-				"the engine sim of test bed %s models no devices that keep connections: leave the test out here, and measure with nodrop run on a bed with the engine xdp", bed.Name))}
-		}
+	if problems := modelHasHosts(b, bed); len(problems) > 0 {
+		return problems
 	}
 	if problems := ModelFits(b, profile, bed, models); len(problems) > 0 {
 		return problems

@@ -33,3 +33,14 @@ func hostsFit(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorList {
 	}
 	return nil
 }
+
+// modelHasHosts refuses tests of connections on the engine sim.
+func modelHasHosts(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorList {
+	for i, t := range b.Spec.Tests {
+		if t.Connections != nil && bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+			return field.ErrorList{field.Forbidden(field.NewPath("spec", "tests").Index(i).Child("connections"), fmt.Sprintf(
+				"the engine sim of test bed %s models no devices that keep connections: leave the test out here, and measure with nodrop run on a bed with the engine xdp", bed.Name))}
+		}
+	}
+	return nil
+}

@@ -98,33 +98,15 @@ func connectionsStep(t *v1alpha1.ConnectionsTest) plan.Step {
 	return step
 }
 
-// connectionsPorts returns the ports of the clients and of the servers; empty if the bed has no such port.
-func connectionsPorts(t *v1alpha1.ConnectionsTest, ports []plan.Port) (client, server string) {
-	for i, p := range ports {
-		if p.Name == t.Client || t.Client == "" && i == 0 {
-			client = p.Name
-		}
-	}
-	for _, p := range ports {
-		if p.Name != client && (p.Name == t.Server || t.Server == "" && server == "") {
-			server = p.Name
-		}
-	}
-	return client, server
-}
-
 // fitsConnections reports why a bed has no hosts as a test asks for them.
 func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
 	t := test.Connections
-	client, server := connectionsPorts(t, in.Ports)
-	var names []string
-	for _, p := range in.Ports {
-		names = append(names, p.Name)
-	}
+	client, server := clientAndServer(t.Client, t.Server, in.Ports)
+	names := portNames(in.Ports)
 	switch {
 	case client == "":
 		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
-	case server == "" && t.Server != "":
+	case t.Server != "" && (server == "" || server == client):
 		return field.ErrorList{field.Invalid(path.Child("server"), t.Server, fmt.Sprintf("the servers need a port of test bed %s other than %s: give one of %v", in.Bed.Name, client, names))}
 	case server == "":
 		return field.ErrorList{field.Invalid(path.Child("client"), client, fmt.Sprintf("test bed %s has no other port for the servers: choose a bed with two ports", in.Bed.Name))}
@@ -140,9 +122,9 @@ func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 		if hosts == 0 {
 			continue
 		}
-		address, has := p.Address(false)
-		if !has {
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s has no IPv4 address, from whose network its hosts would get theirs: give the port one", p.Name, in.Bed.Name)))
+		address, problem := networkOfHosts(test, in, p, path)
+		if problem != nil {
+			errs = append(errs, problem)
 			continue
 		}
 		member, n := "clients", t.Clients
@@ -153,9 +135,7 @@ func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 			errs = append(errs, field.Invalid(path.Child(member), n, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer, or give the port a larger network",
 				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
 		}
-		if len(p.VLANs) > 0 {
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s is in a VLAN, and hosts send without tags yet: choose a bed without VLANs", p.Name, in.Bed.Name)))
-		}
+		errs = append(errs, outsideVLAN(test, in, p, path)...)
 	}
 	return errs
 }

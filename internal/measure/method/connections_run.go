@@ -46,16 +46,13 @@ type connectionsTrial struct {
 
 // connections measures one figure of connections through the device. No frames are sent.
 func connections(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if tester.Workload == nil {
-		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "run hosts with TCP", Needs: step.Name()}
-	}
 	t := step.Test.Connections
 	run := &connectionsRun{tester: tester, test: t, passed: map[int64]connectionsTrial{}, failed: map[int64]connectionsTrial{}}
 	run.ports = workload.ConnectionsRequest{Clients: int(t.Clients), Servers: int(t.Servers), MTU: hostMTU}
 	if t.Timeout != nil {
 		run.ports.Timeout = t.Timeout.Duration
 	}
-	run.ports.Client, run.ports.Server = connectionsPorts(t, tester.Plan.Ports)
+	run.ports.Client, run.ports.Server = clientAndServer(t.Client, t.Server, tester.Plan.Ports)
 	if t.Measure == v1alpha1.ConnectionsCapacity {
 		return run.capacity(ctx)
 	}

@@ -2,7 +2,6 @@ package method
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -99,10 +98,7 @@ func incastPorts(t *v1alpha1.IncastTest, ports []plan.Port) (client string, serv
 func fitsIncast(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
 	t := test.Incast
 	client, servers := incastPorts(t, in.Ports)
-	var names []string
-	for _, p := range in.Ports {
-		names = append(names, p.Name)
-	}
+	names := portNames(in.Ports)
 	if client == "" {
 		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
 	}
@@ -116,38 +112,21 @@ func fitsIncast(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs fie
 		return errs
 	}
 	most := int(slices.Max(t.Servers))
-	for i, p := range in.Ports {
+	for _, p := range in.Ports {
 		hosts := (most + len(servers) - 1) / len(servers)
 		if p.Name == client {
 			hosts = 1
 		}
-		address, has := p.Address(false)
-		if !has {
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s has no IPv4 address, from whose network its hosts would get theirs: give the port one", p.Name, in.Bed.Name)))
+		address, problem := networkOfHosts(test, in, p, path)
+		if problem != nil {
+			errs = append(errs, problem)
 			continue
 		}
 		if free := freeAddresses(address, in.Ports); free < hosts {
 			errs = append(errs, field.Invalid(path.Child("servers"), most, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer servers, or give the port a larger network",
 				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
 		}
-		if len(in.Ports[i].VLANs) > 0 {
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s is in a VLAN, and hosts send without tags yet: choose a bed without VLANs", p.Name, in.Bed.Name)))
-		}
+		errs = append(errs, outsideVLAN(test, in, p, path)...)
 	}
 	return errs
-}
-
-// freeAddresses returns the number of addresses of a network that hosts can have: without the address of the network, the
-// broadcast address, and the ones of ports and gateways.
-func freeAddresses(address netip.Prefix, ports []plan.Port) int {
-	n := 1<<min(32-address.Bits(), 20) - 2
-	for _, p := range ports {
-		own, _ := p.Address(false)
-		for _, a := range []netip.Addr{own.Addr(), p.Gateway(false)} {
-			if a.IsValid() && address.Masked().Contains(a) {
-				n--
-			}
-		}
-	}
-	return n
 }

@@ -12,16 +12,12 @@ import (
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/record"
-	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
 // incast lets a client ask a number of servers for blocks, again and again. No frames are sent.
 func incast(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if tester.Workload == nil {
-		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "run hosts with TCP", Needs: step.Name()}
-	}
 	t := step.Test.Incast
 	request := workload.IncastRequest{
 		Blocks: blocks(t, step.Servers), Iterations: int(t.Iterations), MTU: int(t.MTU), CongestionControl: t.CongestionControl,

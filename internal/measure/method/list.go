@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/internal/measure/method/controlplane"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // methods are all methods of the catalogue. A new method is added here and nowhere else.
@@ -134,6 +135,9 @@ func Run(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Out
 	d, ok := Describe(step.Method)
 	if !ok {
 		return trials.Outcome{}, fmt.Errorf("running %s: method %q is not known", step.Name(), step.Method)
+	}
+	if d.Workload && tester.Workload == nil {
+		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "run hosts with TCP", Needs: step.Name()}
 	}
 	return trials.Run(ctx, d, tester, step)
 }

@@ -99,29 +99,11 @@ func validateRPC(test v1alpha1.Test, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// rpcPorts returns the ports of the client and the server; empty if the bed has no such port.
-func rpcPorts(t *v1alpha1.RPCLatencyTest, ports []plan.Port) (client, server string) {
-	for i, p := range ports {
-		if p.Name == t.Client || t.Client == "" && i == 0 {
-			client = p.Name
-		}
-	}
-	for _, p := range ports {
-		if p.Name == t.Server || t.Server == "" && p.Name != client && server == "" {
-			server = p.Name
-		}
-	}
-	return client, server
-}
-
 // fitsRPC reports why a bed has no hosts as a test asks for them.
 func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
 	t := test.RPCLatency
-	client, server := rpcPorts(t, in.Ports)
-	var names []string
-	for _, p := range in.Ports {
-		names = append(names, p.Name)
-	}
+	client, server := clientAndServer(t.Client, t.Server, in.Ports)
+	names := portNames(in.Ports)
 	switch {
 	case client == "":
 		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
@@ -144,9 +126,7 @@ func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.
 		case freeAddresses(address, in.Ports) < 2:
 			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("the network %s of port %s of test bed %s has fewer than 2 free addresses for hosts: give the port a larger network", address.Masked(), p.Name, in.Bed.Name)))
 		}
-		if len(p.VLANs) > 0 {
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s is in a VLAN, and hosts send without tags yet: choose a bed without VLANs", p.Name, in.Bed.Name)))
-		}
+		errs = append(errs, outsideVLAN(test, in, p, path)...)
 	}
 	return errs
 }

@@ -18,15 +18,12 @@ import (
 
 // rpcLatency sends requests of one size to a server, with or without background.
 func rpcLatency(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
-	if tester.Workload == nil {
-		return trials.Outcome{}, &traffic.MissingError{Engine: string(tester.Plan.Engine), Cannot: "run hosts with TCP", Needs: step.Name()}
-	}
 	t := step.Test.RPCLatency
 	request := workload.RPCRequest{
 		Bytes: int(step.MessageSize), Requests: int(t.Requests), WarmUp: int(t.WarmUpRequests), MTU: int(t.MTU),
 		CongestionControl: t.CongestionControl, BackgroundPPM: step.LoadPPM,
 	}
-	request.Client, request.Server = rpcPorts(t, tester.Plan.Ports)
+	request.Client, request.Server = clientAndServer(t.Client, t.Server, tester.Plan.Ports)
 	var found workload.RPC
 	var background *trials.Trial
 	var err error

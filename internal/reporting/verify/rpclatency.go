@@ -3,8 +3,6 @@ package verify
 import (
 	"fmt"
 	"slices"
-
-	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // rpcLatency recomputes the times of requests from the record of a row, and the share of the device from them.
@@ -91,22 +89,4 @@ func (c *check) background() {
 		size = int64(t.BackgroundFrameSize)
 	}
 	c.is(in+"frameSize", size)
-}
-
-// busyPPM is the share of busy processors above which hosts may be the limit.
-const busyPPM = 950_000
-
-// hostsLimited reports whether the hosts of a workload may have been the limit, or the background that was sent next to them was
-// not the one asked for.
-func (c *check) hostsLimited() bool {
-	if c.figure("busyPPM").max > busyPPM || c.figure("softnetDrops").sum > 0 {
-		return true
-	}
-	if c.row.Connections != nil {
-		return slices.ContainsFunc(c.log.Trials, func(r v1alpha1.TrialRecord) bool { return len(r.Reasons) > 0 })
-	}
-	if c.row.RPCLatency == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.role(""), func(r *v1alpha1.TrialRecord) bool { return r.Sent < r.Intended-r.Intended/100 })
 }

@@ -28,7 +28,7 @@ func (c *check) validity() {
 		least(v1alpha1.ValiditySimulated, "as the device is a model")
 	}
 	times := slices.Contains(byTime, c.row.Method) || c.row.Reset != nil && c.row.Reset.Method == v1alpha1.ResetByTimestamp || c.test.Reset != nil && c.test.Reset.Method == v1alpha1.ResetByTimestamp
-	caused := c.row.Frames.OrZero().Reordered != nil && *c.row.Frames.OrZero().Reordered > 0 || c.doc.Environment != nil && c.doc.Environment.Calibration != nil || c.hostsLimited()
+	caused := c.row.Frames.OrZero().Reordered != nil && *c.row.Frames.OrZero().Reordered > 0 || c.doc.Environment != nil && c.doc.Environment.Calibration != nil
 	for i := range c.log.Trials {
 		r := &c.log.Trials[i]
 		if !r.Decides && !r.Limits {

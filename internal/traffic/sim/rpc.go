@@ -78,7 +78,7 @@ func (s shape) draw(r *rand.Rand) time.Duration {
 func frameSizes(r workload.RPCRequest) (sizes []int) {
 	for left := r.Bytes; left > 0; {
 		payload := min(left, r.MTU-tcpHeaders)
-		sizes = append(sizes, max(payload+tcpHeaders+18, frame.EthernetMinSize))
+		sizes = append(sizes, frame.PacketFrame(payload+tcpHeaders))
 		left -= payload
 	}
 	return sizes
@@ -86,9 +86,9 @@ func frameSizes(r workload.RPCRequest) (sizes []int) {
 
 // onLink returns how long a message takes on the link of a port.
 func (a applications) onLink(r workload.RPCRequest, port string) time.Duration {
-	bits := 0
+	bits := int64(0)
 	for _, size := range frameSizes(r) {
-		bits += 8 * (size + 20) // with preamble and gap
+		bits += frame.WireBits(size)
 	}
 	return time.Duration(float64(bits) / float64(a.engine.tester.ports[port].BitsPerSecond) * float64(time.Second))
 }

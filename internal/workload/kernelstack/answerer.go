@@ -161,7 +161,7 @@ func (a *answerer) close() {
 	a.serving.Wait()
 	_ = a.do(func() error {
 		for fd := range a.peers {
-			_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+			resetAtClose(fd)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package kernelstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,29 +103,12 @@ func (run *connections) raiseFiles() error {
 // populateConnections makes the hosts, and waits until they know their neighbors.
 func (e *Engine) populateConnections(ctx context.Context, run *connections) error {
 	r, used := run.request, map[netip.Addr]bool{}
-	add := func(name string, n int) (all []*host, _ error) {
-		p, known := e.ports[name]
-		if !known {
-			return nil, fmt.Errorf("port %s is not known", name)
+	add := func(name string, n int) ([]*host, error) {
+		all, err := e.newHosts(ctx, name, n, r.MTU, used)
+		for _, h := range all {
+			err = cmp.Or(err, h.manyConnections())
 		}
-		free, err := e.addresses(p, n, used)
-		if err != nil {
-			return nil, err
-		}
-		for _, address := range free {
-			if ctx.Err() != nil {
-				return all, context.Cause(ctx)
-			}
-			h, err := e.newHost(p, address, r.MTU)
-			if err != nil {
-				return all, err
-			}
-			all = append(all, h)
-			if err := h.manyConnections(); err != nil {
-				return all, err
-			}
-		}
-		return all, nil
+		return all, err
 	}
 	clients, err := add(r.Client, r.Clients)
 	for _, h := range clients {
@@ -283,18 +267,14 @@ type counts struct{ retransmissions, drops uint64 }
 // counted reads the counters of all hosts.
 func (run *connections) counted() (sum counts, _ error) {
 	for _, h := range run.hosts() {
-		err := netif.In(h.ns, func() error {
-			thread, err := procfs.NewProc(unix.Gettid())
-			if err != nil {
-				return err
-			}
+		err := h.inThread(func(thread procfs.Proc) error {
 			one, err := countsOf(thread)
 			sum.retransmissions += one.retransmissions
 			sum.drops += one.drops
 			return err
 		})
 		if err != nil {
-			return sum, fmt.Errorf("reading counters of host %s: %w", h.address, err)
+			return sum, err
 		}
 	}
 	return sum, nil

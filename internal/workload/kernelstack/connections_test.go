@@ -89,7 +89,7 @@ func TestConnectionsOverABridge(t *testing.T) {
 	}
 }
 
-// The faults of a device are told apart.
+// Each fault of a device has a count of its own.
 func TestConnectionsFindFaults(t *testing.T) {
 	b := newRouter(t)
 	for name, tc := range map[string]struct {

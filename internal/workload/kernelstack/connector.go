@@ -76,7 +76,7 @@ type phase struct {
 	rate    float64
 	timeout time.Duration
 	start   time.Time
-	// step and offset tell which of the connections of the phase are the ones of a client.
+	// step and offset select the connections of a client.
 	step, offset int
 }
 
@@ -339,10 +339,15 @@ func (c *connector) end(one *connection, how outcome, note string) {
 	if how == closed {
 		c.lastEnd = time.Now()
 	} else {
-		_ = unix.SetsockoptLinger(one.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		resetAtClose(one.fd)
 	}
 	_ = unix.Close(one.fd)
 	one.fd = -1
+}
+
+// resetAtClose makes a socket reset its connection when it is closed: what is on its way is not sent again.
+func resetAtClose(fd int) {
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
 // drop ends all connections that are still there, and the thread.
@@ -353,7 +358,7 @@ func (c *connector) drop() {
 	_ = c.do(func() error {
 		for i := range c.all {
 			if one := &c.all[i]; one.fd >= 0 {
-				_ = unix.SetsockoptLinger(one.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+				resetAtClose(one.fd)
 			}
 		}
 		return nil

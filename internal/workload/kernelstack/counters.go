@@ -15,18 +15,26 @@ import (
 
 // timeouts returns the number of expired retransmission timers of a host. A server has one connection.
 func (h *host) timeouts() (n uint64, err error) {
-	err = netif.In(h.ns, func() (err error) {
+	err = h.inThread(func(thread procfs.Proc) (err error) {
+		n, err = timeoutsOf(thread)
+		return err
+	})
+	return n, err
+}
+
+// inThread calls f in the network namespace of a host, with the thread that is in it and has its counters.
+func (h *host) inThread(f func(procfs.Proc) error) error {
+	err := netif.In(h.ns, func() error {
 		thread, err := procfs.NewProc(unix.Gettid())
 		if err != nil {
 			return err
 		}
-		n, err = timeoutsOf(thread)
-		return err
+		return f(thread)
 	})
 	if err != nil {
 		err = fmt.Errorf("reading counters of host %s: %w", h.address, err)
 	}
-	return n, err
+	return err
 }
 
 // timeoutsOf returns the counter of expired retransmission timers in the network namespace of a thread.

@@ -188,7 +188,7 @@ func (d *dialog) close() error {
 	}
 	for _, e := range []end{d.near, d.far} {
 		if e.file != nil {
-			_ = unix.SetsockoptLinger(e.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) // what is on its way is not sent again
+			resetAtClose(e.fd)
 			_ = e.file.Close()
 		}
 	}

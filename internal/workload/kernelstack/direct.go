@@ -9,7 +9,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/base/netif"
@@ -19,12 +18,14 @@ import (
 // directNetwork is the network of the hosts on a direct link. No other network reaches it.
 var directNetwork = netip.MustParsePrefix("198.19.255.248/29")
 
-// direct is a link between two hosts in place of the device: a veth pair like those of the ports, in a network namespace
+// directClient and directServer are the names of the ends of a direct link.
+const directClient, directServer = "direct1", "direct2"
+
+// direct is a link between two hosts in place of the device: a veth pair as the ports have, in a network namespace
 // of its own.
 type direct struct {
-	engine         *Engine
-	client, server Port
-	attached       []link.Link
+	engine   *Engine
+	attached []link.Link
 }
 
 // newDirect makes a direct link between hosts, if the ports are veths. It is nil with a reason where it would not be like the
@@ -49,12 +50,7 @@ func (e *Engine) newDirect(r workload.RPCRequest) (d *direct, reason string, err
 		return nil, reason, err
 	}
 	d = &direct{}
-	err = netif.In(netns.None(), func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("making a network namespace: %w", err)
-		}
-		return d.setUp(mtu, received)
-	})
+	err = inNewNamespace(func() error { return d.setUp(mtu, received) })
 	if err != nil {
 		return nil, "", errors.Join(err, d.close())
 	}
@@ -64,26 +60,26 @@ func (e *Engine) newDirect(r workload.RPCRequest) (d *direct, reason string, err
 // setUp makes the link in the namespace of the calling thread. Its ends receive as the ports do: by XDP where a program
 // is attached to them.
 func (d *direct) setUp(mtu int, received []*netlink.LinkXdp) (err error) {
-	d.client = Port{Name: "direct1", Interface: "direct1", Address: directNetwork}
-	d.server = Port{Name: "direct2", Interface: "direct2", Address: directNetwork}
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: d.client.Interface, MTU: mtu}, PeerName: d.server.Interface, PeerMTU: uint32(mtu)}); err != nil {
+	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: directClient, MTU: mtu}, PeerName: directServer, PeerMTU: uint32(mtu)}); err != nil {
 		return fmt.Errorf("making a pair of interfaces: %w", err)
 	}
-	for i, p := range []Port{d.client, d.server} {
-		l, err := netlink.LinkByName(p.Interface)
+	var ports []workload.Port
+	for i, name := range []string{directClient, directServer} {
+		ports = append(ports, workload.Port{Name: name, Interface: name, Address: directNetwork})
+		l, err := netlink.LinkByName(name)
 		if err != nil {
 			return err
 		}
 		if err := netlink.LinkSetUp(l); err != nil {
-			return fmt.Errorf("bringing %s up: %w", p.Interface, err)
+			return fmt.Errorf("bringing %s up: %w", name, err)
 		}
 		if received[i] != nil && received[i].Attached {
 			if err := d.pass(l.Attrs().Index); err != nil {
-				return fmt.Errorf("attaching a program to %s: %w", p.Interface, err)
+				return fmt.Errorf("attaching a program to %s: %w", name, err)
 			}
 		}
 	}
-	d.engine, err = New([]Port{d.client, d.server})
+	d.engine, err = New(ports)
 	return err
 }
 

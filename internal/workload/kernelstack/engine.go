@@ -13,13 +13,10 @@ import (
 	"nodrop.dev/nodrop/internal/workload"
 )
 
-// Port of the bed on which hosts are made.
-type Port = workload.Port
-
 // Engine runs workloads with hosts of the kernel.
 type Engine struct {
 	tester netns.NsHandle
-	ports  map[string]Port
+	ports  map[string]workload.Port
 	// taken are addresses that no host may have.
 	taken map[netip.Addr]bool
 	// cards are the interfaces of the ports, whose offloads are off.
@@ -39,8 +36,8 @@ var offloads = []string{
 
 // New returns an engine for ports in the namespace of the calling thread. It needs root. The offloads of the
 // ports are off until it is closed: the interfaces of hosts leave segments to them.
-func New(ports []Port) (*Engine, error) {
-	e := &Engine{ports: map[string]Port{}, taken: map[netip.Addr]bool{}}
+func New(ports []workload.Port) (*Engine, error) {
+	e := &Engine{ports: map[string]workload.Port{}, taken: map[netip.Addr]bool{}}
 	var err error
 	if e.tester, err = netns.Get(); err != nil {
 		return nil, fmt.Errorf("looking at the own network namespace: %w", err)
@@ -51,7 +48,7 @@ func New(ports []Port) (*Engine, error) {
 			e.taken[a] = true
 		}
 	}
-	err = e.eachPort(func(p Port) error {
+	err = e.eachPort(func(p workload.Port) error {
 		held, err := card.Hold(p.Interface)
 		if err != nil {
 			return err
@@ -66,7 +63,7 @@ func New(ports []Port) (*Engine, error) {
 }
 
 // eachPort calls f for each port in the namespace of the tester.
-func (e *Engine) eachPort(f func(Port) error) error {
+func (e *Engine) eachPort(f func(workload.Port) error) error {
 	return netif.In(e.tester, func() error {
 		for _, p := range e.ports {
 			if err := f(p); err != nil {
@@ -115,7 +112,7 @@ func (e *Engine) Close() error {
 }
 
 // addresses returns addresses for hosts on a port: the highest ones of its network that are free.
-func (e *Engine) addresses(p Port, n int, used map[netip.Addr]bool) ([]netip.Addr, error) {
+func (e *Engine) addresses(p workload.Port, n int, used map[netip.Addr]bool) ([]netip.Addr, error) {
 	var all []netip.Addr
 	network := p.Address.Masked()
 	for a := last(network).Prev(); len(all) < n && network.Contains(a) && a != network.Addr(); a = a.Prev() {

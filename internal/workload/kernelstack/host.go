@@ -1,6 +1,7 @@
 package kernelstack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/base/netif"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // hostInterface is the name of the interface of each host.
@@ -24,7 +26,7 @@ type host struct {
 }
 
 // newHost makes a host on a port.
-func (e *Engine) newHost(p Port, address netip.Addr, mtu int) (h *host, err error) {
+func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int) (h *host, err error) {
 	h = &host{ns: netns.None(), address: address, port: p.Name}
 	defer func() {
 		if err != nil {
@@ -32,11 +34,7 @@ func (e *Engine) newHost(p Port, address netip.Addr, mtu int) (h *host, err erro
 			h = nil
 		}
 	}()
-	err = netif.In(netns.None(), func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("making a network namespace: %w", err)
-		}
-		var err error
+	err = inNewNamespace(func() (err error) {
 		h.ns, err = netns.Get()
 		return err
 	})
@@ -65,6 +63,39 @@ func (e *Engine) newHost(p Port, address netip.Addr, mtu int) (h *host, err erro
 	return h, netif.In(h.ns, func() error { return h.setUp(p) })
 }
 
+// inNewNamespace runs f in a network namespace that it makes.
+func inNewNamespace(f func() error) error {
+	return netif.In(netns.None(), func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("making a network namespace: %w", err)
+		}
+		return f()
+	})
+}
+
+// newHosts makes hosts on a port with addresses that are not used yet, and returns the ones that it has made also after an error.
+func (e *Engine) newHosts(ctx context.Context, port string, n, mtu int, used map[netip.Addr]bool) (all []*host, _ error) {
+	p, known := e.ports[port]
+	if !known {
+		return nil, fmt.Errorf("port %s is not known", port)
+	}
+	free, err := e.addresses(p, n, used)
+	if err != nil {
+		return nil, err
+	}
+	for _, address := range free {
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+		h, err := e.newHost(p, address, mtu)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
 // hardwareAddress returns the locally administered address of a host: the device may remember it from the
 // host that had the address before.
 func hardwareAddress(a netip.Addr) net.HardwareAddr {
@@ -75,7 +106,7 @@ func hardwareAddress(a netip.Addr) net.HardwareAddr {
 const noAddress = 1
 
 // setUp gives a host its address and its route. It sends nothing of IPv6. It needs no file of /proc/sys, which containers may not write.
-func (h *host) setUp(p Port) error {
+func (h *host) setUp(p workload.Port) error {
 	link, err := netlink.LinkByName(hostInterface)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/base/netif"
@@ -86,24 +85,17 @@ func (e *Engine) populate(ctx context.Context, run *incast) error {
 		return fmt.Errorf("an incast of %d servers on %d ports was asked for: 1 to %d servers on at least one port are possible", len(r.Blocks), len(r.Servers), workload.MaxHosts)
 	}
 	add := func(name string) (*host, error) {
-		p, known := e.ports[name]
-		if !known {
-			return nil, fmt.Errorf("port %s is not known", name)
-		}
-		free, err := e.addresses(p, 1, used)
+		made, err := e.newHosts(ctx, name, 1, r.MTU, used)
 		if err != nil {
 			return nil, err
 		}
-		return e.newHost(p, free[0], r.MTU)
+		return made[0], nil
 	}
 	var err error
 	if run.client, err = add(r.Client); err != nil {
 		return err
 	}
 	for i := range r.Blocks {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
 		h, err := add(r.Servers[i%len(r.Servers)])
 		if err != nil {
 			return err
@@ -179,18 +171,12 @@ func (e *Engine) settings(run *incast) (s workload.Settings, err error) {
 		return s, err
 	}
 	for _, h := range run.hosts() {
-		err := netif.In(h.ns, func() error {
-			link, err := netlink.LinkByName(hostInterface)
-			if err != nil {
-				return err
-			}
-			if s.MTU == 0 || link.Attrs().MTU != run.request.MTU {
-				s.MTU = link.Attrs().MTU
-			}
-			return nil
-		})
+		mtu, err := h.mtu()
 		if err != nil {
-			return s, fmt.Errorf("reading the settings of host %s: %w", h.address, err)
+			return s, err
+		}
+		if s.MTU == 0 || mtu != run.request.MTU {
+			s.MTU = mtu
 		}
 	}
 	for _, one := range run.servers {

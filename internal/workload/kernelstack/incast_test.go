@@ -32,9 +32,9 @@ func newBed(t *testing.T, bufferBytes int64, gateways bool) bed {
 		{Name: "client", Addresses: []string{"198.18.1.2/24"}, DeviceQueue: &v1alpha1.DeviceQueue{Rate: "50M", BufferBytes: bufferBytes}},
 		{Name: "servers", Addresses: []string{"198.18.2.2/24"}},
 	}
-	var own []Port
+	var own []workload.Port
 	for i := range ports {
-		one := Port{Name: ports[i].Name, Interface: ports[i].Name, Address: netip.MustParsePrefix(ports[i].Addresses[0])}
+		one := workload.Port{Name: ports[i].Name, Interface: ports[i].Name, Address: netip.MustParsePrefix(ports[i].Addresses[0])}
 		if gateways {
 			one.Gateway = one.Address.Masked().Addr().Next()
 			ports[i].Gateways = []string{one.Gateway.String()}
@@ -216,7 +216,7 @@ func TestCounterOfTCP(t *testing.T) {
 }
 
 func TestAddressesOfHosts(t *testing.T) {
-	p := Port{Name: "p1", Address: netip.MustParsePrefix("198.18.0.1/29")}
+	p := workload.Port{Name: "p1", Address: netip.MustParsePrefix("198.18.0.1/29")}
 	e := &Engine{taken: map[netip.Addr]bool{p.Address.Addr(): true, netip.MustParseAddr("198.18.0.5"): true}}
 	used := map[netip.Addr]bool{}
 	all, err := e.addresses(p, 4, used)

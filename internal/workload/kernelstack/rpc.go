@@ -29,7 +29,7 @@ func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (out work
 	}
 	run := &rpc{request: request}
 	defer func() { err = errors.Join(err, run.close()) }()
-	if run.through, err = e.dialog(ctx, e.ports[request.Client], e.ports[request.Server], request); err != nil {
+	if run.through, err = e.dialog(ctx, request.Client, request.Server, request); err != nil {
 		return out, err
 	}
 	run.direct, out.NoReference, err = e.newDirect(request)
@@ -37,7 +37,7 @@ func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (out work
 		return out, fmt.Errorf("making a direct link between two hosts: %w", err)
 	}
 	if run.direct != nil {
-		if run.back, err = run.direct.engine.dialog(ctx, run.direct.client, run.direct.server, request); err != nil {
+		if run.back, err = run.direct.engine.dialog(ctx, directClient, directServer, request); err != nil {
 			return out, fmt.Errorf("on the direct link: %w", err)
 		}
 	}
@@ -175,7 +175,7 @@ func (run *rpc) close() (err error) {
 }
 
 // dialog makes a client on one port and a server on another one, with a connection between them.
-func (e *Engine) dialog(ctx context.Context, client, server Port, r workload.RPCRequest) (d *dialog, err error) {
+func (e *Engine) dialog(ctx context.Context, client, server string, r workload.RPCRequest) (d *dialog, err error) {
 	d = &dialog{}
 	defer func() {
 		if err != nil {
@@ -184,21 +184,15 @@ func (e *Engine) dialog(ctx context.Context, client, server Port, r workload.RPC
 		}
 	}()
 	used := map[netip.Addr]bool{}
-	add := func(p Port, name string) (*host, error) {
-		if p.Name == "" {
-			return nil, fmt.Errorf("port %s is not known", name)
-		}
-		free, err := e.addresses(p, 1, used)
+	for _, side := range []struct {
+		port string
+		host **host
+	}{{client, &d.client}, {server, &d.server}} {
+		made, err := e.newHosts(ctx, side.port, 1, r.MTU, used)
 		if err != nil {
-			return nil, err
+			return d, err
 		}
-		return e.newHost(p, free[0], r.MTU)
-	}
-	if d.client, err = add(client, r.Client); err != nil {
-		return d, err
-	}
-	if d.server, err = add(server, r.Server); err != nil {
-		return d, err
+		*side.host = made[0]
 	}
 	return d, d.connect(ctx, r.CongestionControl)
 }

@@ -32,7 +32,7 @@ func TestRequestsAgreeWithSockperf(t *testing.T) {
 	b := newBed(t, 16_000_000, true)
 	const times, bytes = 7, 64
 	r := workload.RPCRequest{Client: "client", Server: "servers", Bytes: bytes, Requests: 20_000, MTU: 1500}
-	d, err := b.dialog(t.Context(), b.ports["client"], b.ports["servers"], r)
+	d, err := b.dialog(t.Context(), "client", "servers", r)
 	if err != nil {
 		t.Fatal(err)
 	}

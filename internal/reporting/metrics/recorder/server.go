@@ -62,7 +62,7 @@ func (s *Server) Serve(l net.Listener) error {
 // Stop lets requests end that were begun, and takes no more.
 func (s *Server) Stop() { s.grpc.GracefulStop() }
 
-// Take keeps points: of a runner those of its run, of the operator rows, verdicts of gates and
+// Take keeps points: of a runner the points of its run, of the operator rows, verdicts of gates and
 // regressions of any run, and beds.
 func (s *Server) Take(ctx context.Context, r *recorderpb.TakeRequest) (*recorderpb.TakeResponse, error) {
 	name, err := caller(ctx)
