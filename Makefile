@@ -232,7 +232,7 @@ site: ## the documentation site in .state/site; open index.html there
 	cd hack && go run ./site -out $(CURDIR)/.state/site -hugo $(TOOLS)/hugo -nodrop $(NODROP_CACHE)/site/nodrop
 
 .PHONY: release
-release: ## the artifacts of a release in .state/release/dist, as docs/releasing.md describes; uploads nothing (20 min the first time)
+release: ## the artifacts of a release in .state/release/dist, as docs/releasing.md describes; uploads nothing (11 min the first time)
 	@hack/release/build
 
 .PHONY: test-release
