@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
@@ -76,7 +77,7 @@ func TestLabPage(t *testing.T) {
 	for _, o := range kubetest.Objects(t, files) {
 		r.Expect(r.admin.Create(t.Context(), o)).To(Succeed())
 	}
-	webhook, port := freePort(t), freePort(t)
+	webhook, port := freeport.Get(t), freeport.Get(t)
 	r.installWebhooks(webhook)
 	r.ignoreWebhooks()
 	var mu sync.Mutex

@@ -80,6 +80,9 @@ type Config struct {
 	// under the same name. Empty is a new name at each start, which waits until the lease
 	// of the last one has ended, up to 15 s.
 	Identity string
+	// RenewDeadline is the time for which the operator that acts tries to renew its lease before it ends; zero is 10 s.
+	// A lease lasts half as long again.
+	RenewDeadline time.Duration
 	// ArchiveURL is the location of the archive for finished results; empty keeps them in the
 	// API only.
 	ArchiveURL string
@@ -286,7 +289,8 @@ func managerOptions(c Config, scheme *runtime.Scheme, own resourcelock.Interface
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       c.Namespace,
 		LeaderElectionReleaseOnCancel: true,
-		RenewDeadline:                 ptr(renewDeadline),
+		RenewDeadline:                 ptr(c.renewDeadline()),
+		LeaseDuration:                 ptr(c.leaseDuration()),
 
 		LeaderElectionResourceLockInterface: own,
 		Controller: config.Controller{

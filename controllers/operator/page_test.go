@@ -21,6 +21,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
@@ -81,7 +82,7 @@ func TestMetrics(t *testing.T) {
 	for _, o := range kubetest.Objects(t, filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "rbac", "metrics.yaml")) {
 		r.Expect(r.admin.Create(t.Context(), o)).To(Succeed())
 	}
-	port, page := freePort(t), freePort(t)
+	port, page := freeport.Get(t), freeport.Get(t)
 	r.installWebhooks(port)
 	mgr, err := operator.New(r.replicas, operator.Config{
 		Namespace:   operator.DefaultNamespace,

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -28,6 +27,7 @@ import (
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/manifests/admission"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
@@ -179,7 +179,7 @@ func (r *rotation) judged() error {
 func TestCertificateRotates(t *testing.T) {
 	t.Parallel()
 	r := newRotation(t)
-	first, second := freePort(t), freePort(t)
+	first, second := freeport.Get(t), freeport.Get(t)
 	r.installWebhooks(first)
 	r.Eventually(r.judged).Should(MatchError(ContainSubstring("failed calling webhook")))
 	// The API server's clock is the real one: the first certificate was made 61 days ago.
@@ -234,14 +234,4 @@ func TestCertificateRotates(t *testing.T) {
 		r.Eventually(func() (string, error) { return r.served(port) }).ShouldNot(BeElementOf("", before, after))
 	}
 	r.Eventually(r.judged).Should(Succeed())
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -10,13 +10,14 @@ import (
 
 	"nodrop.dev/nodrop/internal/routing"
 	"nodrop.dev/nodrop/internal/routing/speakertest"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 )
 
 const patience = speakertest.Patience
 
 func within(t *testing.T) context.Context { t.Helper(); return speakertest.Within(t) }
 
-func freePort(t *testing.T) uint16 { t.Helper(); return speakertest.FreePort(t) }
+func freePort(t *testing.T) uint16 { t.Helper(); return uint16(freeport.Get(t)) }
 
 // tester is the i-th session with the router.
 func tester(i byte) routing.Session { return speakertest.Session(i) }

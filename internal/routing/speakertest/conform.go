@@ -10,6 +10,7 @@ import (
 	"github.com/osrg/gobgp/v4/api"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 )
 
 // Make makes a speaker whose port p is in the namespace of the test, whose device listens on
@@ -159,7 +160,7 @@ func fails(t *testing.T, make Make) {
 
 // ends has every wait end by its context, canceled or over, with what is known then.
 func ends(t *testing.T, make Make) {
-	s := make(t, FreePort(t), nil) // nothing listens
+	s := make(t, uint16(freeport.Get(t)), nil) // nothing listens
 	for name, limit := range map[string]func() (context.Context, context.CancelFunc){
 		"deadline": func() (context.Context, context.CancelFunc) {
 			return context.WithTimeout(t.Context(), 50*time.Millisecond)

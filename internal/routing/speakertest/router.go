@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 
 	"nodrop.dev/nodrop/internal/routing"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 )
 
 // Patience is the time for which a test waits for what must come.
@@ -28,17 +28,6 @@ func Within(t *testing.T) context.Context {
 	return ctx
 }
 
-// FreePort is a TCP port of 127.0.0.1 that nothing listens on.
-func FreePort(t *testing.T) uint16 {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port)
-}
-
 // Router is a GoBGP server in AS 65000 at 127.0.0.1.
 type Router struct {
 	*server.BgpServer
@@ -49,7 +38,7 @@ type Router struct {
 // NewRouter starts a router with peers; it ends with the test.
 func NewRouter(t *testing.T, peers ...*api.Peer) *Router {
 	t.Helper()
-	r := &Router{server.NewBgpServer(server.LoggerOption(slog.New(slog.NewTextHandler(io.Discard, nil)), &slog.LevelVar{})), FreePort(t)}
+	r := &Router{server.NewBgpServer(server.LoggerOption(slog.New(slog.NewTextHandler(io.Discard, nil)), &slog.LevelVar{})), uint16(freeport.Get(t))}
 	go r.Serve()
 	if err := r.StartBgp(t.Context(), &api.StartBgpRequest{Global: &api.Global{
 		Asn: 65000, RouterId: "198.18.0.254", ListenPort: int32(r.Port), ListenAddresses: []string{"127.0.0.1"},

@@ -3,7 +3,6 @@ package testserver
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -58,23 +57,6 @@ func missing(t testing.TB, what string, err error, script string) {
 		fail = t.Fatalf
 	}
 	fail("no %s for this test: %v: build it (NODROP_CACHE=.cache %s)", what, err, script)
-}
-
-// FreeAddress returns a loopback address on which no process listens.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	return FreeAddressOf(t, "127.0.0.1")
-}
-
-// FreeAddressOf returns an address of a host of this machine on which no process listens.
-func FreeAddressOf(t testing.TB, host string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // Process is a server that is stopped and started again as a test demands.

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 )
 
 // TestLife starts a fake server that answers, and ends it.
@@ -232,30 +234,12 @@ func runs(t *testing.T, pid string) bool {
 // fake is a configuration of the fake server.
 func fake(t *testing.T, mode string) Config {
 	t.Helper()
-	return Config{Dir: fakeDir(t, mode), Ports: loopbacks(), Software: &Software{RingFrames: 512}, RPCPort: freePort(t)}
+	return Config{Dir: fakeDir(t, mode), Ports: loopbacks(), Software: &Software{RingFrames: 512}, RPCPort: freeport.Get(t)}
 }
 
 // loopbacks are two ports at an interface that is there.
 func loopbacks() []Port {
 	return []Port{{Name: "p1", Interface: "lo"}, {Name: "p2", Interface: "lo"}}
-}
-
-// freePort finds a TCP port that is free, like the one below it.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		if portsFree(port) == nil {
-			return port
-		}
-	}
-	t.Fatal("there are no two free ports")
-	return 0
 }
 
 func bounded(t *testing.T) context.Context {
