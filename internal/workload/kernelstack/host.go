@@ -25,8 +25,8 @@ type host struct {
 	port    string
 }
 
-// newHost makes a host on a port.
-func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int) (h *host, err error) {
+// newHost makes a host on a port. Its mode decides whether hosts of a port reach each other.
+func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int, mode netlink.MacvlanMode) (h *host, err error) {
 	h = &host{ns: netns.None(), address: address, port: p.Name}
 	defer func() {
 		if err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int) (h *host,
 	}
 	link := &netlink.Macvlan{
 		LinkAttrs: netlink.LinkAttrs{Name: hostInterface, ParentIndex: parent.Attrs().Index, MTU: mtu, HardwareAddr: hardwareAddress(address), Namespace: netlink.NsFd(h.ns)},
-		Mode:      netlink.MACVLAN_MODE_PRIVATE, // hosts of a port do not reach each other
+		Mode:      mode,
 	}
 	if err := near.LinkAdd(link); err != nil {
 		return h, fmt.Errorf("making an interface on %s: %w", p.Interface, err)
@@ -73,8 +73,14 @@ func inNewNamespace(f func() error) error {
 	})
 }
 
-// newHosts makes hosts on a port with addresses that are not used yet, and returns the ones that it has made also after an error.
-func (e *Engine) newHosts(ctx context.Context, port string, n, mtu int, used map[netip.Addr]bool) (all []*host, _ error) {
+// newHosts makes hosts on a port that do not reach each other, with addresses that are not used yet, and returns the ones that it
+// has made also after an error.
+func (e *Engine) newHosts(ctx context.Context, port string, n, mtu int, used map[netip.Addr]bool) ([]*host, error) {
+	return e.newHostsIn(ctx, netlink.MACVLAN_MODE_PRIVATE, port, n, mtu, used)
+}
+
+// newHostsIn makes hosts in a mode.
+func (e *Engine) newHostsIn(ctx context.Context, mode netlink.MacvlanMode, port string, n, mtu int, used map[netip.Addr]bool) (all []*host, _ error) {
 	p, known := e.ports[port]
 	if !known {
 		return nil, fmt.Errorf("port %s is not known", port)
@@ -87,7 +93,7 @@ func (e *Engine) newHosts(ctx context.Context, port string, n, mtu int, used map
 		if ctx.Err() != nil {
 			return all, context.Cause(ctx)
 		}
-		h, err := e.newHost(p, address, mtu)
+		h, err := e.newHost(p, address, mtu, mode)
 		if err != nil {
 			return all, err
 		}
