@@ -57,6 +57,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodIncast:             {"Incast"},
 	v1alpha1.MethodConnections:        {"Connections"},
 	v1alpha1.MethodRPCLatency:         {"RPCLatency"},
+	v1alpha1.MethodCollectives:        {"Collectives"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

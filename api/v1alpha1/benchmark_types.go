@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -372,6 +372,9 @@ type Test struct {
 	// rpcLatency measures round-trip times of requests over TCP, and the share of the device in them.
 	// +optional
 	RPCLatency *RPCLatencyTest `json:"rpcLatency,omitempty"`
+	// collectives measures AllReduce and AllToAll between hosts over TCP, and names a slow port.
+	// +optional
+	Collectives *CollectivesTest `json:"collectives,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

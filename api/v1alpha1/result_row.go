@@ -40,7 +40,8 @@ type RowID struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Servers int32 `json:"servers,omitempty"`
-	// messageSize is the number of bytes of a request of rpcLatency, and of its response; absent for all other rows.
+	// messageSize is the number of bytes of a request of rpcLatency and of its response, or of the message of each host of
+	// collectives; absent for all other rows.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MessageSize int32 `json:"messageSize,omitempty"`
@@ -351,6 +352,9 @@ type ResultRow struct {
 	// rpcLatency is the result of requests over TCP.
 	// +optional
 	RPCLatency *RPCLatencySummary `json:"rpcLatency,omitempty"`
+	// collectives is the result of a collective operation over TCP.
+	// +optional
+	Collectives *CollectivesSummary `json:"collectives,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

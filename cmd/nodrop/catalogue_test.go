@@ -25,7 +25,7 @@ var elsewhere = map[string]string{
 	"reference": "TestPublishedTablesComeBack", "calibration": "TestCalibrateAndRun", "compare": "TestCompareGivesThePublishedDifferences",
 	"acl": "TestRunAccessLists", "nat": "TestRunNAT", "mirror": "TestRunMirror", "filters": "TestRunFilters", "classes": "TestRunClasses",
 	"mpls": "TestRunLabels", "mpls-push": "TestRunPush", "mpls-linux": "TestRunLinuxLabels", "mpls-linux-push": "TestRunLinuxLabels", "ldp-capacity": "TestRunLabelCapacity",
-	"device-reset": "TestRunCommandResets", "machine": "TestRunMachine", "acl-scale": "TestRunConfigurationScale", "incast-linux": "TestRunIncast", "incast-router": "TestIncast", "connections-linux": "TestRunConnections", "rpc-latency-linux": "TestRunRPCLatency",
+	"device-reset": "TestRunCommandResets", "machine": "TestRunMachine", "acl-scale": "TestRunConfigurationScale", "incast-linux": "TestRunIncast", "incast-router": "TestIncast", "connections-linux": "TestRunConnections", "rpc-latency-linux": "TestRunRPCLatency", "collectives-linux": "TestRunCollectives",
 }
 
 var (

@@ -405,6 +405,21 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("%d ns without background, and %d with 40 %%", alone, loaded)
 		}
 	},
+	"collectives": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 6 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		steps := map[v1alpha1.CollectiveAlgorithm]int{"RingAllReduce": 14, "TreeAllReduce": 6, "AllToAll": 7}
+		for _, row := range rows {
+			s := row.Collectives
+			if len(s.StepP50Ns) != steps[s.Algorithm] || s.Repetitions != 100 || s.WrongResults != 0 || s.SlowPort != "" || s.SlowestLink.Slow || s.BusBitsPerSecond > 10_000_000_000 {
+				t.Errorf("%s: %+v %+v", row.Name(), s, s.SlowestLink)
+			}
+			if s.Algorithm != "TreeAllReduce" && row.MessageSize > 8_000_000 && s.BusBitsPerSecond < 9_000_000_000 {
+				t.Errorf("%s: bus bandwidth %d", row.Name(), s.BusBitsPerSecond)
+			}
+		}
+	},
 	"session-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		want := v1alpha1.SessionScaleSummary{Sessions: 500, Tried: 800, Full: true, EstablishNs: 10_000_000_000, SessionsPerSecond: new(int64(50)), SoakNs: 3_600_000_000_000, Flaps: 3600, FlapsPerHour: 3600}
 		if s := rows[0].SessionScale; !reflect.DeepEqual(s, &want) || rows[0].Frames != nil {

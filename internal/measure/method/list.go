@@ -39,6 +39,7 @@ var methods = []func() trials.Definition{
 	describeReset,
 	describeRFC2544Latency,
 	describeRPCLatency,
+	describeCollectives,
 	controlplane.DescribeRouteCapacity,
 	controlplane.DescribeRouteFlap,
 	controlplane.DescribeRouteRefresh,

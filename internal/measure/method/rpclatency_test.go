@@ -19,6 +19,11 @@ func (f *fakeWorkload) RPC(context.Context, workload.RPCRequest) (workload.RPC, 
 	return workload.RPC{}, errors.New("the fake has no server")
 }
 
+// Collective belongs to tests of another method.
+func (f *fakeWorkload) Collective(context.Context, workload.CollectiveRequest) (workload.Collective, error) {
+	return workload.Collective{}, errors.New("the fake has no hosts")
+}
+
 // fakeRPC answers with the times 1 to n µs more than a base, in rising order. Package kernelstack is tested on real sockets.
 type fakeRPC struct {
 	fakeWorkload

@@ -149,7 +149,7 @@ type Step struct {
 	LossRatioPPM int64
 	// Servers is the number of servers of an incast, 0 for all else.
 	Servers int32
-	// MessageSize is the number of bytes of a request of rpcLatency, 0 for all else.
+	// MessageSize is the number of bytes of a request of rpcLatency, or of the message of a host of collectives; 0 for all else.
 	MessageSize int32
 	// Search bounds a throughput test.
 	Search search.Config

@@ -35,6 +35,11 @@ func (connectionsModel) RPC(context.Context, workload.RPCRequest) (out workload.
 	return out, errors.New("the model has connections only")
 }
 
+// Collective implements workload.Engine.
+func (connectionsModel) Collective(context.Context, workload.CollectiveRequest) (out workload.Collective, err error) {
+	return out, errors.New("the model has connections only")
+}
+
 // Connections implements workload.Engine. Hosts send lost packets again.
 func (m connectionsModel) Connections(ctx context.Context, r workload.ConnectionsRequest) (c workload.Connections, err error) {
 	all := int64(r.Connections)

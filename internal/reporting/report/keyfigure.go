@@ -56,6 +56,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodRouteFlap: {"longest dip", timeOf(func(r *v1alpha1.ResultRow) *v1alpha1.RouteFlapSummary { return r.RouteFlap },
 		func(s *v1alpha1.RouteFlapSummary) int64 { return max(s.Withdraw.MaxNs, s.Announce.MaxNs) })},
 	v1alpha1.MethodRPCLatency:   named("round trip of requests, median"),
+	v1alpha1.MethodCollectives:  named("bus bandwidth of collective operations"),
 	v1alpha1.MethodRouteRefresh: named("until all routes came again, average"),
 	v1alpha1.MethodSessionScale: named("of BGP, established together"),
 	v1alpha1.MethodSoak:         named("lost frames"),

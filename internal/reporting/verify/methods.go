@@ -43,6 +43,7 @@ var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodIncast:             (*check).incast,
 	v1alpha1.MethodConnections:        (*check).connections,
 	v1alpha1.MethodRPCLatency:         (*check).rpcLatency,
+	v1alpha1.MethodCollectives:        (*check).collectives,
 }
 
 // Methods reports whether the rows of a method can be verified.

@@ -35,5 +35,10 @@ func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (workload
 	return rpc.ask(ctx, e, request)
 }
 
+// Collective implements workload.Engine.
+func (e *Engine) Collective(ctx context.Context, request workload.CollectiveRequest) (workload.Collective, error) {
+	return collective.ask(ctx, e, request)
+}
+
 // Close implements workload.Engine: the hosts end with the session of the controller.
 func (e *Engine) Close() error { return nil }

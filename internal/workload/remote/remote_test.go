@@ -22,9 +22,13 @@ import (
 
 // fakeEngine answers what it is given.
 type fakeEngine struct {
-	answer  workload.Incast
-	err     error
-	asked   workload.IncastRequest
+	answer workload.Incast
+	err    error
+	asked  workload.IncastRequest
+
+	collective      workload.Collective
+	askedCollective workload.CollectiveRequest
+
 	calls   atomic.Int32
 	closed  atomic.Int32
 	entered chan struct{}
@@ -47,6 +51,11 @@ func (e *fakeEngine) Connections(context.Context, workload.ConnectionsRequest) (
 
 func (e *fakeEngine) RPC(context.Context, workload.RPCRequest) (workload.RPC, error) {
 	return workload.RPC{}, e.err
+}
+
+func (e *fakeEngine) Collective(_ context.Context, request workload.CollectiveRequest) (workload.Collective, error) {
+	e.askedCollective = request
+	return e.collective, e.err
 }
 
 func (e *fakeEngine) Close() error {
@@ -130,6 +139,33 @@ func TestIncast(t *testing.T) {
 	end()
 	if engine.calls.Load() != 2 || engine.closed.Load() != 1 {
 		t.Errorf("%d calls, closed %d times", engine.calls.Load(), engine.closed.Load())
+	}
+}
+
+// TestCollective carries everything of the largest request and of its answer.
+func TestCollective(t *testing.T) {
+	t.Parallel()
+	request := workload.CollectiveRequest{Algorithm: workload.AllToAll, Ports: []string{"p1", "p2"}, Hosts: 64, Bytes: 512, Repetitions: 1000, WarmUp: 2, MTU: 1500, CongestionControl: "reno"}
+	engine := &fakeEngine{collective: workload.Collective{
+		Probes: &workload.Probes{Into: 1, OutOf: 2, Reference: 3}, Wrong: 4, Example: "host 1", Retransmissions: 5,
+		Settings: workload.Settings{CongestionControl: "reno", MTU: 1500}, Limits: workload.Limits{BusyPPM: 6},
+	}}
+	for range request.Repetitions {
+		engine.collective.Completions = append(engine.collective.Completions, 1_234_567_890_123)
+	}
+	for range request.Steps() {
+		engine.collective.Steps = append(engine.collective.Steps, engine.collective.Completions)
+	}
+	for _, one := range request.Schedule() {
+		engine.collective.Links = append(engine.collective.Links, workload.Link{From: one.From, To: one.To, Time: 1_234_567_890_123, Retransmissions: 7})
+	}
+	client, _ := serve(t, opened(engine))
+	got, err := remote.New(client.Name(), client.Conn()).Collective(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, engine.collective) || !reflect.DeepEqual(engine.askedCollective, request) {
+		t.Errorf("asked for %+v, and got %+v", engine.askedCollective, got.Probes)
 	}
 }
 
