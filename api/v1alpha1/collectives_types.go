@@ -6,8 +6,8 @@ package v1alpha1
 type CollectiveAlgorithm string
 
 // CollectivesTest lets hosts sum or exchange messages over TCP, as accelerators do that train a model together. A host begins a
-// step once it received everything of the step before. Every result is compared with the expected one. Each message size makes
-// a row.
+// step once it received everything of the step before, and everything that it sent arrived. Every result is compared with the
+// expected one. Each message size makes a row.
 type CollectivesTest struct {
 	// algorithm is RingAllReduce, which sums parts of the messages in a ring; TreeAllReduce, which sums whole messages in a
 	// binomial tree; or AllToAll, which sends a part of each message to each other host.

@@ -48,7 +48,8 @@ type CollectiveRequest struct {
 
 // Transfer is a part of a message that a host sends to another one.
 type Transfer struct {
-	// Step in which it is sent: both hosts begin a step once they received everything of the step before.
+	// Step in which it is sent: a host begins a step once it received everything of the step before, and everything that it
+	// sent arrived.
 	Step int
 	// From and To are the numbers of the hosts, from 0.
 	From, To int

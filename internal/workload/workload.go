@@ -20,7 +20,7 @@ type Engine interface {
 	Connections(ctx context.Context, request ConnectionsRequest) (Connections, error)
 	// RPC lets a client send requests to a server one after the other, over a connection that stays open.
 	RPC(ctx context.Context, request RPCRequest) (RPC, error)
-	// Collective lets hosts sum or exchange messages in steps that depend on each other.
+	// Collective lets hosts sum or exchange messages in steps: one begins at a host once everything of the step before was received.
 	Collective(ctx context.Context, request CollectiveRequest) (Collective, error)
 	// Close removes all hosts.
 	Close() error

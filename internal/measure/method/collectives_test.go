@@ -148,7 +148,7 @@ func TestCollectivesOfTheModel(t *testing.T) {
 		}
 		even := collectiveRows(t, p, nil)[0].Collectives
 		if even.SlowPort != "" || even.SlowestLink.Slow || even.WrongResults != 0 {
-			t.Errorf("%s: %+v", algorithm, even)
+			t.Errorf("%s: %+v %+v", algorithm, even, even.SlowestLink)
 		}
 		// Headers and gaps take 6 % of 10 Gbit/s. A tree of 8 hosts sends a whole message in each of its 6 steps.
 		low, high := int64(9e9), int64(9.5e9)

@@ -15,9 +15,9 @@ import (
 // oneWay is the time that the hosts take for a transfer, half of a round trip.
 const oneWay, oneWayJitter = hostTime / 2, hostJitter / 2
 
-// exchange is a collective operation between modeled hosts. Ports send and receive one transfer after the other, in the order of the
-// schedule. A transfer is on the slower one of two links as long as its frames take, and the device holds its last frame for a
-// latency of the model. There are no losses and no windows.
+// exchange is a collective operation between modeled hosts. Each port sends one transfer after the other in the order of the
+// schedule, and receives so, for the time that the frames take on its link. A transfer ends with the later one of both, and a
+// latency of the model for its last frame. There are no losses and no windows.
 type exchange struct {
 	applications
 	request workload.CollectiveRequest
@@ -85,7 +85,7 @@ func (x *exchange) repeat(schedule []workload.Transfer) []time.Duration {
 		for ; len(schedule) > 0 && schedule[0].Step == step; schedule = schedule[1:] {
 			t := schedule[0]
 			end := x.transfer(t, ready[t.From])
-			next[t.To], last = max(next[t.To], end), max(last, end)
+			next[t.From], next[t.To], last = max(next[t.From], end), max(next[t.To], end), max(last, end)
 		}
 		ready, steps[step] = next, last
 	}
@@ -99,9 +99,8 @@ func (x *exchange) transfer(t workload.Transfer, ready time.Duration) time.Durat
 	end := begin + oneWay + time.Duration(x.draw.Int64N(int64(oneWayJitter)))
 	if from, to := x.request.Port(t.From), x.request.Port(t.To); from != to {
 		start := max(ready, x.sends[from])
-		slower := max(x.linkTime(t.Bytes, from), x.linkTime(t.Bytes, to))
-		last := max(start, x.receives[to]) + slower
-		x.sends[from], x.receives[to] = start+x.linkTime(t.Bytes, from), last
+		x.sends[from], x.receives[to] = start+x.linkTime(t.Bytes, from), max(start, x.receives[to])+x.linkTime(t.Bytes, to)
+		last := max(x.sends[from], x.receives[to])
 		end += last - begin + x.device.draw(x.draw)
 	}
 	x.links[pair], x.ended[pair] = append(x.links[pair], end-begin), end

@@ -90,7 +90,7 @@ func (e *Engine) gather(ctx context.Context, run *collective) error {
 				return err
 			}
 		}
-		t := &transfer{Transfer: one, ready: make(chan time.Time, 1), arrived: make(chan struct{}, 1)}
+		t := &transfer{Transfer: one, ready: make(chan time.Time, 1), arrived: make(chan struct{}, 1), delivered: make(chan struct{}, 1)}
 		f.transfers = append(f.transfers, t)
 		f.from.outgoing[one.Step], f.to.incoming[one.Step] = append(f.from.outgoing[one.Step], t), append(f.to.incoming[one.Step], t)
 	}
@@ -251,6 +251,13 @@ func (m *member) follow(ctx context.Context, r workload.CollectiveRequest) {
 				return
 			}
 			t.land(m.result)
+		}
+		for _, t := range m.outgoing[step] {
+			select {
+			case <-t.delivered:
+			case <-ctx.Done():
+				return
+			}
 		}
 		m.ended[step] = time.Now()
 	}

@@ -31,9 +31,10 @@ type transfer struct {
 	// ready has the time at which the sender had the data.
 	ready chan time.Time
 	// sent is that time. It is written before the first byte is sent, and read once the last byte arrived.
-	sent    time.Time
-	arrived chan struct{}
-	times   []time.Duration
+	sent time.Time
+	// arrived tells the receiver, and delivered the sender, that the last byte arrived.
+	arrived, delivered chan struct{}
+	times              []time.Duration
 }
 
 // open opens the connection.
@@ -97,6 +98,7 @@ func (f *flow) receive(counts bool) error {
 		}
 		before = end
 		t.arrived <- struct{}{}
+		t.delivered <- struct{}{}
 	}
 	return nil
 }

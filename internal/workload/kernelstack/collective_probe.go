@@ -61,7 +61,7 @@ func (run *collective) single(ctx context.Context, pair [2]int, like workload.Li
 		_ = f.far.SetDeadline(time.Unix(1, 0))
 	})
 	defer stop()
-	t := &transfer{Transfer: workload.Transfer{Bytes: bytes}, landing: make([]byte, bytes), ready: make(chan time.Time, 1), arrived: make(chan struct{}, 1)}
+	t := &transfer{Transfer: workload.Transfer{Bytes: bytes}, landing: make([]byte, bytes), ready: make(chan time.Time, 1), arrived: make(chan struct{}, 1), delivered: make(chan struct{}, 1)}
 	f.transfers = []*transfer{t}
 	for n := range probeRepetitions {
 		sent := make(chan error, 1)
@@ -75,6 +75,7 @@ func (run *collective) single(ctx context.Context, pair [2]int, like workload.Li
 			return 0, received
 		}
 		<-t.arrived
+		<-t.delivered
 	}
 	return workload.Percentile(t.times, 50), nil
 }
