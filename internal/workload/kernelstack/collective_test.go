@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/dut"
 	"nodrop.dev/nodrop/internal/testkit/namespacetest"
@@ -192,5 +194,28 @@ func TestWrongResultsAreSeen(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRingNamesThePortThatSendsSlowly slows what hosts of a port send to the device.
+func TestRingNamesThePortThatSendsSlowly(t *testing.T) {
+	const slow = "p4"
+	e := newWideBed(t, 8, "", true)
+	link, err := netlink.LinkByName(slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := &netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate:       5_000_000 / 8, Limit: 1_000_000,
+	}
+	queue.Buffer = netlink.Xmittime(queue.Rate, 16_384)
+	if err := netlink.QdiscAdd(queue); err != nil {
+		t.Fatal(err)
+	}
+	r := operation(workload.RingAllReduce, 8, 8, 800_000)
+	_, s := e.run(t, r)
+	if s == nil || !s.Slow || s.Port != slow || s.Out || r.Port(s.From) != slow || r.Port(s.To) != "p5" {
+		t.Errorf("slowest %+v, want the link from %s to p5, and that port", s, slow)
 	}
 }
