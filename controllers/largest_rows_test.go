@@ -58,6 +58,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodConnections:        {"Connections"},
 	v1alpha1.MethodRPCLatency:         {"RPCLatency"},
 	v1alpha1.MethodCollectives:        {"Collectives"},
+	v1alpha1.MethodBulk:               {"Bulk"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can

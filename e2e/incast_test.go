@@ -74,6 +74,27 @@ func TestIncast(t *testing.T) {
 	g.Expect(rows[0].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(2000))), "a router without connection tracking holds all: %s", rows[0].Message)
 	l.expectClean(t, b)
 
+	others = objects.Benchmark(teamNamespace, "transfers")
+	others.Spec = v1alpha1.BenchmarkSpec{
+		TestBedName: "slow-router", TrafficProfileName: "hosts",
+		Tests: []v1alpha1.Test{
+			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, Sender: "p2", Receiver: "p1"}},
+			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000}},
+		},
+	}
+	g.Expect(l.Create(t.Context(), others)).To(Succeed())
+	t.Cleanup(func() { l.remove(t, others) })
+	b = l.finish(t, client.ObjectKeyFromObject(others))
+	expectAllMeasured(g, b)
+	rows = l.rows(t, b)
+	g.Expect(rows).To(HaveLen(2))
+	t.Logf("bulk: %+v; requests: %+v", rows[0].Bulk, rows[1].RPCLatency)
+	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(20_000_000)), "%s", rows[0].Message)
+	g.Expect(rows[0].Bulk.GoodputBitsPerSecond).To(And(BeNumerically(">", 60_000_000), BeNumerically("<", 100_000_000)), "the router sends 100 Mbit/s")
+	g.Expect(rows[0].Bulk.ReceivedByConnection).To(HaveLen(4))
+	g.Expect(rows[1].RPCLatency).To(HaveField("Requests", BeEquivalentTo(1000)), "%s", rows[1].Message)
+	l.expectClean(t, b)
+
 	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: slow-router", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)
 	l.running(t, plain)
 	g.Expect(capabilities(l.pod(t, l.benchmark(g, plain), "agent"))).NotTo(ContainElement(labobjects.HostCapability))

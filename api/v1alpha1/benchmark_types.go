@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives;bulk
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -375,6 +375,9 @@ type Test struct {
 	// collectives measures AllReduce and AllToAll between hosts over TCP, and names a slow port.
 	// +optional
 	Collectives *CollectivesTest `json:"collectives,omitempty"`
+	// bulk moves a data set over TCP, and measures its time, its rate and the processor time of both ends.
+	// +optional
+	Bulk *BulkTest `json:"bulk,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections;RPCLatency;Collectives
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections;RPCLatency;Collectives;Bulk
 type Method string
 
 const (
@@ -97,4 +97,6 @@ const (
 	MethodRPCLatency Method = "RPCLatency"
 	// MethodCollectives measures AllReduce and AllToAll between hosts over TCP (draft-calabria-bmwg-ai-fabric-training-bench).
 	MethodCollectives Method = "Collectives"
+	// MethodBulk moves a data set over TCP.
+	MethodBulk Method = "Bulk"
 )

@@ -355,6 +355,9 @@ type ResultRow struct {
 	// collectives is the result of a collective operation over TCP.
 	// +optional
 	Collectives *CollectivesSummary `json:"collectives,omitempty"`
+	// bulk is the result of a data set that was moved over TCP.
+	// +optional
+	Bulk *BulkSummary `json:"bulk,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

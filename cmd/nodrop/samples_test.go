@@ -420,6 +420,22 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			}
 		}
 	},
+	"bulk": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 4 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		// 60 % of 10 Gbit/s with 1448 of 1538 bytes of a segment, and all of it with 8948 of 9038.
+		for i, want := range []struct {
+			goodput     float64
+			bytes       int64
+			connections int
+		}{{6e9 * 1448 / 1538, 5e9, 1}, {6e9 * 1448 / 1538, 5e9, 8}, {1e10 * 8948 / 9038, 5e9, 8}, {6e9 * 1448 / 1538, 42_366_710_013, 1}} {
+			s := rows[i].Bulk
+			if off := float64(s.GoodputBitsPerSecond)/want.goodput - 1; off < -1e-6 || off > 1e-6 || s.SentBytes != want.bytes || s.ReceivedBytes != want.bytes || len(s.ReceivedByConnection) != want.connections {
+				t.Errorf("%s: %+v, want %+v", rows[i].Name(), s, want)
+			}
+		}
+	},
 	"session-scale": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		want := v1alpha1.SessionScaleSummary{Sessions: 500, Tried: 800, Full: true, EstablishNs: 10_000_000_000, SessionsPerSecond: new(int64(50)), SoakNs: 3_600_000_000_000, Flaps: 3600, FlapsPerHour: 3600}
 		if s := rows[0].SessionScale; !reflect.DeepEqual(s, &want) || rows[0].Frames != nil {

@@ -22,6 +22,8 @@ type Engine interface {
 	RPC(ctx context.Context, request RPCRequest) (RPC, error)
 	// Collective lets hosts sum or exchange messages in steps: one begins at a host once everything of the step before was received.
 	Collective(ctx context.Context, request CollectiveRequest) (Collective, error)
+	// Bulk lets a sender move a data set to a receiver over one or several connections.
+	Bulk(ctx context.Context, request BulkRequest) (Bulk, error)
 	// Close removes all hosts.
 	Close() error
 }

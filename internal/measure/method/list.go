@@ -40,6 +40,7 @@ var methods = []func() trials.Definition{
 	describeRFC2544Latency,
 	describeRPCLatency,
 	describeCollectives,
+	describeBulk,
 	controlplane.DescribeRouteCapacity,
 	controlplane.DescribeRouteFlap,
 	controlplane.DescribeRouteRefresh,

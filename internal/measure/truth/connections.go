@@ -40,6 +40,11 @@ func (connectionsModel) Collective(context.Context, workload.CollectiveRequest) 
 	return out, errors.New("the model has connections only")
 }
 
+// Bulk implements workload.Engine.
+func (connectionsModel) Bulk(context.Context, workload.BulkRequest) (out workload.Bulk, err error) {
+	return out, errors.New("the model has connections only")
+}
+
 // Connections implements workload.Engine. Hosts send lost packets again.
 func (m connectionsModel) Connections(ctx context.Context, r workload.ConnectionsRequest) (c workload.Connections, err error) {
 	all := int64(r.Connections)

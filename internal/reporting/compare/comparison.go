@@ -39,7 +39,7 @@ type Subject struct {
 
 // Metric is a figure that results are ranked by.
 //
-// +kubebuilder:validation:Enum=Throughput;LatencyAvg;LatencyMax;FrameLoss
+// +kubebuilder:validation:Enum=Throughput;LatencyAvg;LatencyMax;FrameLoss;Goodput
 type Metric string
 
 const (
@@ -51,6 +51,8 @@ const (
 	LatencyMax Metric = "LatencyMax"
 	// FrameLoss is the share of lost frames in parts per billion: less is better.
 	FrameLoss Metric = "FrameLoss"
+	// Goodput of bulk data in bit/s: more is better.
+	Goodput Metric = "Goodput"
 )
 
 // Score contains the ranks of the results in one metric of one test, over all frame sizes
@@ -128,7 +130,7 @@ type Cell struct {
 	Status Status `json:"status"`
 	// reason explains a status other than Ranked.
 	Reason string `json:"reason,omitempty"`
-	// value in the unit of the metric: frames/s, ns, or parts per billion. Absent
+	// value in the unit of the metric: frames/s, ns, parts per billion, or bit/s. Absent
 	// when there is none.
 	Value *int64 `json:"value,omitempty"`
 	// rank is 1 for the best; 0 for not applicable. After a tie ranks are left out:

@@ -14,12 +14,14 @@ const (
 )
 
 // ofLatency reports whether a metric is about the time that frames take.
-func (m Metric) ofLatency() bool { return m != Throughput && m != FrameLoss }
+func (m Metric) ofLatency() bool { return m != Throughput && m != FrameLoss && m != Goodput }
 
 // metricsOf are the figures by which rows of a method are compared. A method that
 // finds a load, or that is about latency, is not compared by the frames lost.
 func metricsOf(row *v1alpha1.ResultRow) []Metric {
 	switch d, _ := method.Describe(row.Method); {
+	case row.Method == v1alpha1.MethodBulk:
+		return []Metric{Goodput}
 	case method.IsThroughput(row):
 		return []Metric{Throughput, LatencyAvg, LatencyMax}
 	case d.Latency:
@@ -29,12 +31,12 @@ func metricsOf(row *v1alpha1.ResultRow) []Metric {
 }
 
 // MoreIsBetter reports whether a higher value is better.
-func (m Metric) MoreIsBetter() bool { return m == Throughput }
+func (m Metric) MoreIsBetter() bool { return m == Throughput || m == Goodput }
 
 // valueOf is the metric of a row, or why it has none. Of a repeated row it is the median.
 func valueOf(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	value, why = ofOne(row, metric)
-	if f := row.Repeated.Figure(string(metric)); f != nil && row.Frames != nil && row.Frames.Sent > 0 {
+	if f := row.Repeated.Figure(string(metric)); f != nil && (metric == Goodput || row.Frames != nil && row.Frames.Sent > 0) {
 		return f.Median, ""
 	}
 	return value, why
@@ -45,6 +47,10 @@ func ofOne(row *v1alpha1.ResultRow, metric Metric) (value int64, why string) {
 	const billion = 1_000_000_000
 	frames := row.Frames.OrZero()
 	switch {
+	case metric == Goodput && row.Bulk == nil:
+		return 0, reason("no data was moved", row.Message)
+	case metric == Goodput:
+		return row.Bulk.GoodputBitsPerSecond, ""
 	case row.Frames == nil:
 		return 0, "the test sends no test frames"
 	case frames.Sent == 0:

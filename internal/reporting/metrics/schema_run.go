@@ -31,7 +31,7 @@ func regressionSchema() Measurement {
 		Name:  MeasurementRegression,
 		About: "a figure of a benchmark's history whose level became worse, as the operator found it in the archive; see nodrop history",
 		Time:  "when the first run at the new level began, and a nanosecond more for each figure before it in the history",
-		Tags:  []Column{bedColumn, deviceColumn, sizeColumn, methodColumn, {tagMetric, unitText, "figure: Throughput, LatencyAvg, LatencyMax or FrameLoss"}, teamColumn, {tagTest, unitText, "name of the test"}},
+		Tags:  []Column{bedColumn, deviceColumn, sizeColumn, methodColumn, {tagMetric, unitText, "figure: Throughput, LatencyAvg, LatencyMax, FrameLoss or Goodput"}, teamColumn, {tagTest, unitText, "name of the test"}},
 		Fields: append(ofRun[:3:3],
 			Column{"load", unitText, "load of the row, as the test gives it; absent when it searches the load"},
 			Column{tagSoftware, unitText, "version that the device runs; absent when the bed names none"},

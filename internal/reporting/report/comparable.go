@@ -68,7 +68,7 @@ func withoutWinners(c *compare.Comparison, documents []*Document, names []string
 		switch {
 		case len(all) > 0:
 			return all[0]
-		case m != compare.Throughput && m != compare.FrameLoss && len(latency) > 0:
+		case m != compare.Throughput && m != compare.FrameLoss && m != compare.Goodput && len(latency) > 0:
 			return latency[0]
 		case !sameTest(documents, test):
 			return "the trials of the test differ"

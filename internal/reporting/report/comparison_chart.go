@@ -25,7 +25,7 @@ type comparedValue struct {
 // nil if no result has a value.
 func (c *Comparison) chart(id string, lines comparedLines) *layout.Chart {
 	metric, text := lines[0].Metric, metricTexts[lines[0].Metric]
-	dots := metric != compare.Throughput && metric != compare.FrameLoss
+	dots := metric != compare.Throughput && metric != compare.FrameLoss && metric != compare.Goodput
 	shown := lines[:min(len(lines), maxGroups)]
 	const bar, between = 12.0, 10.0
 	group := float64(len(c.Results))*bar + between
@@ -130,6 +130,8 @@ func (c *Comparison) valueOf(l compare.Line, result int) comparedValue {
 		return comparedValue{at: at, low: at, high: at, known: true, text: layout.Fixed(ppm, 10_000, 2) + "%"}
 	case compare.FrameLoss:
 		scale = 10_000_000
+	case compare.Goodput:
+		scale = 1_000_000
 	case compare.LatencyAvg, compare.LatencyMax:
 		scale = 1000
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/compare"
 	"nodrop.dev/nodrop/internal/reporting/report/layout"
 )
@@ -20,6 +21,7 @@ var metricTexts = map[compare.Metric]struct {
 	compare.Throughput: {"throughput", "frames/s", "more is better", layout.Group},
 	compare.LatencyAvg: {"average latency", "us", "less is better", layout.Micros},
 	compare.LatencyMax: {"maximum latency", "us", "less is better", layout.Micros},
+	compare.Goodput:    {"goodput", "Mbit/s", "more is better", func(bits int64) string { return layout.Fixed(bits, 1_000_000, 1) }},
 	compare.FrameLoss:  {"frame loss", "%", "less is better", func(ppb int64) string { return layout.Fixed(ppb, 10_000_000, 7) }},
 }
 
@@ -37,6 +39,14 @@ func signed(n int64, write func(int64) string) string {
 // percent writes parts per million of the baseline as a signed percentage.
 func percent(ppm int64) string {
 	return signed(ppm, func(n int64) string { return layout.Fixed(n, 10_000, 2) })
+}
+
+// ratioText is the value of a result over the one of the baseline: "8.30".
+func ratioText(c compare.Cell) string {
+	if c.DifferencePPM == nil {
+		return "-"
+	}
+	return layout.Fixed(v1alpha1.PPM+*c.DifferencePPM, v1alpha1.PPM, 2)
 }
 
 func rankText(rank int32, tied bool) string {
@@ -130,6 +140,9 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 			}
 			g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: difference}, layout.Column{Heading: r.Name, Name: "change, %"})
 		}
+		if i > 0 && lines[0].Metric == compare.Goodput {
+			g.Columns = append(g.Columns, layout.Column{Heading: r.Name, Name: "ratio"})
+		}
 	}
 	g.Columns = append(g.Columns, layout.Column{Name: "winner", Left: true})
 	for _, l := range lines {
@@ -160,6 +173,9 @@ func (c *Comparison) lineGrid(lines comparedLines) *layout.Grid {
 			}
 			if i > 0 {
 				cells = append(cells, difference, share)
+			}
+			if i > 0 && l.Metric == compare.Goodput {
+				cells = append(cells, ratioText(cell))
 			}
 		}
 		g.Rows = append(g.Rows, append(cells, c.winner(l.Winners)))

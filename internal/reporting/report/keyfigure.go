@@ -57,6 +57,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 		func(s *v1alpha1.RouteFlapSummary) int64 { return max(s.Withdraw.MaxNs, s.Announce.MaxNs) })},
 	v1alpha1.MethodRPCLatency:   named("round trip of requests, median"),
 	v1alpha1.MethodCollectives:  named("bus bandwidth of collective operations"),
+	v1alpha1.MethodBulk:         named("goodput of bulk data"),
 	v1alpha1.MethodRouteRefresh: named("until all routes came again, average"),
 	v1alpha1.MethodSessionScale: named("of BGP, established together"),
 	v1alpha1.MethodSoak:         named("lost frames"),

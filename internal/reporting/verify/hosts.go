@@ -10,7 +10,7 @@ import (
 // hostsLimited reports whether the hosts of a workload may have been the limit, or the background that was sent next to them was
 // not the one asked for.
 func (c *check) hostsLimited() bool {
-	if c.figure("busyPPM").max > workload.MaxBusyPPM || c.figure("softnetDrops").sum > 0 {
+	if c.figure("busyPPM").max > workload.MaxBusyPPM || c.figure("softnetDrops").sum > 0 || c.figure("busiestPPM").max > workload.MaxBusyPPM {
 		return true
 	}
 	if c.row.Connections != nil {

@@ -44,6 +44,7 @@ var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodConnections:        (*check).connections,
 	v1alpha1.MethodRPCLatency:         (*check).rpcLatency,
 	v1alpha1.MethodCollectives:        (*check).collectives,
+	v1alpha1.MethodBulk:               (*check).bulk,
 }
 
 // Methods reports whether the rows of a method can be verified.

@@ -186,11 +186,16 @@ func (d *dialog) close() error {
 	if d == nil {
 		return nil
 	}
+	d.hangUp()
+	return errors.Join(d.client.close(), d.server.close())
+}
+
+// hangUp ends the connection. The hosts stay.
+func (d *dialog) hangUp() {
 	for _, e := range []end{d.near, d.far} {
 		if e.file != nil {
 			resetAtClose(e.fd)
 			_ = e.file.Close()
 		}
 	}
-	return errors.Join(d.client.close(), d.server.close())
 }

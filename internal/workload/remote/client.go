@@ -40,5 +40,10 @@ func (e *Engine) Collective(ctx context.Context, request workload.CollectiveRequ
 	return collective.ask(ctx, e, request)
 }
 
+// Bulk implements workload.Engine.
+func (e *Engine) Bulk(ctx context.Context, request workload.BulkRequest) (workload.Bulk, error) {
+	return bulk.ask(ctx, e, request)
+}
+
 // Close implements workload.Engine: the hosts end with the session of the controller.
 func (e *Engine) Close() error { return nil }

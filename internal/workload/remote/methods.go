@@ -28,13 +28,14 @@ var (
 	incast      = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
 	rpc         = method[workload.RPCRequest, workload.RPC]{"RPC", workload.Engine.RPC}
 	collective  = method[workload.CollectiveRequest, workload.Collective]{"Collective", workload.Engine.Collective}
+	bulk        = method[workload.BulkRequest, workload.Bulk]{"Bulk", workload.Engine.Bulk}
 	connections = method[workload.ConnectionsRequest, workload.Connections]{"Connections", workload.Engine.Connections}
 )
 
 // description describes the service to gRPC.
 var description = grpc.ServiceDesc{
 	ServiceName: service, HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe(), collective.describe()},
+	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe(), collective.describe(), bulk.describe()},
 }
 
 // describe returns the method as a server has it.

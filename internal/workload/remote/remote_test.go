@@ -58,6 +58,10 @@ func (e *fakeEngine) Collective(_ context.Context, request workload.CollectiveRe
 	return e.collective, e.err
 }
 
+func (e *fakeEngine) Bulk(_ context.Context, r workload.BulkRequest) (workload.Bulk, error) {
+	return workload.Bulk{Took: r.Duration, Connections: []workload.BulkConnection{{Sent: r.Bytes, Received: 1, Problem: r.Sender}}}, e.err
+}
+
 func (e *fakeEngine) Close() error {
 	e.closed.Add(1)
 	return nil
@@ -166,6 +170,18 @@ func TestCollective(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, engine.collective) || !reflect.DeepEqual(engine.askedCollective, request) {
 		t.Errorf("asked for %+v, and got %+v", engine.askedCollective, got.Probes)
+	}
+}
+
+// TestBulk carries a data set of more bytes than 32 bits hold, and its time.
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	client, _ := serve(t, opened(&fakeEngine{}))
+	request := workload.BulkRequest{Sender: "p1", Bytes: 1 << 40, Duration: time.Hour}
+	want := workload.Bulk{Took: time.Hour, Connections: []workload.BulkConnection{{Sent: 1 << 40, Received: 1, Problem: "p1"}}}
+	got, err := remote.New(client.Name(), client.Conn()).Bulk(t.Context(), request)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
 
