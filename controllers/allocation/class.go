@@ -39,7 +39,7 @@ type class struct {
 	// planned is about how long the tests take by their plan; 0 where no bed fits.
 	planned time.Duration
 	// work identifies the measurements of the benchmarks.
-	work string
+	work work
 	// problem is the reason why no bed fits; empty if it was not requested yet.
 	problem string
 	members map[queue.Key]*waiter
@@ -47,9 +47,12 @@ type class struct {
 
 // newClass parses what the benchmarks of a class ask for.
 func newClass(key classKey, sample *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile) *class {
-	c := &class{key: key, sample: sample, profile: profile, members: map[queue.Key]*waiter{}, work: workOf(sample), tests: testsOf(&sample.Spec)}
+	c := &class{key: key, sample: sample, profile: profile, members: map[queue.Key]*waiter{}, tests: testsOf(&sample.Spec)}
 	if profile != nil {
 		c.profileSpec = digestOf(&profile.Spec)
+		c.work = workOf(sample, &c.profileSpec)
+	} else {
+		c.work = workOf(sample, nil)
 	}
 	if len(selection.Problems(field.NewPath("spec", "testBedSelector"), sample.Spec.TestBedSelector)) == 0 {
 		c.wish = preflight.NewWish(sample)

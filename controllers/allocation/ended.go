@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"time"
@@ -11,27 +12,42 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/lab/past"
+	"nodrop.dev/nodrop/internal/lab/queue"
 )
 
 // week is the time over which bed-hours are limited.
 const week = 7 * 24 * time.Hour
 
-// workOf identifies what a benchmark measures, whatever its bed: two of the same work take about as
-// long.
-func workOf(b *v1alpha1.Benchmark) string {
+// work identifies what a benchmark measures, whatever its bed: two of the same work take about as long.
+type work struct {
+	// own identifies it within a namespace, and like in all of them; like is empty if the profile is not known.
+	own, like string
+}
+
+// name returns the name by which a forecast knows the work.
+func (w work) name() string { return cmp.Or(w.like, w.own) }
+
+// workOf returns the work of a benchmark, whose profile has this spec; nil if the profile is not known.
+func workOf(b *v1alpha1.Benchmark, profile *digest) work {
 	text, err := json.Marshal([]any{
-		b.Spec.TrafficProfileName, b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.DeviceParameters, b.Spec.SettleTime, b.Spec.RestTime,
+		b.Spec.Tests, b.Spec.FrameSizes, b.Spec.Variants, b.Spec.DeviceImage, b.Spec.DeviceParameters, b.Spec.SettleTime, b.Spec.RestTime,
 	})
 	if err != nil {
 		panic(err) // The types have nothing that cannot be marshalled.
 	}
 	digest := sha256.Sum256(text)
-	return b.Namespace + "/" + string(digest[:])
+	w := work{own: b.Namespace + "/" + b.Spec.TrafficProfileName + "/" + string(digest[:])}
+	if profile != nil {
+		w.like = string(profile[:]) + string(digest[:])
+	}
+	return w
 }
 
 // ended contains the bed times of finished benchmarks.
 type ended struct {
 	record *past.Record
+	// profiles are the specs of the traffic profiles.
+	profiles map[queue.Key]*digest
 	// last is the last benchmark of each bed that was measured to its end.
 	last map[string]*v1alpha1.Benchmark
 	// uses contains the bed times within a week, by UID.
@@ -50,17 +66,40 @@ type use struct {
 }
 
 func newEnded() *ended {
-	return &ended{record: past.NewRecord(), last: map[string]*v1alpha1.Benchmark{}, uses: map[types.UID]use{}}
+	return &ended{record: past.NewRecord(), profiles: map[queue.Key]*digest{}, last: map[string]*v1alpha1.Benchmark{}, uses: map[types.UID]use{}}
 }
 
-// learn takes over a finished benchmark, once.
-func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
-	s := &b.Status
-	if s.StartTime == nil || s.CompletionTime == nil || !s.Phase.Finished() || now.Sub(s.CompletionTime.Time) > week {
+// applyProfile takes over a version of a profile; nil when it is gone.
+func (e *ended) applyProfile(key queue.Key, p *v1alpha1.TrafficProfile) {
+	if p == nil {
+		delete(e.profiles, key)
 		return
 	}
+	spec := digestOf(&p.Spec)
+	e.profiles[key] = &spec
+}
+
+// workOf returns the work of a benchmark, by the class of one that waits.
+func (e *ended) workOf(b *v1alpha1.Benchmark) work {
+	return workOf(b, e.profiles[queue.Key{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}])
+}
+
+// works returns the work of a benchmark that is not finished.
+func (e *ended) works(w *waiter) work {
+	if w.class != nil {
+		return w.class.work
+	}
+	return e.workOf(w.b)
+}
+
+// learn takes over a finished benchmark, once. It returns its work, and whether that is known for the first time.
+func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) (of work, first bool) {
+	s := &b.Status
+	if s.StartTime == nil || s.CompletionTime == nil || !s.Phase.Finished() || now.Sub(s.CompletionTime.Time) > week {
+		return of, false
+	}
 	if _, known := e.uses[b.UID]; known {
-		return
+		return of, false
 	}
 	length := lengthOf(b)
 	used := use{namespace: b.Namespace, until: s.CompletionTime.Time, length: max(length, time.Second)}
@@ -68,7 +107,9 @@ func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
 		used.bed, used.run = s.TestBedName, labobjects.Run{UID: string(b.UID), Attempt: s.Attempt}
 	}
 	e.uses[b.UID] = used
-	run := past.Run{Work: workOf(b), Bed: s.TestBedName, Created: b.CreationTimestamp.Time, From: s.StartTime.Time, Until: s.CompletionTime.Time, Length: length}
+	of = e.workOf(b)
+	first = e.record.Length(of.own, "", "") == 0
+	run := past.Run{Work: of.own, Like: of.like, Bed: s.TestBedName, Created: b.CreationTimestamp.Time, From: s.StartTime.Time, Until: s.CompletionTime.Time, Length: length}
 	if s.LeaseTime != nil {
 		run.From = s.LeaseTime.Time
 	}
@@ -81,6 +122,7 @@ func (e *ended) learn(b *v1alpha1.Benchmark, now time.Time) {
 		run.Cut = true
 	}
 	e.record.Add(run)
+	return of, first && !run.Cut
 }
 
 // until returns the time at which the holder of a lease ended; false if it is not known to have ended.
@@ -134,13 +176,19 @@ func (u use) within(now time.Time) time.Duration {
 // work took, or else what its plan says; 0 where neither is known.
 func (e *ended) expected(w *waiter) time.Duration {
 	if w.class != nil {
-		if d := e.record.Length(w.class.work, ""); d > 0 {
+		if d := e.length(w, ""); d > 0 {
 			return d
 		}
 		return w.class.planned
 	}
 	if w.expected == 0 {
-		w.expected = e.record.Length(workOf(w.b), "")
+		w.expected = e.length(w, "")
 	}
 	return w.expected
+}
+
+// length returns the time for which a benchmark is expected to have a bed, by what the same work took; 0 if that is not known.
+func (e *ended) length(w *waiter, bed string) time.Duration {
+	of := e.works(w)
+	return e.record.Length(of.own, of.like, bed)
 }

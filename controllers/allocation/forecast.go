@@ -101,13 +101,7 @@ func (l *lengths) planned(b *v1alpha1.Benchmark, name string) time.Duration {
 // that is not known. It follows from the past of the same work; or else from the plan and the overhead;
 // or else, on a simulated bed, whose time is not that of the plan, from the average there.
 func (l *lengths) lasts(w *waiter, bed string) time.Duration {
-	work := ""
-	if w.class != nil {
-		work = w.class.work
-	} else {
-		work = workOf(w.b)
-	}
-	length := l.view.ended.record.Length(work, bed)
+	length := l.view.ended.length(w, bed)
 	if length == 0 {
 		if length = l.plannedOf(w, bed); length > 0 {
 			length += l.overhead

@@ -135,6 +135,35 @@ func TestThePastOfOtherBedsCounts(t *testing.T) {
 	l.startsIn(t, map[string]float64{"a": 70, "b": 90})
 }
 
+// What a benchmark takes does not depend on the team that measures with the same tests and traffic.
+func TestThePastOfOtherTeamsCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		traffic *v1alpha1.TrafficProfile
+		known   bool
+	}{
+		"same traffic":  {objects.TrafficProfile("other", "pairs of other", objects.IPv4Pairs(64, 128)), true},
+		"other traffic": {objects.TrafficProfile("other", "pairs of other", objects.IPv4Pairs(64, 256)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newOutlookLab(routerBed("frr"), simulatedBed("sim"))
+			l.Namespaces = append(l.Namespaces, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+			l.Profiles = append(l.Profiles, *tc.traffic)
+			l.benchmark("past", "sim", ran(10000, 1000), func(b *v1alpha1.Benchmark) {
+				b.Namespace, b.Spec.TrafficProfileName = "other", tc.traffic.Name
+			})
+			l.has("running", "frr", 0)
+			l.benchmark("waits", "frr")
+			places := Lineup(l.LineupInput)
+			if len(places) != 1 || places[0].Start.IsZero() {
+				t.Fatalf("places %+v, want one with an expected start", places)
+			}
+			if got, want := places[0].Start.Sub(outlookNow), 9000*time.Second; (got == want) != tc.known {
+				t.Errorf("it is expected to start in %s; the benchmark of the other team took %s", got, want)
+			}
+		})
+	}
+}
+
 // Without a past of the same work there is the plan, with what benchmarks took longer than their plans.
 func TestWithoutAPast(t *testing.T) {
 	other := func(b *v1alpha1.Benchmark) { b.Spec.FrameSizes = []v1alpha1.FrameSize{128} }

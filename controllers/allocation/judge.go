@@ -50,6 +50,18 @@ func (j *judge) join(w *waiter) {
 	w.class = c
 }
 
+// placeWork places the benchmarks of a work again, for which it is now known how long they take.
+func (j *judge) placeWork(of work) {
+	for _, c := range j.classes {
+		if c.work.own != of.own && (of.like == "" || c.work.like != of.like) {
+			continue
+		}
+		for _, w := range c.members {
+			j.line.place(w)
+		}
+	}
+}
+
 // leave removes a benchmark from its class.
 func (j *judge) leave(w *waiter) {
 	c := w.class

@@ -40,6 +40,7 @@ func (l *line) placeOne(w *waiter) {
 	e := l.teams.entryOf(w.b)
 	e.Beds, e.Limits, e.Pools = kit.BedsFor(w.b, w.class.beds), w.class.limits, w.class.pools
 	e.Reservation, e.Hold, e.Expected = kit.ReservationOf(w.b), l.deadlines.HoldOf(w.b)+w.class.afterLease, l.ended.expected(w)
+	e.Work = w.class.work.name()
 	if !l.gangs.complete(w, &e) {
 		l.queue.Remove(key)
 		return

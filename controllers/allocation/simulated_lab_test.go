@@ -46,6 +46,8 @@ type simulatedLab struct {
 	ended  int
 	events map[int64][]func()
 	shown  time.Time
+	// tick is the interval of decisions; 0 if each event is followed by one.
+	tick time.Duration
 }
 
 var simulatedBegin = time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -112,6 +114,9 @@ func (l *simulatedLab) begin() {
 // after lets something happen.
 func (l *simulatedLab) after(d time.Duration, do func()) {
 	at := l.now.Add(d.Round(time.Millisecond)).UnixMilli()
+	if ms := l.tick.Milliseconds(); ms > 0 {
+		at = (at + ms - 1) / ms * ms
+	}
 	l.events[at] = append(l.events[at], do)
 }
 

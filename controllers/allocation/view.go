@@ -47,6 +47,7 @@ func (v *view) apply(ch changes, now time.Time) {
 		v.applyNamespace(name, ns)
 	}
 	for key, p := range ch.profiles {
+		v.ended.applyProfile(key, p)
 		v.judge.applyProfile(key, p)
 	}
 	moved := false
@@ -60,7 +61,9 @@ func (v *view) apply(ch changes, now time.Time) {
 		v.applyPolicy(name, p)
 	}
 	for _, b := range ch.ended {
-		v.ended.learn(b, v.now())
+		if w, first := v.ended.learn(b, v.now()); first {
+			v.judge.placeWork(w)
+		}
 		v.gangs.end(b)
 	}
 	for key, r := range ch.reservations {

@@ -81,3 +81,29 @@ func TestPreemptingBenchmarksHaveTheirMessagesFirst(t *testing.T) {
 		t.Errorf("messages in the order %v, want %v", got, want)
 	}
 }
+
+// The order of the queue depends on how long benchmarks take, which becomes known when the first of them ends.
+func TestEntriesLearnHowLongTheyTake(t *testing.T) {
+	l := newOutlookLab(simulatedBed("sim"))
+	l.has("first", "sim", 16)
+	l.benchmark("waits", "sim")
+	v, _ := viewOf(l.LineupInput, nil)
+	expected := func() time.Duration {
+		entries := v.line.queue.Entries()
+		if len(entries) != 1 {
+			t.Fatalf("%d entries in the queue, want one", len(entries))
+		}
+		return entries[0].Expected
+	}
+	if d := expected(); d != 0 {
+		t.Fatalf("it is expected to take %s, and none has ended", d)
+	}
+	ended := l.Benchmarks[0].DeepCopy()
+	ended.Status.Phase, ended.Status.CompletionTime = v1alpha1.PhaseMeasured, ago(0)
+	ch := newChanges()
+	ch.benchmark(ended, false)
+	v.apply(ch, outlookNow)
+	if d := expected(); d != 16*time.Second {
+		t.Errorf("it is expected to take %s, want 16s, as the first one", d)
+	}
+}

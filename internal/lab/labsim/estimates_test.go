@@ -168,7 +168,7 @@ func fromPast() func(*simulation, *job, string) time.Duration {
 			added[other.Key] = true
 			record.Add(past.Run{Work: kindOf(other), Bed: other.bed, Created: other.Created, From: begin.Add(other.start), Until: begin.Add(other.end), Length: other.run})
 		}
-		if d := record.Length(kindOf(j), bed); d > 0 {
+		if d := record.Length(kindOf(j), "", bed); d > 0 {
 			return d
 		}
 		var held time.Duration

@@ -13,6 +13,8 @@ const remembered = 7
 type Run struct {
 	// Work identifies what it measured: two runs of the same work take about as long.
 	Work string
+	// Like identifies the same measurements of every team; empty if that is not known.
+	Like string
 	// Bed that it had.
 	Bed string
 	// Created is the time since which it waited, and From and Until are the times between which it
@@ -27,12 +29,12 @@ type Run struct {
 // Record keeps the last runs of each kind of work, also by bed, and of each bed. It is not safe for
 // concurrent use.
 type Record struct {
-	works, places, beds map[string]runs
+	works, likes, places, beds map[string]runs
 }
 
 // NewRecord returns an empty record.
 func NewRecord() *Record {
-	return &Record{works: map[string]runs{}, places: map[string]runs{}, beds: map[string]runs{}}
+	return &Record{works: map[string]runs{}, likes: map[string]runs{}, places: map[string]runs{}, beds: map[string]runs{}}
 }
 
 // runs are the last ones, in the order of their ends.
@@ -43,6 +45,9 @@ func (r *Record) Add(run Run) {
 	add(r.beds, run.Bed, run)
 	if !run.Cut {
 		add(r.works, run.Work, run)
+		if run.Like != "" {
+			add(r.likes, run.Like, run)
+		}
 		add(r.places, place(run.Work, run.Bed), run)
 	}
 }
@@ -59,7 +64,7 @@ func place(work, bed string) string { return bed + "\n" + work }
 
 // Forget removes what ended last before a time.
 func (r *Record) Forget(before time.Time) {
-	for _, all := range []map[string]runs{r.works, r.places, r.beds} {
+	for _, all := range []map[string]runs{r.works, r.likes, r.places, r.beds} {
 		maps.DeleteFunc(all, func(_ string, of runs) bool { return of[len(of)-1].Until.Before(before) })
 	}
 }
@@ -68,11 +73,15 @@ func (r *Record) Forget(before time.Time) {
 const enough = 3
 
 // Length returns the time for which a benchmark is expected to have a bed, from the last ones of the
-// same work: those on this bed if they are enough, or else on all beds; 0 if there was none.
-func (r *Record) Length(work, bed string) time.Duration {
+// same work: those on this bed if they are enough, or else on all beds. If there was none, it follows from the
+// last ones that measured the same for other teams; 0 if there was none either.
+func (r *Record) Length(work, like, bed string) time.Duration {
 	all := r.places[place(work, bed)]
 	if len(all) < enough {
 		all = r.works[work]
+	}
+	if len(all) == 0 {
+		all = r.likes[like]
 	}
 	return Typical(all.lengths())
 }

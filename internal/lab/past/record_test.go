@@ -26,12 +26,16 @@ func recordOf(all ...Run) *Record {
 func TestLength(t *testing.T) {
 	cut := ran("a", "bed", 900, 901)
 	cut.Cut = true
+	other := ran("b", "bed", 0, 30)
+	other.Like = "as a"
 	for name, tc := range map[string]struct {
 		runs []Run
 		want time.Duration
 	}{
 		"nothing":                        {nil, 0},
 		"other work":                     {[]Run{ran("b", "bed", 0, 50)}, 0},
+		"the same for another team":      {[]Run{other}, 30 * time.Second},
+		"own work and of another team":   {[]Run{other, ran("a", "other", 0, 50)}, 50 * time.Second},
 		"one run on another bed":         {[]Run{ran("a", "other", 0, 50)}, 50 * time.Second},
 		"one that ended early":           {[]Run{ran("a", "bed", 0, 50), cut}, 50 * time.Second},
 		"too few on this bed":            {[]Run{ran("a", "bed", 0, 10), ran("a", "bed", 10, 20), ran("a", "other", 0, 40)}, 20 * time.Second},
@@ -45,7 +49,7 @@ func TestLength(t *testing.T) {
 		}, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := recordOf(tc.runs...).Length("a", "bed"); got != tc.want {
+			if got := recordOf(tc.runs...).Length("a", "as a", "bed"); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -76,7 +80,7 @@ func TestAverageCountsThoseThatRun(t *testing.T) {
 func TestForget(t *testing.T) {
 	r := recordOf(ran("a", "bed", 0, 10), ran("b", "bed", 10, 20))
 	r.Forget(at(15))
-	if a, b := r.Length("a", "bed"), r.Length("b", "bed"); a != 0 || b != 10*time.Second {
+	if a, b := r.Length("a", "", "bed"), r.Length("b", "", "bed"); a != 0 || b != 10*time.Second {
 		t.Errorf("a took %s and b %s, want a to be forgotten", a, b)
 	}
 }

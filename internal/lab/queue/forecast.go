@@ -53,7 +53,10 @@ func (q *Queue) Forecast(s Snapshot, o Outlook) map[Key]Start { return q.Clone()
 
 // forecast does what Forecast does, and uses the queue meanwhile.
 func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
-	f := &forecast{Outlook: o, queue: q, s: s, begun: s.Now, size: q.size(), expected: q.expected(), starts: map[Key]Start{}, runs: map[share.Account][]Run{}}
+	f := &forecast{
+		Outlook: o, queue: q, s: s, begun: s.Now, size: q.size(), expected: q.expected(), starts: map[Key]Start{}, runs: map[share.Account][]Run{},
+		learned: map[string]time.Duration{}, unknown: map[string][]string{},
+	}
 	f.s.Beds, f.s.Running = maps.Clone(s.Beds), maps.Clone(s.Running)
 	if f.s.Running == nil {
 		f.s.Running = map[string]int{}
@@ -62,12 +65,8 @@ func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
 		f.Ends = map[string]End{}
 	}
 	for bed, end := range f.Ends {
-		f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
-		if !end.At.IsZero() {
-			f.returns = append(f.returns, returned{end.At, bed})
-		}
+		f.begin(bed, end)
 	}
-	heap.Init(&f.returns)
 	if f.Sharing != nil {
 		f.Sharing = f.Sharing.clone()
 		f.s.Standings, f.s.stand = nil, func(a share.Account) Standing { return f.Sharing.standingWith(a, f.runs[a], f.s.Now) }
@@ -88,18 +87,25 @@ func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
 	return f
 }
 
-// Numbers of forecasts of which Expect returns the median, and by how much durations differ in them.
 const (
-	variations = 5
-	variation  = 0.1
+	// variations is the number of forecasts of which Expect returns the median. They are more for up to shortQueue entries, where
+	// each costs little.
+	variations      = 5
+	variationsShort = 9
+	shortQueue      = 500
+	// variation is the part by which durations differ in them at most.
+	variation = 0.1
 )
 
 // Expect returns what Forecast does, as the median of several forecasts in which everything takes up to
 // a tenth more or less time. A bed that is free a second earlier can go to another team, which changes
 // all later starts, so that a single forecast can be far off.
 func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
-	starts, own := map[Key][]Start{}, q.Clone()
-	for n := range variations {
+	starts, own, forecasts := map[Key][]Start{}, q.Clone(), variations
+	if q.Len() <= shortQueue {
+		forecasts = variationsShort
+	}
+	for n := range forecasts {
 		for key, start := range own.forecast(s, o.vary(n)).starts {
 			starts[key] = append(starts[key], start)
 		}
@@ -164,6 +170,10 @@ type forecast struct {
 	returns returns
 	// runs are the entries that have a bed.
 	runs map[share.Account][]Run
+	// learned are the times for which the first entry of a work has had a bed, if that was not known at the begin, and unknown are
+	// the beds of entries whose work is not known yet.
+	learned map[string]time.Duration
+	unknown map[string][]string
 	// compared is the number of comparisons of all decisions.
 	compared int
 }
@@ -215,8 +225,10 @@ func (f *forecast) decide() {
 		b := f.s.Beds[d.Bed]
 		b.Leased = true
 		f.s.Beds[d.Bed] = b
-		end := End{Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: f.s.Now, Expected: e.Expected}}
-		f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
+		end := End{Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: f.s.Now, Expected: e.Expected, Work: e.Work}}
+		if e.Expected == 0 {
+			end.Run.Expected = f.learned[e.Work]
+		}
 		for _, l := range e.Limits {
 			if l.Bed == "" || l.Bed == d.Bed {
 				f.s.Running[l.Key]++
@@ -225,9 +237,9 @@ func (f *forecast) decide() {
 		}
 		if lasts := f.Lasts(&e, d.Bed); lasts > 0 {
 			end.At = f.s.Now.Add(lasts)
-			heap.Push(&f.returns, returned{end.At, d.Bed})
 		}
 		f.Ends[d.Bed] = end
+		f.begin(d.Bed, end)
 	}
 }
 
@@ -286,12 +298,45 @@ func (f *forecast) advance(to time.Time) {
 		} else {
 			delete(f.runs, end.Run.Account)
 		}
+		f.learn(end.Run)
 		b := f.s.Beds[name]
 		b.Leased, b.Lease = false, nil
 		f.s.Beds[name] = b
 		for _, k := range end.Keys {
 			f.s.Running[k]--
 		}
+	}
+}
+
+// learn notes how long the first entry of a work has had its bed. From then on, teams are charged less for entries of this
+// work, as by the operator.
+func (f *forecast) learn(first Run) {
+	if first.Expected > 0 || first.Work == "" {
+		return
+	}
+	took := f.s.Now.Sub(first.Since)
+	f.learned[first.Work] = took
+	for _, bed := range f.unknown[first.Work] {
+		end, leased := f.Ends[bed]
+		if !leased || end.Run.Expected > 0 || end.Run.Work != first.Work {
+			continue
+		}
+		of := f.runs[end.Run.Account]
+		at := slices.Index(of, end.Run)
+		end.Run.Expected = took
+		f.Ends[bed], of[at] = end, end.Run
+	}
+	delete(f.unknown, first.Work)
+}
+
+// begin notes that an entry has a bed.
+func (f *forecast) begin(bed string, end End) {
+	f.runs[end.Run.Account] = append(f.runs[end.Run.Account], end.Run)
+	if end.Run.Expected == 0 && end.Run.Work != "" {
+		f.unknown[end.Run.Work] = append(f.unknown[end.Run.Work], bed)
+	}
+	if !end.At.IsZero() {
+		heap.Push(&f.returns, returned{end.At, bed})
 	}
 }
 

@@ -35,6 +35,9 @@ type Entry struct {
 	// Hold is the longest time for which the entry has a bed, and Expected is for how long
 	// it is expected to have it; 0 where that is not known.
 	Hold, Expected time.Duration
+	// Work identifies what the entry measures: entries of the same work are expected to have a bed for the
+	// same time. It may be empty.
+	Work string
 	// Pools are the pools of its beds, sorted; an empty list means that all beds are one pool.
 	Pools []string
 	// Preempts reports whether the entry may have a bed that a benchmark of lower priority holds

@@ -14,6 +14,8 @@ type Run struct {
 	// expected to have it; 0 if that is not known.
 	Since    time.Time
 	Expected time.Duration
+	// Work is what it measures. It may be empty.
+	Work string
 }
 
 // left returns the time for which the run is expected to have its bed, up to the horizon. One

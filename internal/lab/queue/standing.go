@@ -144,12 +144,9 @@ func (r *round) findBehindIn(all []*group) {
 	}
 }
 
-// charge lets a team stand as if a bed had been used for as long as a round looks ahead, or
-// for as long as the entry is expected to use it if that is shorter.
+// charge lets a team stand as if a run of the entry had begun: what follows does not depend on how many beds are given in
+// one decision.
 func (r *round) charge(e *Entry, pool string) {
-	d := share.Horizon
-	if e.Expected > 0 {
-		d = min(d, e.Expected)
-	}
-	r.charged[share.Account{Team: e.Team, Pool: pool}] += d
+	run := Run{Account: share.Account{Team: e.Team, Pool: pool}, Since: r.now, Expected: e.Expected}
+	r.charged[run.Account] += run.left(r.now)
 }

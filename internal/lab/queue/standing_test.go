@@ -34,3 +34,42 @@ func TestPriorityWithinATeam(t *testing.T) {
 		t.Errorf("places %v, want %s", order, want)
 	}
 }
+
+// TestBedsOfOneDecisionAreChargedAsRuns gives four beds at once, and one after the other: the teams get the same number.
+func TestBedsOfOneDecisionAreChargedAsRuns(t *testing.T) {
+	behind := map[string]time.Duration{"a": 400 * time.Second, "b": 0}
+	beds := []string{"bed-0", "bed-1", "bed-2", "bed-3"}
+	q := New()
+	for i := range 4 {
+		for team := range behind {
+			q.Set(Entry{Key: Key{team, fmt.Sprint(i)}, Team: team, Created: start, Beds: beds, Expected: 10 * time.Second})
+		}
+	}
+	given := func(together bool) map[string]int {
+		q, s, got := q.Clone(), snapshot(free("bed-0"), free("bed-1"), free("bed-2"), free("bed-3")), map[string]int{}
+		s.Standings = map[share.Account]Standing{}
+		for q.Len() > 4 {
+			for team, d := range behind {
+				st := Standing{Behind: d, Weight: 1}
+				for range got[team] {
+					run := Run{Since: s.Now, Expected: 10 * time.Second}
+					st.Behind -= run.left(s.Now)
+				}
+				s.Standings[share.Account{Team: team}] = st
+			}
+			decisions := q.Decide(s)
+			if !together {
+				decisions = decisions[:1]
+			}
+			for _, d := range decisions {
+				got[d.Entry.Team]++
+				q.Remove(d.Entry.Key)
+				s.Beds[d.Bed] = leased(d.Bed)
+			}
+		}
+		return got
+	}
+	if once, single := given(true), given(false); once["a"] != single["a"] || once["b"] != single["b"] || once["b"] == 0 {
+		t.Errorf("the teams get %v beds in one decision, and %v one after the other", once, single)
+	}
+}
