@@ -14,7 +14,7 @@ type Run struct {
 	// expected to have it; 0 if that is not known.
 	Since    time.Time
 	Expected time.Duration
-	// Work is what it measures. It may be empty.
+	// Work identifies what it measures. It may be empty.
 	Work string
 }
 
