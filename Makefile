@@ -199,8 +199,8 @@ metrics-load: test-tools ## points per second into InfluxDB, and what metrics co
 	NODROP_METRICS_LOAD=11 go test ./cmd/nodrop -run '^TestMeasure(Sink|MetricsCost)' -count=1 -v -timeout 20m
 
 .PHONY: telemetry-cost
-telemetry-cost: test-tools ## what readings of the device in each second cost a Linux router, by SNMP and by SSH; needs a quiet machine (11 min)
-	NODROP_TELEMETRY_COST=80 go test $(GOTEST_BUILD) ./cmd/nodrop -run '^TestMeasureTelemetryCost$$' -count=1 -v -timeout 30m
+telemetry-cost: test-tools ## what readings of the device in each second cost by SNMP, SSH and gNMI; needs a quiet machine (12 min)
+	NODROP_TELEMETRY_COST=80 go test $(GOTEST_BUILD) ./cmd/nodrop -run '^TestMeasure(Reading|Telemetry)Cost$$' -count=1 -v -timeout 30m
 
 .PHONY: dashboards-pictures
 dashboards-pictures: ## draw the dashboards for docs/dashboards.md (needs network for npm and Debian packages)

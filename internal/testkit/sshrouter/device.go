@@ -36,6 +36,8 @@ type device struct {
 	folder string
 	// pid is the first process in the namespace.
 	pid int
+	// server is the first process of the OpenSSH server, which has a PID namespace of its own; 0 in an emulated machine.
+	server int
 	// environment has variables of programs in the namespace, as name=value.
 	environment []string
 	// machine is the emulated machine that the device is; nil for a network namespace.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,16 +89,31 @@ func (d *device) serve(host, command string) {
 	s := opensshServer(d.t)
 	address, folder := testserver.FreeAddressOf(d.t, host), d.t.TempDir()
 	d.writeConfig(s, address, command, folder, folder)
-	d.start("sshd", "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", fmt.Sprintf(
+	cmd := d.start("sshd", "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", fmt.Sprintf(
 		"mount --bind %[1]s/passwd /etc/passwd && mount --bind %[1]s/shadow /etc/shadow && mount -t tmpfs none /run && mkdir -m 755 /run/sshd && "+
 			"LD_LIBRARY_PATH=%[2]s exec %[3]s -D -e -f %[1]s/config", folder, s.libraries, s.program))
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()
-			d.Address = address
+			d.Address, d.server = address, childOf(d.t, cmd.Process.Pid)
 			return
 		} else if time.Now().After(deadline) {
 			d.t.Fatalf("OpenSSH does not answer: %v", err)
 		}
 	}
+}
+
+// Server returns the process of the OpenSSH server.
+func (d *device) Server() int { return d.server }
+
+// Processes returns the number of processes that the OpenSSH server and its descendants have started so far, with one that
+// Processes starts.
+func (d *device) Processes() int {
+	d.t.Helper()
+	text := d.output(exec.Command("nsenter", "--pid", "--target", strconv.Itoa(d.server), "sh", "-c", "echo $$"))
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return n
 }

@@ -13,17 +13,17 @@ import (
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 )
 
-// Number of parts that the commands print.
+// Number of parts of answers.
 const (
 	parts      = 6
 	factsParts = 6
 )
 
-// split divides what a command printed into its parts, and reads the first one: the time since the start of the device.
+// split divides an answer into its parts, and reads the first one: the time since the start of the device.
 func split(text string, want int) (part []string, up time.Duration, _ error) {
 	part = strings.Split(text, end+"\n")
 	if len(part) != want {
-		return nil, 0, fmt.Errorf("%d parts of the output of a Linux device are there, want %d: want a user whose shell runs commands", len(part), want)
+		return nil, 0, fmt.Errorf("the answer of a Linux device has %d parts, want %d: want a user whose shell runs commands", len(part), want)
 	}
 	first, _, _ := strings.Cut(part[0], " ")
 	seconds, err := strconv.ParseFloat(first, 64)
@@ -33,7 +33,7 @@ func split(text string, want int) (part []string, up time.Duration, _ error) {
 	return part, time.Duration(seconds * float64(time.Second)), nil
 }
 
-// parse reads what the command printed.
+// parse reads the answer to shortQuestion or longQuestion.
 func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	part, up, err := split(text, parts)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) parse(text string) (*telemetry.Reading, error) {
 	return out, nil
 }
 
-// parseFacts reads what factsCommand printed.
+// parseFacts reads the answer to factsQuestion.
 func parseFacts(text string) (*telemetry.Facts, error) {
 	part, up, err := split(text, factsParts)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"nodrop.dev/nodrop/internal/dut/telemetry"
 	"nodrop.dev/nodrop/internal/dut/telemetry/linux"
@@ -178,21 +177,4 @@ func TestAgain(t *testing.T) {
 		t.Error("a reading succeeds on a lost connection")
 	}
 	read(t, r)
-}
-
-// TestNotLinux refuses a server that runs no commands.
-func TestNotLinux(t *testing.T) {
-	namespacetest.Enter(t)
-	run(t, "ip link set lo up")
-	cat := sshrouter.Serve(t, "/bin/cat")
-	r, err := linux.New(cat.Access(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if _, err := r.Read(ctx); err == nil || !strings.Contains(err.Error(), "want a user whose shell runs commands") {
-		t.Errorf("%v", err)
-	}
 }
