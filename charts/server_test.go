@@ -193,13 +193,14 @@ func defaults(t *testing.T, c client.Client) {
 					{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{}},
 					{Name: "collectives", Collectives: &v1alpha1.CollectivesTest{}},
 					{Name: "bulk", Bulk: &v1alpha1.BulkTest{}},
+					{Name: "messages", MessageRate: &v1alpha1.MessageRateTest{}},
 					{Name: "mlr", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{}}},
 				}...),
 			),
 			benchmarkOf("[{name: throughput, throughput: {}}, {name: latency, latency: {}}, {name: frame-loss, frameLoss: {}}, {name: back-to-back, backToBack: {}}, {name: soak, soak: {}}, " +
 				"{name: forwarding-rate, forwardingRate: {}}, {name: ordering, ordering: {}}, {name: recovery, recovery: {}}, {name: address-caching, addressCaching: {}}, " +
 				"{name: address-learning, addressLearning: {}}, {name: broadcast, broadcast: {}}, {name: head-of-line, headOfLineBlocking: {}}, {name: congestion, congestionControl: {}}, " +
-				"{name: join, groupJoinDelay: {}}, {name: leave, groupLeaveDelay: {}}, {name: groups, groupCapacity: {}}, {name: reset, reset: {}}, {name: rfc2544, rfc2544Latency: {}}, {name: buffer, bufferSize: {}}, {name: routes, routeCapacity: {}}, {name: convergence, convergence: {}}, {name: flap, routeFlap: {}}, {name: refresh, routeRefresh: {}}, {name: restart, bgpRestart: {}}, {name: scale, sessionScale: {}}, {name: fib, fibTruth: {}}, {name: lists, configurationScale: {}}, {name: incast, incast: {}}, {name: connections, connections: {measure: Capacity}}, {name: rpc, rpcLatency: {}}, {name: collectives, collectives: {}}, {name: bulk, bulk: {}}, " +
+				"{name: join, groupJoinDelay: {}}, {name: leave, groupLeaveDelay: {}}, {name: groups, groupCapacity: {}}, {name: reset, reset: {}}, {name: rfc2544, rfc2544Latency: {}}, {name: buffer, bufferSize: {}}, {name: routes, routeCapacity: {}}, {name: convergence, convergence: {}}, {name: flap, routeFlap: {}}, {name: refresh, routeRefresh: {}}, {name: restart, bgpRestart: {}}, {name: scale, sessionScale: {}}, {name: fib, fibTruth: {}}, {name: lists, configurationScale: {}}, {name: incast, incast: {}}, {name: connections, connections: {measure: Capacity}}, {name: rpc, rpcLatency: {}}, {name: collectives, collectives: {}}, {name: bulk, bulk: {}}, {name: messages, messageRate: {}}, " +
 				"{name: mlr, throughput: {search: MLRsearch, mlrSearch: {}}}]"),
 		},
 		"a profile": {

@@ -59,6 +59,7 @@ var sections = map[v1alpha1.Method][]string{
 	v1alpha1.MethodRPCLatency:         {"RPCLatency"},
 	v1alpha1.MethodCollectives:        {"Collectives"},
 	v1alpha1.MethodBulk:               {"Bulk"},
+	v1alpha1.MethodMessageRate:        {"MessageRate"},
 }
 
 // largestRow is the row of a step with every member at its largest that the method can
@@ -81,6 +82,8 @@ func largestRow(t *testing.T, step plan.Step) v1alpha1.ResultRow {
 			items = 240
 		case "Microflows":
 			items = v1alpha1.MaxBadMicroflows
+		case "MessageRate":
+			items = 100 // groups; of subscribers there are fewer
 		}
 		fill(of.FieldByName(name), items)
 	}

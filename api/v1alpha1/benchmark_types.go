@@ -249,7 +249,7 @@ func (s *BenchmarkSpec) History(name string) string {
 
 // Test is one test of a benchmark: its name, and exactly one method.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives;bulk
+// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives;bulk;messageRate
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required
@@ -378,6 +378,9 @@ type Test struct {
 	// bulk moves a data set over TCP, and measures its time, its rate and the processor time of both ends.
 	// +optional
 	Bulk *BulkTest `json:"bulk,omitempty"`
+	// messageRate searches the highest rate of multicast messages that all subscribers receive without loss.
+	// +optional
+	MessageRate *MessageRateTest `json:"messageRate,omitempty"`
 }
 
 // SearchMethod names how the throughput is searched.

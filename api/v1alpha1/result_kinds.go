@@ -27,7 +27,7 @@ const (
 
 // Method names the method of a result row.
 //
-// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections;RPCLatency;Collectives;Bulk
+// +kubebuilder:validation:Enum=Throughput;PartialDropRate;Latency;FrameLoss;BackToBack;Soak;ForwardingRate;Ordering;Recovery;AddressCaching;AddressLearning;Broadcast;HeadOfLineBlocking;CongestionControl;GroupJoinDelay;GroupLeaveDelay;GroupCapacity;Reset;RFC2544Latency;BufferSize;RouteCapacity;Convergence;RouteFlap;RouteRefresh;BGPRestart;SessionScale;FIBTruth;ConfigurationScale;Incast;Connections;RPCLatency;Collectives;Bulk;MessageRate
 type Method string
 
 const (
@@ -99,4 +99,6 @@ const (
 	MethodCollectives Method = "Collectives"
 	// MethodBulk moves a data set over TCP.
 	MethodBulk Method = "Bulk"
+	// MethodMessageRate searches the highest rate of multicast messages without loss.
+	MethodMessageRate Method = "MessageRate"
 )

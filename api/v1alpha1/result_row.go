@@ -358,6 +358,9 @@ type ResultRow struct {
 	// bulk is the result of a data set that was moved over TCP.
 	// +optional
 	Bulk *BulkSummary `json:"bulk,omitempty"`
+	// messageRate is the result of a search for a rate of multicast messages.
+	// +optional
+	MessageRate *MessageRateSummary `json:"messageRate,omitempty"`
 	// series is the rates in the course of the trial; absent where a test asks for no
 	// samplingInterval.
 	// +optional

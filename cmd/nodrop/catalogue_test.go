@@ -17,7 +17,7 @@ import (
 const repository = "../.."
 
 // catalogueRows are the rows of the catalogue that docs/catalogue.md speaks of.
-var catalogueRows = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "24", "25", "26", "27", "28", "29", "30", "32", "33", "34"}
+var catalogueRows = []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23", "24", "25", "26", "27", "28", "29", "30", "31", "32", "33", "34"}
 
 // elsewhere are the samples that TestSamplesOnTheSimulatedEngine does not run, with
 // the test that does.
@@ -25,7 +25,7 @@ var elsewhere = map[string]string{
 	"reference": "TestPublishedTablesComeBack", "calibration": "TestCalibrateAndRun", "compare": "TestCompareGivesThePublishedDifferences",
 	"acl": "TestRunAccessLists", "nat": "TestRunNAT", "mirror": "TestRunMirror", "filters": "TestRunFilters", "classes": "TestRunClasses",
 	"mpls": "TestRunLabels", "mpls-push": "TestRunPush", "mpls-linux": "TestRunLinuxLabels", "mpls-linux-push": "TestRunLinuxLabels", "ldp-capacity": "TestRunLabelCapacity",
-	"device-reset": "TestRunCommandResets", "machine": "TestRunMachine", "acl-scale": "TestRunConfigurationScale", "incast-linux": "TestRunIncast", "incast-router": "TestIncast", "connections-linux": "TestRunConnections", "rpc-latency-linux": "TestRunRPCLatency", "collectives-linux": "TestRunCollectives", "bulk-linux": "TestRunBulk",
+	"device-reset": "TestRunCommandResets", "machine": "TestRunMachine", "acl-scale": "TestRunConfigurationScale", "incast-linux": "TestRunIncast", "incast-router": "TestIncast", "connections-linux": "TestRunConnections", "rpc-latency-linux": "TestRunRPCLatency", "collectives-linux": "TestRunCollectives", "bulk-linux": "TestRunBulk", "message-rate-linux": "TestRunMessageRate",
 }
 
 var (

@@ -387,6 +387,12 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("23 servers: %+v", most)
 		}
 	},
+	"message-rate": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		s := rows[0].MessageRate
+		if len(rows) != 1 || s.Rate < 999_000 || s.Rate > 1_000_442 || s.FailedRate < 1_000_441 || s.FailedRate-s.Rate > 1000 || len(s.Passed.Subscribers) != 4 || s.Failed.DeviceLost == 0 {
+			t.Errorf("%+v", s)
+		}
+	},
 	"rpc-latency": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if len(rows) != 12 {
 			t.Fatalf("%d rows", len(rows))

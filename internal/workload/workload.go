@@ -24,6 +24,8 @@ type Engine interface {
 	Collective(ctx context.Context, request CollectiveRequest) (Collective, error)
 	// Bulk lets a sender move a data set to a receiver over one or several connections.
 	Bulk(ctx context.Context, request BulkRequest) (Bulk, error)
+	// Messages lets publishers send numbered datagrams to multicast groups, and subscribers count them.
+	Messages(ctx context.Context, request MessagesRequest) (Messages, error)
 	// Close removes all hosts.
 	Close() error
 }

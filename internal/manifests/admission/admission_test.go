@@ -77,7 +77,7 @@ func samples(t *testing.T) []string {
 	}
 	var names []string
 	for _, dir := range dirs {
-		if dir.IsDir() && !slices.Contains([]string{"bgp-router", "broken", "bulk-linux", "capture", "collectives-linux", "connections-linux", "frr", "incast-linux", "machine", "rpc-latency-linux", "two-nics"}, dir.Name()) {
+		if dir.IsDir() && !slices.Contains([]string{"bgp-router", "broken", "bulk-linux", "capture", "collectives-linux", "connections-linux", "frr", "incast-linux", "machine", "message-rate-linux", "rpc-latency-linux", "two-nics"}, dir.Name()) {
 			names = append(names, dir.Name())
 		}
 	}

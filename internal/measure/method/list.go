@@ -41,6 +41,7 @@ var methods = []func() trials.Definition{
 	describeRPCLatency,
 	describeCollectives,
 	describeBulk,
+	describeMessageRate,
 	controlplane.DescribeRouteCapacity,
 	controlplane.DescribeRouteFlap,
 	controlplane.DescribeRouteRefresh,

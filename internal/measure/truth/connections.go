@@ -45,6 +45,11 @@ func (connectionsModel) Bulk(context.Context, workload.BulkRequest) (out workloa
 	return out, errors.New("the model has connections only")
 }
 
+// Messages implements workload.Engine.
+func (connectionsModel) Messages(context.Context, workload.MessagesRequest) (out workload.Messages, err error) {
+	return out, errors.New("the model has connections only")
+}
+
 // Connections implements workload.Engine. Hosts send lost packets again.
 func (m connectionsModel) Connections(ctx context.Context, r workload.ConnectionsRequest) (c workload.Connections, err error) {
 	all := int64(r.Connections)

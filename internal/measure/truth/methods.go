@@ -41,6 +41,7 @@ var methods = map[v1alpha1.Method]func(draw) Pair{
 	v1alpha1.MethodRPCLatency:         drawRPCLatency,
 	v1alpha1.MethodCollectives:        drawCollectives,
 	v1alpha1.MethodBulk:               drawBulk,
+	v1alpha1.MethodMessageRate:        drawMessageRate,
 }
 
 // Draw returns the pair of a method that a seed makes.

@@ -58,6 +58,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodRPCLatency:   named("round trip of requests, median"),
 	v1alpha1.MethodCollectives:  named("bus bandwidth of collective operations"),
 	v1alpha1.MethodBulk:         named("goodput of bulk data"),
+	v1alpha1.MethodMessageRate:  named("multicast messages without loss"),
 	v1alpha1.MethodRouteRefresh: named("until all routes came again, average"),
 	v1alpha1.MethodSessionScale: named("of BGP, established together"),
 	v1alpha1.MethodSoak:         named("lost frames"),

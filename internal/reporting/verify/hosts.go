@@ -13,7 +13,7 @@ func (c *check) hostsLimited() bool {
 	if c.figure("busyPPM").max > workload.MaxBusyPPM || c.figure("softnetDrops").sum > 0 || c.figure("busiestPPM").max > workload.MaxBusyPPM {
 		return true
 	}
-	if c.row.Connections != nil {
+	if c.row.Connections != nil || c.row.MessageRate != nil {
 		return slices.ContainsFunc(c.log.Trials, func(r v1alpha1.TrialRecord) bool { return len(r.Reasons) > 0 })
 	}
 	if c.row.RPCLatency == nil {

@@ -45,6 +45,7 @@ var methods = map[v1alpha1.Method]func(*check){
 	v1alpha1.MethodRPCLatency:         (*check).rpcLatency,
 	v1alpha1.MethodCollectives:        (*check).collectives,
 	v1alpha1.MethodBulk:               (*check).bulk,
+	v1alpha1.MethodMessageRate:        (*check).messageRate,
 }
 
 // Methods reports whether the rows of a method can be verified.

@@ -56,6 +56,8 @@ func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int, mode netl
 	link := &netlink.Macvlan{
 		LinkAttrs: netlink.LinkAttrs{Name: hostInterface, ParentIndex: parent.Attrs().Index, MTU: mtu, HardwareAddr: hardwareAddress(address), Namespace: netlink.NsFd(h.ns)},
 		Mode:      mode,
+		// Hosts get multicast from a queue of the port. It holds 1,000 packets by default.
+		BCQueueLen: 1 << 16,
 	}
 	if err := near.LinkAdd(link); err != nil {
 		return h, fmt.Errorf("making an interface on %s: %w", p.Interface, err)

@@ -45,5 +45,10 @@ func (e *Engine) Bulk(ctx context.Context, request workload.BulkRequest) (worklo
 	return bulk.ask(ctx, e, request)
 }
 
+// Messages implements workload.Engine.
+func (e *Engine) Messages(ctx context.Context, request workload.MessagesRequest) (workload.Messages, error) {
+	return messages.ask(ctx, e, request)
+}
+
 // Close implements workload.Engine: the hosts end with the session of the controller.
 func (e *Engine) Close() error { return nil }

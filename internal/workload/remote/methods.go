@@ -30,12 +30,13 @@ var (
 	collective  = method[workload.CollectiveRequest, workload.Collective]{"Collective", workload.Engine.Collective}
 	bulk        = method[workload.BulkRequest, workload.Bulk]{"Bulk", workload.Engine.Bulk}
 	connections = method[workload.ConnectionsRequest, workload.Connections]{"Connections", workload.Engine.Connections}
+	messages    = method[workload.MessagesRequest, workload.Messages]{"Messages", workload.Engine.Messages}
 )
 
 // description describes the service to gRPC.
 var description = grpc.ServiceDesc{
 	ServiceName: service, HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe(), collective.describe(), bulk.describe()},
+	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe(), collective.describe(), bulk.describe(), messages.describe()},
 }
 
 // describe returns the method as a server has it.

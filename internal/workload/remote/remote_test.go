@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"reflect"
 	"strings"
 	"sync"
@@ -60,6 +61,10 @@ func (e *fakeEngine) Collective(_ context.Context, request workload.CollectiveRe
 
 func (e *fakeEngine) Bulk(_ context.Context, r workload.BulkRequest) (workload.Bulk, error) {
 	return workload.Bulk{Took: r.Duration, Connections: []workload.BulkConnection{{Sent: r.Bytes, Received: 1, Problem: r.Sender}}}, e.err
+}
+
+func (e *fakeEngine) Messages(_ context.Context, r workload.MessagesRequest) (workload.Messages, error) {
+	return workload.Messages{Unreached: r.FirstGroup.String(), Subscribers: []workload.Subscriber{{Address: "198.18.0.1", LostByGroup: []int64{0, 7}, SocketDrops: 1 << 62, P50: 3}}}, e.err
 }
 
 func (e *fakeEngine) Close() error {
@@ -182,6 +187,17 @@ func TestBulk(t *testing.T) {
 	got, err := remote.New(client.Name(), client.Conn()).Bulk(t.Context(), request)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestMessages carries the request of messages, and the counts of subscribers.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	client, _ := serve(t, opened(&fakeEngine{}))
+	got, err := remote.New(client.Name(), client.Conn()).Messages(t.Context(), workload.MessagesRequest{FirstGroup: netip.MustParseAddr("225.1.1.1")})
+	want := workload.Messages{Unreached: "225.1.1.1", Subscribers: []workload.Subscriber{{Address: "198.18.0.1", LostByGroup: []int64{0, 7}, SocketDrops: 1 << 62, P50: 3}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
