@@ -284,7 +284,7 @@ func (run *collective) close() error {
 		if m.listener != nil {
 			_ = m.listener.Close()
 		}
-		errs = append(errs, m.host.close())
+		errs = append(errs, m.close())
 	}
 	return errors.Join(errs...)
 }
