@@ -52,6 +52,39 @@ type ended struct {
 	last map[string]*v1alpha1.Benchmark
 	// uses contains the bed times within a week, by UID.
 	uses map[types.UID]use
+	// works remembers what benchmarks measure, and worksBefore has what an earlier view remembered; nil without that.
+	works, worksBefore works
+}
+
+// works contains the work of benchmarks, by their UIDs.
+type works map[types.UID]workAt
+
+// workAt is the work of one of the generations of a spec, with a version of the spec of its profile.
+type workAt struct {
+	generation int64
+	profile    digest
+	work       work
+}
+
+// workOf returns the work of a benchmark, by the profiles that are known.
+func (e *ended) workOf(b *v1alpha1.Benchmark) work {
+	profile := e.profiles[queue.Key{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}]
+	if e.works == nil || b.UID == "" || b.Generation == 0 {
+		return workOf(b, profile)
+	}
+	var version digest
+	if profile != nil {
+		version = *profile
+	}
+	for _, known := range [2]works{e.works, e.worksBefore} {
+		if at, is := known[b.UID]; is && at.generation == b.Generation && at.profile == version {
+			e.works[b.UID] = at
+			return at.work
+		}
+	}
+	at := workAt{b.Generation, version, workOf(b, profile)}
+	e.works[b.UID] = at
+	return at.work
 }
 
 // use is the bed time of a finished benchmark.
@@ -79,13 +112,8 @@ func (e *ended) applyProfile(key queue.Key, p *v1alpha1.TrafficProfile) {
 	e.profiles[key] = &spec
 }
 
-// workOf returns the work of a benchmark, by the class of one that waits.
-func (e *ended) workOf(b *v1alpha1.Benchmark) work {
-	return workOf(b, e.profiles[queue.Key{Namespace: b.Namespace, Name: b.Spec.TrafficProfileName}])
-}
-
-// works returns the work of a benchmark that is not finished.
-func (e *ended) works(w *waiter) work {
+// unfinished returns the work of a benchmark that is not finished.
+func (e *ended) unfinished(w *waiter) work {
 	if w.class != nil {
 		return w.class.work
 	}
@@ -189,6 +217,6 @@ func (e *ended) expected(w *waiter) time.Duration {
 
 // length returns the time for which a benchmark is expected to have a bed, by what the same work took; 0 if that is not known.
 func (e *ended) length(w *waiter, bed string) time.Duration {
-	of := e.works(w)
+	of := e.unfinished(w)
 	return e.record.Length(of.own, of.like, bed)
 }

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -95,15 +94,29 @@ func (c *changes) benchmark(b *v1alpha1.Benchmark, gone bool) {
 // arrivals returns the keys of the benchmarks that changed in the order of their creation; those
 // that are gone come first.
 func (c *changes) arrivals() []queue.Key {
-	created := func(key queue.Key) time.Time {
-		if b := c.benchmarks[key]; b != nil {
-			return b.CreationTimestamp.Time
-		}
-		return time.Time{}
+	type arrival struct {
+		key     queue.Key
+		created time.Time
 	}
-	return slices.SortedFunc(maps.Keys(c.benchmarks), func(x, y queue.Key) int {
-		return cmp.Or(created(x).Compare(created(y)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	all := make([]arrival, 0, len(c.benchmarks))
+	for key, b := range c.benchmarks {
+		a := arrival{key: key}
+		if b != nil {
+			a.created = b.CreationTimestamp.Time
+		}
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(x, y arrival) int {
+		if c := x.created.Compare(y.created); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(x.key.Namespace, y.key.Namespace), cmp.Compare(x.key.Name, y.key.Name))
 	})
+	keys := make([]queue.Key, len(all))
+	for i := range all {
+		keys[i] = all[i].key
+	}
+	return keys
 }
 
 func (c *changes) bed(bed *v1alpha1.TestBed, gone bool) { c.beds[bed.Name] = latest(gone, bed) }

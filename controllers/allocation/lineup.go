@@ -55,7 +55,7 @@ func lineUp(in LineupInput, kept *judgments) (*view, []Place) {
 	explainer := explainer{view: v, deadlines: deadlines}
 	s := v.snapshot(time.Time{})
 	all, starts := v.line.queue.Places(s), v.forecast(s)
-	var places []Place
+	places := make([]Place, 0, len(v.inventory.benchmarks))
 	for _, w := range v.inventory.benchmarks {
 		holds := v.inventory.holds(w.b)
 		if !holds && kit.Waits(w.b) && kit.IsHeld(w.b) {
@@ -94,6 +94,8 @@ func viewOf(in LineupInput, kept *judgments) (*view, kit.Deadlines) {
 		kept.lend(v.judge, &in)
 	}
 	ch := newChanges()
+	ch.benchmarks = make(map[queue.Key]*v1alpha1.Benchmark, len(in.Benchmarks))
+	v.inventory.benchmarks, v.inventory.beds = make(map[queue.Key]*waiter, len(in.Benchmarks)), make(map[string]*bedView, len(in.Beds))
 	for i := range in.Namespaces {
 		ch.namespace(&in.Namespaces[i], false)
 	}
@@ -125,9 +127,8 @@ func Waiting(in LineupInput) []queue.Waiting { return listWaiting(in, nil) }
 
 // listWaiting does what Waiting does, with what was kept of the last call. Kept may be nil.
 func listWaiting(in LineupInput, kept *judgments) []queue.Waiting {
-	var waiting []queue.Waiting
-	queued := map[*v1alpha1.Benchmark]bool{}
 	v, places := lineUp(in, kept)
+	waiting, queued := make([]queue.Waiting, 0, len(places)), make(map[*v1alpha1.Benchmark]bool, len(places))
 	if kept != nil {
 		kept.keep(v.judge)
 	}

@@ -40,11 +40,13 @@ type judgments struct {
 	classes map[classKey]*class
 	answers answers
 	digests digests
+	works   works
 }
 
 // lend lends a judge what was judged before, if the lab is the same. The judge is the only one that uses it until keep.
 func (k *judgments) lend(j *judge, in *LineupInput) {
 	j.answers, j.digests = k.answers, k.digests
+	j.ended.works, j.ended.worksBefore = works{}, k.works
 	if j.digests == nil {
 		j.digests = digests{}
 	}
@@ -55,22 +57,34 @@ func (k *judgments) lend(j *judge, in *LineupInput) {
 	k.lab = lab
 }
 
-// keep takes back what was lent, with what was judged since. It forgets the classes and the specs of benchmarks that wait no more.
+// keep takes back what was lent, with what was judged since. It forgets the classes and the specs of benchmarks that wait no more, and the works of those that are gone.
 func (k *judgments) keep(j *judge) {
 	k.classes = make(map[classKey]*class, len(j.classes))
-	k.digests = make(digests, len(j.digests))
+	k.works = j.ended.works
+	known := 0
 	for key, c := range j.classes {
 		kept := *c
 		// Members belong to the lineup. Only a judge that learns of changes needs to know what fits which bed.
 		kept.members, kept.fits = nil, nil
 		k.classes[key] = &kept
 		for _, w := range c.members {
-			if known, is := j.digests[w.b.UID]; is {
-				k.digests[w.b.UID] = known
+			if _, is := j.digests[w.b.UID]; is {
+				known++
 			}
 		}
 	}
-	k.answers = j.answers
+	k.answers, k.digests = j.answers, j.digests
+	if known == len(j.digests) {
+		return
+	}
+	k.digests = make(digests, known)
+	for _, c := range j.classes {
+		for _, w := range c.members {
+			if d, is := j.digests[w.b.UID]; is {
+				k.digests[w.b.UID] = d
+			}
+		}
+	}
 }
 
 // labOf identifies all that judgments depend on except benchmarks and profiles, which are part of the key of a class, and all that the
@@ -102,7 +116,11 @@ func labOf(in *LineupInput) digest {
 	}
 	for i := range in.Profiles {
 		p := &in.Profiles[i]
-		lab.Profiles = append(lab.Profiles, object{Name: p.Namespace + "/" + p.Name, UID: p.UID, Version: p.ResourceVersion, Spec: &p.Spec})
+		o := object{Name: p.Namespace + "/" + p.Name, UID: p.UID, Version: p.ResourceVersion}
+		if p.UID == "" || p.ResourceVersion == "" {
+			o.Spec = &p.Spec
+		}
+		lab.Profiles = append(lab.Profiles, o)
 	}
 	if in.Policy != nil {
 		lab.Policy = &object{UID: in.Policy.UID, Generation: in.Policy.Generation, Spec: &in.Policy.Spec}

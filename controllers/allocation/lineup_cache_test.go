@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,7 +70,8 @@ func change(r *rand.Rand, in *LineupInput) {
 		in.Policy.Generation++
 		in.Policy.Spec.PoolLabel = []string{"", "rack"}[r.IntN(2)]
 	case 4:
-		in.Profiles[0].ResourceVersion = fmt.Sprint(r.IntN(1000))
+		version, _ := strconv.Atoi(in.Profiles[0].ResourceVersion) // 0 at first
+		in.Profiles[0].ResourceVersion = fmt.Sprint(version + 1)
 		in.Profiles[0].Spec.FrameSizes = []int32{64, 512}[:1+r.IntN(2)]
 	case 5:
 		in.Benchmarks = slices.Delete(in.Benchmarks, 0, 1)
@@ -130,6 +132,26 @@ func TestKeptJudgments(t *testing.T) {
 	}
 }
 
+// TestProfileVersions checks that a profile is identified by its version, and by its spec if it has no version.
+func TestProfileVersions(t *testing.T) {
+	in := randomLineup(rand.New(rand.NewPCG(1, 3)))
+	in.Profiles = in.Profiles[:1]
+	p := &in.Profiles[0]
+	lab := func(version string, size int32) digest {
+		p.ResourceVersion, p.Spec.FrameSizes = version, []int32{size}
+		return labOf(&in)
+	}
+	if lab("", 64) == lab("", 512) {
+		t.Error("a profile without a version is the same with another spec")
+	}
+	if lab("1", 64) == lab("2", 64) {
+		t.Error("a profile is the same with another version")
+	}
+	if lab("1", 64) != lab("1", 512) {
+		t.Error("the spec of a profile with a version is read")
+	}
+}
+
 // TestDigestsAreForgotten checks that what is kept does not grow with benchmarks that are gone.
 func TestDigestsAreForgotten(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -143,4 +165,48 @@ func TestDigestsAreForgotten(t *testing.T) {
 	if len(kept.digests) != 1 || len(kept.classes) != 1 {
 		t.Errorf("%d specs and %d classes are kept, and one benchmark waits", len(kept.digests), len(kept.classes))
 	}
+}
+
+// TestWorksAreRemembered checks that the work of a benchmark is remembered for its generation only, and forgotten with the benchmark.
+func TestWorksAreRemembered(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	in, kept := randomLineup(r), &judgments{}
+	for i := range 3 {
+		b := randomWaiting(r, 100+i)
+		began, ended := metav1.NewTime(in.Now.Add(-time.Hour)), metav1.NewTime(in.Now.Add(-time.Minute))
+		b.Status.Phase, b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = v1alpha1.PhasePassed, "bed-000", &began, &ended
+		in.Benchmarks = append(in.Benchmarks, *b)
+	}
+	remembered := work{own: "remembered"}
+	last := &in.Benchmarks[len(in.Benchmarks)-1]
+	shownOf(in, kept)
+	if len(kept.works) != 3 || kept.works[last.UID].work != workIn(&in, last) {
+		t.Fatalf("%d works are kept of 3 benchmarks that have ended, and %v of the last one", len(kept.works), kept.works[last.UID].work)
+	}
+	kept.works[last.UID] = workAt{last.Generation, kept.works[last.UID].profile, remembered}
+	shownOf(in, kept)
+	if work := kept.works[last.UID].work; work != remembered {
+		t.Errorf("the work is computed again for the same generation: %v", work)
+	}
+	last.Generation++
+	shownOf(in, kept)
+	if work := kept.works[last.UID].work; work != workIn(&in, last) {
+		t.Errorf("the work of the next generation is %v", work)
+	}
+	in.Benchmarks = in.Benchmarks[:len(in.Benchmarks)-1]
+	shownOf(in, kept)
+	if len(kept.works) != 2 {
+		t.Errorf("%d works are kept of 2 benchmarks that have ended", len(kept.works))
+	}
+}
+
+// workIn returns the work of a benchmark with its profile, if the lab has it.
+func workIn(in *LineupInput, b *v1alpha1.Benchmark) work {
+	for i := range in.Profiles {
+		if p := &in.Profiles[i]; p.Namespace == b.Namespace && p.Name == b.Spec.TrafficProfileName {
+			spec := digestOf(&p.Spec)
+			return workOf(b, &spec)
+		}
+	}
+	return workOf(b, nil)
 }

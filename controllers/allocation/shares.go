@@ -95,7 +95,7 @@ func (h *shares) runOf(seen *bedView) queue.Run {
 		r.Since = l.AcquireTime.Time
 	}
 	if w := h.inventory.benchmarks[key]; w != nil {
-		r.Expected, r.Work = h.ended.expected(w), h.ended.works(w).name()
+		r.Expected, r.Work = h.ended.expected(w), h.ended.unfinished(w).name()
 	} else if until, ended := h.ended.until(l); ended {
 		r.Expected = max(until.Sub(r.Since), time.Second)
 	}

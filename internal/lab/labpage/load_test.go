@@ -87,6 +87,7 @@ func labOf(allBeds, waiting, ended int) (beds []v1alpha1.TestBed, benchmarks []v
 		if i%10 != 1 {
 			leased(fmt.Sprintf("%s/run-%d", team(i), i))(b)
 			benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("run-%d", i), v1alpha1.PhaseRunning, running(b.Name)))
+			benchmarks[len(benchmarks)-1].Generation = 1
 			benchmarks[len(benchmarks)-1].Status.Progress.RowTrials = []v1alpha1.ProgressTrial{{LoadPPM: 1_000_000, Verdict: v1alpha1.TrialFailed}, {LoadPPM: 500_000, Verdict: v1alpha1.TrialPassed}}
 		}
 		beds = append(beds, *b)
@@ -117,6 +118,7 @@ func labOf(allBeds, waiting, ended int) (beds []v1alpha1.TestBed, benchmarks []v
 		benchmarks = append(benchmarks, *benchmark(team(i), fmt.Sprintf("done-%d", i), phase, func(b *v1alpha1.Benchmark) {
 			realistic(b)
 			began, ended := at(-60-2*i), at(-30-2*i)
+			b.Generation = 1
 			b.Status.TestBedName, b.Status.StartTime, b.Status.CompletionTime = fmt.Sprintf("bed-%03d", i%allBeds), &began, &ended
 		}))
 	}

@@ -78,7 +78,7 @@ func spread(all []time.Duration) string {
 }
 
 // processorTime is the time of processors that this process has used.
-func processorTime(t *testing.T) time.Duration {
+func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -50,7 +50,8 @@ func (q *Queue) decide(r *round) []Decision {
 // concerned returns the groups that a decision can give a bed to, or keep beds for, and notes which beds it can give to them. What
 // keeps a bed from a shape now does so until the end of the decision, so that all other groups and beds change nothing in it.
 func (q *Queue) concerned(r *round) (groups []*group) {
-	r.can = map[*shape][]string{}
+	groups = r.scratch.groups[:0]
+	defer func() { r.scratch.groups = groups }()
 	add := func(s *shape) {
 		for _, g := range s.groups {
 			if g.gang == (Key{}) && !r.spent[g.team] {
@@ -68,17 +69,18 @@ func (q *Queue) concerned(r *round) (groups []*group) {
 			if r.barred(s, &b) {
 				continue
 			}
-			if r.can[s] == nil {
+			if s.round != r {
+				s.round, s.can = r, s.can[:0]
 				add(s)
 			}
-			r.can[s] = append(r.can[s], name)
+			s.can = append(s.can, name)
 		}
 	}
 	for name := range r.shared {
 		b := r.beds[name]
 		for _, s := range q.shapesOf(name) {
-			if _, known := r.can[s]; !known && b.Open && !r.barred(s, &b) {
-				r.can[s] = nil // It keeps the beds that share an interface with this one.
+			if s.round != r && b.Open && !r.barred(s, &b) {
+				s.round, s.can = r, s.can[:0] // It keeps the beds that share an interface with this one.
 				add(s)
 			}
 		}
@@ -120,8 +122,10 @@ func (q *Queue) promised(r *round) []Decision {
 
 // round contains what one decision has leased so far.
 type round struct {
-	beds    map[string]Bed
+	beds map[string]Bed
+	// running belongs to the snapshot until a bed is counted.
 	running map[string]int
+	counted bool
 	// used are beds that were given in this decision. The leases of the beds count, too, unless returned is set.
 	used     map[string]bool
 	returned bool
@@ -130,14 +134,10 @@ type round struct {
 	kept map[string]bool
 	// gangs are the gangs that were looked at.
 	gangs map[Key]bool
-	// available is the number of beds that are open and not used, and free contains their
-	// names at the begin. Promised contains the names of beds that were taken for an entry.
-	available      int
-	free, promised []string
-	// can are the beds that each shape could be given at the begin.
-	can map[*shape][]string
-	// shared are the beds that share an interface with another one.
-	shared map[string]bool
+	// available is the number of beds that are open and not used. The lists are from the begin.
+	available int
+	bedLists
+	scratch *scratch
 	// standings of teams, and charged is the time that they were given in this decision. Stand returns further standings; it may be
 	// nil.
 	standings map[share.Account]Standing
@@ -153,29 +153,55 @@ type round struct {
 	compared int
 }
 
-func newRound(s Snapshot) *round {
+// bedLists are the names of beds that a decision looks at.
+type bedLists struct {
+	// free are the open beds without a lease, and promised are the beds that were taken for an entry; both are sorted.
+	free, promised []string
+	// shared are the beds that share an interface with another one.
+	shared map[string]bool
+}
+
+func newBedLists(s Snapshot) bedLists {
+	l := bedLists{shared: map[string]bool{}}
+	for name, b := range s.Beds {
+		if !b.Leased && b.Open {
+			l.free = append(l.free, name)
+		}
+		if len(b.Conflicts) > 0 {
+			l.shared[name] = true
+		}
+		if b.Promised != (Key{}) {
+			l.promised = append(l.promised, name)
+		}
+	}
+	slices.Sort(l.free)
+	slices.Sort(l.promised)
+	return l
+}
+
+// scratch has memory that rounds use one after the other.
+type scratch struct {
+	groups    []*group
+	heads     []head
+	standings map[share.Account]Standing
+}
+
+func newRound(s Snapshot) *round { return newBedLists(s).round(s, &scratch{}) }
+
+// round returns a new round of a snapshot, which has these beds. It uses the memory of the round before.
+func (l bedLists) round(s Snapshot, memory *scratch) *round {
 	r := &round{
-		now: s.Now, beds: s.Beds, running: map[string]int{}, used: map[string]bool{}, kept: map[string]bool{}, gangs: map[Key]bool{}, shared: map[string]bool{},
+		bedLists: l, available: len(l.free), scratch: memory,
+		now: s.Now, beds: s.Beds, running: s.Running, used: map[string]bool{}, kept: map[string]bool{}, gangs: map[Key]bool{},
 		standings: s.Standings, stand: s.stand, charged: map[share.Account]time.Duration{}, spent: s.Spent, aging: s.Aging,
 	}
 	if r.stand != nil {
-		r.standings = map[share.Account]Standing{}
+		if memory.standings == nil {
+			memory.standings = map[share.Account]Standing{}
+		}
+		clear(memory.standings)
+		r.standings = memory.standings
 	}
-	maps.Copy(r.running, s.Running)
-	for name, b := range s.Beds {
-		if !b.Leased && b.Open {
-			r.available++
-			r.free = append(r.free, name)
-		}
-		if len(b.Conflicts) > 0 {
-			r.shared[name] = true
-		}
-		if b.Promised != (Key{}) {
-			r.promised = append(r.promised, name)
-		}
-	}
-	slices.Sort(r.free)
-	slices.Sort(r.promised)
 	return r
 }
 
@@ -207,7 +233,10 @@ func (r *round) exceeded(s *shape, bed string) *Limit { return s.exceeded(bed, r
 
 // pick returns the first bed by name that the group can have now; empty if no bed fits.
 func (r *round) pick(g *group) string {
-	for _, name := range r.can[g.shape] {
+	if g.round != r {
+		return ""
+	}
+	for _, name := range g.can {
 		if r.gives(g.shape, name) {
 			return name
 		}

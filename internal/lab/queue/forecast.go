@@ -42,6 +42,8 @@ type Outlook struct {
 	Sharing *Sharing
 	// Most is the number of entries for which a start is wanted.
 	Most int
+	// boundaries are the begins and ends of the reservations of the snapshot, if they are known.
+	boundaries []time.Time
 }
 
 // Forecast returns when entries are expected to get a bed, for those that come first. It decides as
@@ -72,7 +74,11 @@ func (q *Queue) forecast(s Snapshot, o Outlook) *forecast {
 		f.s.Standings, f.s.stand = nil, func(a share.Account) Standing { return f.Sharing.standingWith(a, f.runs[a], f.s.Now) }
 	}
 	f.Lasts = o.lasts()
-	boundaries := boundariesOf(s)
+	boundaries := o.boundaries
+	if boundaries == nil {
+		boundaries = boundariesOf(s)
+	}
+	f.lists = newBedLists(f.s)
 	for f.queue.Len() > 0 && len(f.starts) < f.Most {
 		f.decide()
 		next, found := f.next(boundaries)
@@ -105,6 +111,7 @@ func (q *Queue) Expect(s Snapshot, o Outlook) map[Key]Start {
 	if q.Len() <= shortQueue {
 		forecasts = variationsShort
 	}
+	o.boundaries = boundariesOf(s)
 	for n := range forecasts {
 		for key, start := range own.forecast(s, o.vary(n)).starts {
 			starts[key] = append(starts[key], start)
@@ -166,6 +173,9 @@ type forecast struct {
 	expected time.Duration
 	starts   map[Key]Start
 	started  []Entry
+	// lists are the beds that the next decision looks at.
+	lists  bedLists
+	memory scratch
 	// returns are the beds that are expected to be returned.
 	returns returns
 	// runs are the entries that have a bed.
@@ -214,7 +224,7 @@ func (f *forecast) decide() {
 	if f.Sharing != nil {
 		f.Sharing.count(f.queue, &f.s, f.runs, f.counting())
 	}
-	r := newRound(f.s)
+	r := f.lists.round(f.s, &f.memory)
 	decisions := f.queue.decide(r)
 	f.compared += r.compared
 	for _, d := range decisions {
@@ -225,6 +235,9 @@ func (f *forecast) decide() {
 		b := f.s.Beds[d.Bed]
 		b.Leased = true
 		f.s.Beds[d.Bed] = b
+		if i, is := slices.BinarySearch(f.lists.free, d.Bed); is {
+			f.lists.free = slices.Delete(f.lists.free, i, i+1)
+		}
 		end := End{Run: Run{Account: share.Account{Team: e.Team, Pool: b.Pool}, Since: f.s.Now, Expected: e.Expected, Work: e.Work}}
 		if e.Expected == 0 {
 			end.Run.Expected = f.learned[e.Work]
@@ -302,6 +315,9 @@ func (f *forecast) advance(to time.Time) {
 		b := f.s.Beds[name]
 		b.Leased, b.Lease = false, nil
 		f.s.Beds[name] = b
+		if i, is := slices.BinarySearch(f.lists.free, name); !is && b.Open {
+			f.lists.free = slices.Insert(f.lists.free, i, name)
+		}
 		for _, k := range end.Keys {
 			f.s.Running[k]--
 		}
@@ -363,6 +379,7 @@ func (q *Queue) Clone() *Queue {
 	c := New()
 	for s := range q.shapes {
 		copied := *s
+		copied.round, copied.can = nil, nil
 		copied.groups = make([]*group, 0, len(s.groups))
 		c.addShape(&copied)
 		for _, g := range s.groups {

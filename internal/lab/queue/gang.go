@@ -63,7 +63,7 @@ func (q *Queue) together(r *round, gang Key) []Decision {
 		return decisions
 	}
 	noLimits := *r
-	noLimits.running = map[string]int{}
+	noLimits.running, noLimits.counted = map[string]int{}, true
 	now := newSeating(&noLimits, all, nil)
 	limited := now.choose()
 	empty := noLimits
@@ -92,7 +92,14 @@ func (r *round) keepFor(bed string) {
 
 // count counts a bed under the limits of a group.
 func (r *round) count(g *group, bed string, n int) {
-	g.eachLimit(bed, func(l *Limit) { r.running[l.Key] += n })
+	g.eachLimit(bed, func(l *Limit) {
+		if !r.counted {
+			running := make(map[string]int, len(r.running)+1)
+			maps.Copy(running, r.running)
+			r.running, r.counted = running, true
+		}
+		r.running[l.Key] += n
+	})
 }
 
 // seating assigns beds to the entries of a gang.

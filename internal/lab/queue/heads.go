@@ -112,7 +112,10 @@ func (r *round) turns(groups []*group) *turns {
 		}
 		sizes[g.line.at]++
 	}
-	t, lines, heads := &turns{round: r, lines: make([]*line, len(sizes))}, make([]line, len(sizes)), make([]head, len(groups))
+	if cap(r.scratch.heads) < len(groups) {
+		r.scratch.heads = make([]head, len(groups))
+	}
+	t, lines, heads := &turns{round: r, lines: make([]*line, len(sizes))}, make([]line, len(sizes)), r.scratch.heads[:len(groups)]
 	for i, n := range sizes {
 		lines[i] = line{round: r, heads: heads[:0:n]}
 		t.lines[i], heads = &lines[i], heads[n:]

@@ -11,22 +11,21 @@ import (
 // Loads returns how teams use the pools: the beds that they have, given by running, and
 // those that they could use. What a limit or a reservation forbids now is not wanted.
 func (q *Queue) Loads(s Snapshot, running map[share.Account]int) map[share.Account]share.Load {
-	r := newRound(s)
-	usable := q.usable(r)
+	usable := q.usable(&round{now: s.Now, beds: s.Beds, running: s.Running})
 	wanted := map[share.Account]*wants{}
 	for _, g := range q.groups {
 		if s.Spent[g.team] || !q.complete(g) {
 			continue
 		}
-		for pool, beds := range usable[g.shape] {
-			a := share.Account{Team: g.team, Pool: pool}
+		for _, of := range usable[g.shape] {
+			a := share.Account{Team: g.team, Pool: of.pool}
 			w := wanted[a]
 			if w == nil {
 				w = &wants{}
 				wanted[a] = w
 			}
 			w.entries += len(g.entries)
-			w.beds = w.beds.or(beds)
+			w.beds = w.beds.or(of.beds)
 		}
 	}
 	loads := make(map[share.Account]share.Load, len(wanted))
@@ -48,61 +47,92 @@ type wants struct {
 	beds    bedSet
 }
 
+// poolBeds are beds of a pool.
+type poolBeds struct {
+	pool string
+	beds bedSet
+}
+
 // usable are the beds of each shape that nothing but their holders keeps from it, by pool.
-func (q *Queue) usable(r *round) map[*shape]map[string]bedSet {
-	beds, index := make([]*Bed, 0, len(r.beds)), make(map[string]int, len(r.beds))
+func (q *Queue) usable(r *round) map[*shape][]poolBeds {
+	beds, index := make([]Bed, 0, len(r.beds)), make(map[string]int, len(r.beds))
+	// pools are the pools of the beds by index, and at is the place of each pool in the answer for a shape; 0 without one.
+	pools, numbers := make([]int, 0, len(r.beds)), map[string]int{}
 	for name, b := range r.beds {
 		index[name] = len(beds)
-		beds = append(beds, &b)
+		beds = append(beds, b)
+		if _, known := numbers[b.Pool]; !known {
+			numbers[b.Pool] = len(numbers)
+		}
+		pools = append(pools, numbers[b.Pool])
 	}
+	at := make([]int, len(numbers))
 	type times struct {
 		reservation Key
 		hold        time.Duration
 	}
 	free := map[times][]bool{} // of reservations, and open
-	all := make(map[*shape]map[string]bedSet, len(q.shapes))
+	all := make(map[*shape][]poolBeds, len(q.shapes))
+	sets := bedSets{size: len(beds)/64 + 1}
 	for s := range q.shapes {
-		at := times{s.reservation, s.hold}
-		if free[at] == nil && len(s.beds) > len(beds)/8 { // Many shapes have these beds.
-			free[at] = make([]bool, len(beds))
-			for i, b := range beds {
-				free[at][i] = b.Open && r.obstacle(s, b) == nil
+		var now []bool
+		if len(s.beds) > len(beds)/8 { // Many shapes have these beds.
+			same := times{s.reservation, s.hold}
+			if free[same] == nil {
+				free[same] = make([]bool, len(beds))
+				for i := range beds {
+					free[same][i] = beds[i].Open && r.obstacle(s, &beds[i]) == nil
+				}
 			}
+			now = free[same]
 		}
-		of, now := map[string]bedSet{}, free[at]
+		var of []poolBeds
 		limited := s.isLimited(r.running)
-		pool, set := "", bedSet(nil) // of the last bed
 		for _, name := range s.beds {
 			i, known := index[name]
 			if !known || now != nil && !now[i] {
 				continue
 			}
-			b := beds[i]
+			b := &beds[i]
 			if now == nil && (!b.Open || r.obstacle(s, b) != nil) || limited && r.exceeded(s, name) != nil {
 				continue
 			}
-			if set == nil || b.Pool != pool {
-				pool, set = b.Pool, of[b.Pool].with(i, len(index))
-				of[pool] = set
-			} else {
-				set.with(i, len(index))
+			if at[pools[i]] == 0 {
+				of = append(of, poolBeds{b.Pool, sets.next()})
+				at[pools[i]] = len(of)
 			}
+			of[at[pools[i]]-1].beds.add(i)
+		}
+		for _, p := range of {
+			at[numbers[p.pool]] = 0
 		}
 		all[s] = of
 	}
 	return all
 }
 
+// bedSets makes sets of beds, many of them at once.
+type bedSets struct {
+	// size of a set, in words.
+	size int
+	left []uint64
+}
+
+// next returns an empty set.
+func (s *bedSets) next() bedSet {
+	const atOnce = 64
+	if len(s.left) == 0 {
+		s.left = make([]uint64, atOnce*s.size)
+	}
+	set := s.left[:s.size:s.size]
+	s.left = s.left[s.size:]
+	return set
+}
+
 // bedSet is a set of beds by their index.
 type bedSet []uint64
 
-func (b bedSet) with(i, of int) bedSet {
-	if b == nil {
-		b = make(bedSet, of/64+1)
-	}
-	b[i/64] |= 1 << (i % 64)
-	return b
-}
+func (b bedSet) add(i int) { b[i/64] |= 1 << (i % 64) }
 
 func (b bedSet) or(other bedSet) bedSet {
 	if b == nil {

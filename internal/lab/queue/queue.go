@@ -129,6 +129,10 @@ type shape struct {
 	hold        time.Duration
 	// groups that have the shape.
 	groups []*group
+	// can are the beds that the shape could be given at the begin of a round, and round is the last one in which something was
+	// known of it.
+	can   []string
+	round *round
 }
 
 // groupKey identifies a group.

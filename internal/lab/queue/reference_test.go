@@ -106,9 +106,8 @@ func referenceDecide(q *Queue, s Snapshot) []Decision {
 	if r.available == 0 {
 		return nil
 	}
-	r.can = map[*shape][]string{}
 	for _, g := range q.groups {
-		r.can[g.shape] = g.beds
+		g.round, g.can = r, slices.Clone(g.beds)
 	}
 	decisions := q.promised(r)
 	left := map[Key]bool{}

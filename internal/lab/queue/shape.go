@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (q *Queue) shapeOf(e *Entry) *shape {
 // shapeLike returns the shape of an entry by the content of its lists.
 func (q *Queue) shapeLike(e *Entry) *shape {
 	beds := e.Beds
-	if !slices.IsSorted(beds) || len(slices.Compact(slices.Clone(beds))) < len(beds) {
+	if !ascends(beds) {
 		beds = slices.Compact(slices.Sorted(slices.Values(beds)))
 	}
 	hash := hashOf(e, beds)
@@ -73,13 +74,27 @@ func (q *Queue) shapeLike(e *Entry) *shape {
 	return s
 }
 
+// ascends reports whether names are sorted, and each of them is there once.
+func ascends(names []string) bool {
+	for i := 1; i < len(names); i++ {
+		if names[i-1] >= names[i] {
+			return false
+		}
+	}
+	return true
+}
+
 var seed = maphash.MakeSeed()
 
 // hashOf returns a hash of what makes a shape.
 func hashOf(e *Entry, beds []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	number := func(n int) { maphash.WriteComparable(&h, n) }
+	number := func(n int) {
+		var bytes [8]byte
+		binary.LittleEndian.PutUint64(bytes[:], uint64(n))
+		_, _ = h.Write(bytes[:])
+	}
 	text := func(t string) {
 		number(len(t))
 		_, _ = h.WriteString(t)

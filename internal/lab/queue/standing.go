@@ -112,24 +112,29 @@ func (r *round) bound(s *shape) bool {
 func (r *round) findBehind(groups []*group) {
 	r.behind = map[*group]time.Time{}
 	seen := map[*shape]bool{}
+	var all []*group // of one shape, by team and priority
 	for _, g := range groups {
-		if seen[g.shape] || !r.bound(g.shape) {
+		if len(g.groups) < 2 || seen[g.shape] || !r.bound(g.shape) {
 			continue
 		}
 		seen[g.shape] = true
-		teams := map[string][]*group{}
-		for _, other := range g.groups {
-			teams[other.team] = append(teams[other.team], other)
-		}
-		for _, all := range teams {
-			r.findBehindIn(all)
+		all = append(all[:0], g.groups...)
+		slices.SortFunc(all, func(a, b *group) int {
+			return cmp.Or(cmp.Compare(a.team, b.team), cmp.Compare(a.priority, b.priority))
+		})
+		for first := 0; first < len(all); {
+			last := first + 1
+			for last < len(all) && all[last].team == all[first].team {
+				last++
+			}
+			r.findBehindIn(all[first:last])
+			first = last
 		}
 	}
 }
 
-// findBehindIn does so for the groups of one team and shape.
+// findBehindIn does so for the groups of one team and shape, by priority.
 func (r *round) findBehindIn(all []*group) {
-	slices.SortFunc(all, func(a, b *group) int { return cmp.Compare(a.priority, b.priority) })
 	var lower, oldest time.Time // Of lower priorities, and of the priority in hand as well.
 	for i, g := range all {
 		if i > 0 && all[i-1].priority < g.priority {

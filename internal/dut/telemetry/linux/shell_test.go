@@ -118,7 +118,7 @@ func withProgram(t *testing.T, name, text string) (*sshrouter.Router, string) {
 	run(t, "ip link set lo up")
 	folder := t.TempDir()
 	program := filepath.Join(folder, name)
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // It is a program.
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return sshrouter.Serve(t, "env PATH="+folder+`:/usr/sbin:/usr/bin:/sbin:/bin sh -c "$SSH_ORIGINAL_COMMAND"`), program
