@@ -157,7 +157,7 @@ func defaults(t *testing.T, c client.Client) {
 		object client.Object
 		text   string
 	}{
-		"all tests": {
+		"all tests with frames and routes": {
 			objects.Benchmark("", "",
 				objects.BedName("bed"), objects.ProfileName("p"),
 				objects.Tests([]v1alpha1.Test{
@@ -188,6 +188,17 @@ func defaults(t *testing.T, c client.Client) {
 					{Name: "scale", SessionScale: &v1alpha1.SessionScaleTest{}},
 					{Name: "fib", FIBTruth: &v1alpha1.FIBTruthTest{}},
 					{Name: "lists", ConfigurationScale: &v1alpha1.ConfigurationScaleTest{}},
+				}...),
+			),
+			benchmarkOf("[{name: throughput, throughput: {}}, {name: latency, latency: {}}, {name: frame-loss, frameLoss: {}}, {name: back-to-back, backToBack: {}}, {name: soak, soak: {}}, " +
+				"{name: forwarding-rate, forwardingRate: {}}, {name: ordering, ordering: {}}, {name: recovery, recovery: {}}, {name: address-caching, addressCaching: {}}, " +
+				"{name: address-learning, addressLearning: {}}, {name: broadcast, broadcast: {}}, {name: head-of-line, headOfLineBlocking: {}}, {name: congestion, congestionControl: {}}, " +
+				"{name: join, groupJoinDelay: {}}, {name: leave, groupLeaveDelay: {}}, {name: groups, groupCapacity: {}}, {name: reset, reset: {}}, {name: rfc2544, rfc2544Latency: {}}, {name: buffer, bufferSize: {}}, {name: routes, routeCapacity: {}}, {name: convergence, convergence: {}}, {name: flap, routeFlap: {}}, {name: refresh, routeRefresh: {}}, {name: restart, bgpRestart: {}}, {name: scale, sessionScale: {}}, {name: fib, fibTruth: {}}, {name: lists, configurationScale: {}}]"),
+		},
+		"all tests of workloads, and MLRsearch": {
+			objects.Benchmark("", "",
+				objects.BedName("bed"), objects.ProfileName("p"),
+				objects.Tests([]v1alpha1.Test{
 					{Name: "incast", Incast: &v1alpha1.IncastTest{}},
 					{Name: "connections", Connections: &v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity}},
 					{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{}},
@@ -197,10 +208,7 @@ func defaults(t *testing.T, c client.Client) {
 					{Name: "mlr", Throughput: &v1alpha1.ThroughputTest{Search: v1alpha1.SearchMLRsearch, MLRSearch: &v1alpha1.MLRsearchGoal{}}},
 				}...),
 			),
-			benchmarkOf("[{name: throughput, throughput: {}}, {name: latency, latency: {}}, {name: frame-loss, frameLoss: {}}, {name: back-to-back, backToBack: {}}, {name: soak, soak: {}}, " +
-				"{name: forwarding-rate, forwardingRate: {}}, {name: ordering, ordering: {}}, {name: recovery, recovery: {}}, {name: address-caching, addressCaching: {}}, " +
-				"{name: address-learning, addressLearning: {}}, {name: broadcast, broadcast: {}}, {name: head-of-line, headOfLineBlocking: {}}, {name: congestion, congestionControl: {}}, " +
-				"{name: join, groupJoinDelay: {}}, {name: leave, groupLeaveDelay: {}}, {name: groups, groupCapacity: {}}, {name: reset, reset: {}}, {name: rfc2544, rfc2544Latency: {}}, {name: buffer, bufferSize: {}}, {name: routes, routeCapacity: {}}, {name: convergence, convergence: {}}, {name: flap, routeFlap: {}}, {name: refresh, routeRefresh: {}}, {name: restart, bgpRestart: {}}, {name: scale, sessionScale: {}}, {name: fib, fibTruth: {}}, {name: lists, configurationScale: {}}, {name: incast, incast: {}}, {name: connections, connections: {measure: Capacity}}, {name: rpc, rpcLatency: {}}, {name: collectives, collectives: {}}, {name: bulk, bulk: {}}, {name: messages, messageRate: {}}, " +
+			benchmarkOf("[{name: incast, incast: {}}, {name: connections, connections: {measure: Capacity}}, {name: rpc, rpcLatency: {}}, {name: collectives, collectives: {}}, {name: bulk, bulk: {}}, {name: messages, messageRate: {}}, " +
 				"{name: mlr, throughput: {search: MLRsearch, mlrSearch: {}}}]"),
 		},
 		"a profile": {

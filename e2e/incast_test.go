@@ -80,6 +80,7 @@ func TestIncast(t *testing.T) {
 		Tests: []v1alpha1.Test{
 			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, Sender: "p2", Receiver: "p1"}},
 			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000}},
+			{Name: "ring", Collectives: &v1alpha1.CollectivesTest{Hosts: 4, MessageSizes: []int32{64_000}, Repetitions: 20}},
 		},
 	}
 	g.Expect(l.Create(t.Context(), others)).To(Succeed())
@@ -87,12 +88,14 @@ func TestIncast(t *testing.T) {
 	b = l.finish(t, client.ObjectKeyFromObject(others))
 	expectAllMeasured(g, b)
 	rows = l.rows(t, b)
-	g.Expect(rows).To(HaveLen(2))
-	t.Logf("bulk: %+v; requests: %+v", rows[0].Bulk, rows[1].RPCLatency)
+	g.Expect(rows).To(HaveLen(3))
+	t.Logf("bulk: %+v; requests: %+v; collectives: %+v", rows[0].Bulk, rows[1].RPCLatency, rows[2].Collectives)
 	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(20_000_000)), "%s", rows[0].Message)
 	g.Expect(rows[0].Bulk.GoodputBitsPerSecond).To(And(BeNumerically(">", 60_000_000), BeNumerically("<", 100_000_000)), "the router sends 100 Mbit/s")
 	g.Expect(rows[0].Bulk.ReceivedByConnection).To(HaveLen(4))
 	g.Expect(rows[1].RPCLatency).To(HaveField("Requests", BeEquivalentTo(1000)), "%s", rows[1].Message)
+	g.Expect(rows[2].Collectives).To(And(HaveField("Repetitions", BeEquivalentTo(20)), HaveField("WrongResults", BeZero()), HaveField("StepP50Ns", HaveLen(6))), "%s", rows[2].Message)
+	g.Expect(rows[2].Collectives.BusBitsPerSecond).To(BeNumerically("<", 100_000_000), "every second link goes over the router")
 	l.expectClean(t, b)
 
 	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: slow-router", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)
