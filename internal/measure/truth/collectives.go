@@ -11,7 +11,7 @@ import (
 func drawCollectives(r draw) Pair {
 	d := r.forwarder()
 	elements := r.between(1, 100_000) // in each part
-	hosts := int32(d.Ports)
+	hosts := d.Ports
 	size := int32(elements * 8 * int64(hosts))
 	test := v1alpha1.CollectivesTest{
 		Algorithm: one(r, v1alpha1.CollectiveAlgorithm("RingAllReduce"), "AllToAll"), Hosts: hosts, MessageSizes: []int32{size},
