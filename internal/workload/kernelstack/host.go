@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -26,7 +27,7 @@ type host struct {
 }
 
 // newHost makes a host on a port. Its mode decides whether hosts of a port reach each other.
-func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int, mode netlink.MacvlanMode) (h *host, err error) {
+func (e *Engine) newHost(ctx context.Context, p workload.Port, address netip.Addr, mtu int, mode netlink.MacvlanMode) (h *host, err error) {
 	h = &host{ns: netns.None(), address: address, port: p.Name}
 	defer func() {
 		if err != nil {
@@ -62,7 +63,7 @@ func (e *Engine) newHost(p workload.Port, address netip.Addr, mtu int, mode netl
 	if err := near.LinkAdd(link); err != nil {
 		return h, fmt.Errorf("making an interface on %s: %w", p.Interface, err)
 	}
-	return h, netif.In(h.ns, func() error { return h.setUp(p) })
+	return h, netif.In(h.ns, func() error { return h.setUp(ctx, p) })
 }
 
 // inNewNamespace runs f in a network namespace that it makes.
@@ -95,7 +96,7 @@ func (e *Engine) newHostsIn(ctx context.Context, mode netlink.MacvlanMode, port 
 		if ctx.Err() != nil {
 			return all, context.Cause(ctx)
 		}
-		h, err := e.newHost(p, address, mtu, mode)
+		h, err := e.newHost(ctx, p, address, mtu, mode)
 		if err != nil {
 			return all, err
 		}
@@ -114,7 +115,7 @@ func hardwareAddress(a netip.Addr) net.HardwareAddr {
 const noAddress = 1
 
 // setUp gives a host its address and its route. It sends nothing of IPv6. It needs no file of /proc/sys, which containers may not write.
-func (h *host) setUp(p workload.Port) error {
+func (h *host) setUp(ctx context.Context, p workload.Port) error {
 	link, err := netlink.LinkByName(hostInterface)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (h *host) setUp(p workload.Port) error {
 	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: h.address.AsSlice(), Mask: mask}}); err != nil {
 		return fmt.Errorf("giving it the address: %w", err)
 	}
-	if err := netlink.LinkSetUp(link); err != nil {
+	if err := bringUp(ctx, link); err != nil {
 		return fmt.Errorf("bringing it up: %w", err)
 	}
 	// Without a gateway all ports are one network, whatever the lengths of their networks are.
@@ -138,6 +139,30 @@ func (h *host) setUp(p workload.Port) error {
 		return fmt.Errorf("giving it a route: %w", err)
 	}
 	return nil
+}
+
+// goneWithin bounds the wait for a host with the same address. The kernel removes hosts of a process that was killed a while
+// after its end.
+const goneWithin = 10 * time.Second
+
+// bringUp brings an interface up once no other host of the port has its hardware address.
+func bringUp(ctx context.Context, link netlink.Link) error {
+	bounded, cancel := context.WithTimeout(ctx, goneWithin)
+	defer cancel()
+	for {
+		err := netlink.LinkSetUp(link)
+		if !errors.Is(err, unix.EADDRINUSE) {
+			return err
+		}
+		select {
+		case <-bounded.Done():
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("another host of the port has the hardware address %s: end the program that made it: %w", link.Attrs().HardwareAddr, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // close removes the host: its interface goes with the namespace.
