@@ -33,6 +33,7 @@ func Check(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha
 		problems = append(problems, c.ethernet(b, s.TrafficProfile)...)
 		problems = append(problems, c.addresses(sent, s)...)
 	}
+	problems = append(problems, c.workloads(b)...)
 	return append(problems, c.announced(profile)...)
 }
 
@@ -205,8 +206,14 @@ func (c checker) hosts(does, member string, r rule[[]v1alpha1.AddressPrefix], us
 	return nil
 }
 
-// toGroups judges multicast groups, which are given in rising order.
+// toGroups judges the multicast groups of a pattern, which are given in rising order.
 func (c checker) toGroups(section plan.Section, used []netip.Addr) field.ErrorList {
+	member, _, _ := plan.MulticastPattern(section.Spec.Pattern)
+	return c.groupsAt(section.Path.Child("pattern", member, "firstGroup"), used, "use a pattern of unicast")
+}
+
+// groupsAt judges multicast groups in rising order, the first of which a field has. Without any group, instead is the remedy.
+func (c checker) groupsAt(path *field.Path, used []netip.Addr, instead string) field.ErrorList {
 	if c.groups.free {
 		return nil
 	}
@@ -214,9 +221,7 @@ func (c checker) toGroups(section plan.Section, used []netip.Addr) field.ErrorLi
 	if i < 0 {
 		return nil
 	}
-	member, _, _ := plan.MulticastPattern(section.Spec.Pattern)
-	path := section.Path.Child("pattern", member, "firstGroup")
-	allows, instead := "no multicast groups", "use a pattern of unicast"
+	allows := "no multicast groups"
 	if len(c.groups.allowed) > 0 {
 		allows, instead = "the groups "+listed(c.groups.allowed)+", and "+used[i].String()+" is outside", "give groups within"
 	}

@@ -254,6 +254,30 @@ func TestCheck(t *testing.T) {
 			changes: []func(*input){oneNetwork, labPolicy(policyOf{Ethernet: new(false)}), test(v1alpha1.Test{AddressCaching: &v1alpha1.AddressCachingTest{}}), test(v1alpha1.Test{Broadcast: &v1alpha1.BroadcastTest{}})},
 			want:    []string{"spec.tests[1].addressCaching: Invalid value: \"extra\": the default policy of the lab", "spec.tests[2].broadcast"},
 		},
+		"hosts in the networks of the ports": {
+			changes: []func(*input){networks(10, 1), test(v1alpha1.Test{Incast: &v1alpha1.IncastTest{}}), test(v1alpha1.Test{MessageRate: &v1alpha1.MessageRateTest{}})},
+		},
+		"hosts beyond the addresses of the ports": {
+			changes: []func(*input){test(v1alpha1.Test{RPCLatency: &v1alpha1.RPCLatencyTest{}}), bedPolicy(policyOf{SourceAddresses: prefixes{"198.18.1.0/24", "198.18.2.0/30", "198.18.3.0/24", "198.18.4.0/24"}})},
+			want: []string{`spec.tests[1].rpcLatency: Invalid value: "extra": spec.policy of TestBed bed allows the sourceAddresses 198.18.1.0/24, 198.18.2.0/30, 198.18.3.0/24, 198.18.4.0/24, and hosts on port p2 take addresses of 198.18.2.0/24: ` +
+				"use a bed whose networks are allowed, or ask the bed's owner to set this in spec.policy: sourceAddresses: [198.18.1.0/24, 198.18.2.0/30, 198.18.3.0/24, 198.18.4.0/24, 198.18.2.0/24]"},
+		},
+		"data to hosts beyond the policy": {
+			changes: []func(*input){
+				func(in *input) { in.profile.Spec.Pattern.Pairs.Bidirectional = new(false) },
+				test(v1alpha1.Test{Bulk: &v1alpha1.BulkTest{}}), bedPolicy(policyOf{DestinationAddresses: prefixes{"198.18.2.0/24", "198.18.4.0/24"}}),
+			},
+			want: []string{`spec.tests[1].bulk: Invalid value: "extra": spec.policy of TestBed bed allows the destinationAddresses 198.18.2.0/24, 198.18.4.0/24, and hosts on port p1 take addresses of 198.18.1.0/24`},
+		},
+		"messages to groups outside of the policy": {
+			changes: []func(*input){test(v1alpha1.Test{MessageRate: &v1alpha1.MessageRateTest{FirstGroup: "225.1.1.250", Groups: 10}}), bedPolicy(policyOf{Groups: prefixes{"225.1.1.0/24"}})},
+			want: []string{`spec.tests[1].messageRate.firstGroup: Invalid value: "225.1.1.250": spec.policy of TestBed bed allows the groups 225.1.1.0/24, and 225.1.2.0 is outside: ` +
+				"give groups within, or ask the bed's owner to set this in spec.policy: groups: [225.1.1.0/24, 225.1.2.0/30]"},
+		},
+		"messages without groups": {
+			changes: []func(*input){test(v1alpha1.Test{MessageRate: &v1alpha1.MessageRateTest{}}), labPolicy(policyOf{Groups: prefixes{}})},
+			want:    []string{`spec.tests[1].messageRate.firstGroup: Invalid value: "225.1.1.1": the default policy of the lab, which holds on TestBed bed, allows no multicast groups: leave the test out`},
+		},
 		"nothing binds a bed that sends nothing": {
 			changes: []func(*input){simulated, vlan(100), mpls(100), labPolicy(policyOf{SourceAddresses: prefixes{}, Groups: prefixes{}, Ethernet: new(false)})},
 		},
