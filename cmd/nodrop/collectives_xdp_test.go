@@ -1,40 +1,22 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/reporting/report"
-	"nodrop.dev/nodrop/internal/reporting/verify"
 )
 
 // TestRunCollectives measures the sample collectives-linux, whose port p4 has a tenth of the rate, and the same bed without the
 // fault: rows name the port only with it.
 func TestRunCollectives(t *testing.T) {
 	needsRoot(t)
-	text, err := os.ReadFile(filepath.Join(samplesDir, "collectives-linux", "benchmark.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	// Slow, so that a busy machine is not the limit.
-	sample := strings.NewReplacer("rate: 200M", "rate: 50M", "rate: 20M", "rate: 5M", "[1000000]", "[800000]", "repetitions: 20", "repetitions: 2").Replace(string(text))
+	sample := changedSample(t, "collectives-linux", "rate: 200M", "rate: 50M", "rate: 20M", "rate: 5M", "[1000000]", "[800000]", "repetitions: 20", "repetitions: 2")
 	for name, tc := range map[string]struct{ rate, slow string }{"one port is slow": {"5M", "p4"}, "no port is slow": {"50M", ""}} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "benchmark.yaml")
-			if err := os.WriteFile(file, []byte(strings.Replace(sample, "rate: 5M", "rate: "+tc.rate, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			p := start(t, "run", "-f", file, "-o", "json")
-			p.exit() // A busy machine measures without a conclusion.
-			var document report.Document
-			if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
-				t.Fatalf("%v\n%s\n%s", err, &p.stdout, &p.stderr)
-			}
-			rows := byMethod(t, &document, map[v1alpha1.Method]int{v1alpha1.MethodCollectives: 2})[v1alpha1.MethodCollectives]
+			document := runText(t, strings.Replace(sample, "rate: 5M", "rate: "+tc.rate, 1))
+			rows := byMethod(t, document, map[v1alpha1.Method]int{v1alpha1.MethodCollectives: 2})[v1alpha1.MethodCollectives]
 			for _, row := range rows {
 				s := row.Collectives
 				t.Logf("%s: %s, %d bit/s, %s %q", row.Name(), row.Message, s.BusBitsPerSecond, row.Validity, row.ValidityReasons)
@@ -49,9 +31,7 @@ func TestRunCollectives(t *testing.T) {
 					t.Errorf("%s: %d bit/s in %d steps", row.Name(), s.BusBitsPerSecond, len(s.StepP50Ns))
 				}
 			}
-			if v := verify.Document(&document); len(v.Mismatches) > 0 {
-				t.Errorf("figures that do not follow from the records: %+v", v.Mismatches)
-			}
+			recomputes(t, document)
 		})
 	}
 }

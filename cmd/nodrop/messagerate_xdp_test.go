@@ -1,42 +1,22 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/reporting/report"
-	"nodrop.dev/nodrop/internal/reporting/verify"
 )
 
 // TestRunMessageRate measures the sample message-rate-linux over slower ports of the bridge: 10 Mbit/s are 2,306 messages per second. With
 // small buffers of sockets, the tester is the limit.
 func TestRunMessageRate(t *testing.T) {
 	needsRoot(t)
-	text, err := os.ReadFile(filepath.Join(samplesDir, "message-rate-linux", "benchmark.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	measure := func(changes ...string) v1alpha1.ResultRow {
-		file := filepath.Join(t.TempDir(), "benchmark.yaml")
 		changes = append(changes, "rate: 100M", "rate: 10M", "bufferBytes: 64000", "bufferBytes: 32000")
-		if err := os.WriteFile(file, []byte(strings.NewReplacer(changes...).Replace(string(text))), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		p := start(t, "run", "-f", file, "-o", "json")
-		p.exit() // A busy machine measures without a conclusion.
-		var document report.Document
-		if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
-			t.Fatalf("%v\n%s\n%s", err, &p.stdout, &p.stderr)
-		}
-		row := byMethod(t, &document, map[v1alpha1.Method]int{v1alpha1.MethodMessageRate: 1})[v1alpha1.MethodMessageRate][0]
+		document := runText(t, changedSample(t, "message-rate-linux", changes...))
+		row := byMethod(t, document, map[v1alpha1.Method]int{v1alpha1.MethodMessageRate: 1})[v1alpha1.MethodMessageRate][0]
 		t.Logf("%s %q: %+v: %s", row.Validity, row.ValidityReasons, row.MessageRate, row.Message)
-		if v := verify.Document(&document); len(v.Mismatches) > 0 {
-			t.Errorf("figures that do not follow from the records: %+v", v.Mismatches)
-		}
+		recomputes(t, document)
 		return row
 	}
 

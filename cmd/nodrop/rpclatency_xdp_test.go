@@ -1,36 +1,17 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/reporting/report"
-	"nodrop.dev/nodrop/internal/reporting/verify"
 )
 
 // TestRunRPCLatency measures the sample rpc-latency-linux with fewer requests: each row has both times and the share of the
 // router, and rows with background have its loss.
 func TestRunRPCLatency(t *testing.T) {
 	needsRoot(t)
-	text, err := os.ReadFile(filepath.Join(samplesDir, "rpc-latency-linux", "benchmark.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "benchmark.yaml")
-	if err := os.WriteFile(file, []byte(strings.NewReplacer("[1, 64, 1024, 16384]", "[1, 16384]", "requests: 1000", "requests: 200").Replace(string(text))), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, "run", "-f", file, "-o", "json")
-	p.exit() // A busy machine measures without a conclusion.
-	var document report.Document
-	if err := json.Unmarshal([]byte(p.stdout.String()), &document); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, &p.stdout, &p.stderr)
-	}
-	rows := byMethod(t, &document, map[v1alpha1.Method]int{v1alpha1.MethodRPCLatency: 8})[v1alpha1.MethodRPCLatency]
+	document := runText(t, changedSample(t, "rpc-latency-linux", "[1, 64, 1024, 16384]", "[1, 16384]", "requests: 1000", "requests: 200"))
+	rows := byMethod(t, document, map[v1alpha1.Method]int{v1alpha1.MethodRPCLatency: 8})[v1alpha1.MethodRPCLatency]
 	for _, row := range rows {
 		s := row.RPCLatency
 		if s.BackToBack == nil || s.Device == nil || s.Requests != 200 {
@@ -48,7 +29,5 @@ func TestRunRPCLatency(t *testing.T) {
 			t.Errorf("%s: MTU %d, want %d", row.Name(), s.MTU, want)
 		}
 	}
-	if v := verify.Document(&document); len(v.Mismatches) > 0 {
-		t.Errorf("figures that do not follow from the records: %+v", v.Mismatches)
-	}
+	recomputes(t, document)
 }

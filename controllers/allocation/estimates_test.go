@@ -38,7 +38,7 @@ func newSimulatedEstimates(policy, mixed bool, seed int) *simulatedLab {
 // TestEstimatesOfTheOperator compares expected starts with the decisions of the operator, which are made in simulated
 // time: with its order of teams, the times of leases in whole seconds, the beds that are about to be returned, and
 // standings as old as those in the status of the LabPolicy. With a LabPolicy, a benchmark that names its bed starts when
-// the bed is free while its team is due, which is hard to predict. So is what follows if several beds are given in one decision.
+// the bed is free while its team is due. That moment is hard to predict, and so are starts after a decision that gives several beds.
 func TestEstimatesOfTheOperator(t *testing.T) {
 	for _, tc := range []struct {
 		policy, mixed bool

@@ -77,34 +77,6 @@ func bulkTime(t *v1alpha1.BulkTest) time.Duration {
 }
 
 // fitsBulk reports why a bed has no hosts as a test asks for them.
-func fitsBulk(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
-	t := test.Bulk
-	sender, receiver := clientAndServer(t.Sender, t.Receiver, in.Ports)
-	names := portNames(in.Ports)
-	switch {
-	case sender == "":
-		return field.ErrorList{field.NotSupported(path.Child("sender"), t.Sender, names)}
-	case receiver == "" && t.Receiver != "":
-		return field.ErrorList{field.NotSupported(path.Child("receiver"), t.Receiver, names)}
-	case receiver == "" || receiver == sender:
-		return field.ErrorList{field.Invalid(path.Child("receiver"), t.Receiver, fmt.Sprintf("sender and receiver need two ports: choose another port than %s, on a bed with two or more", sender))}
-	}
-	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
-		return nil
-	}
-	for _, p := range in.Ports {
-		if p.Name != sender && p.Name != receiver {
-			continue
-		}
-		address, problem := networkOfHosts(test, in, p, path)
-		if problem != nil {
-			errs = append(errs, problem)
-			continue
-		}
-		if freeAddresses(address, in.Ports) < 2 { // both hosts are in one network if the device is a switch
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("the network %s of port %s of test bed %s has fewer than 2 free addresses for hosts: give the port a larger network", address.Masked(), p.Name, in.Bed.Name)))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+func fitsBulk(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	return pairFits(test, in, path, end{"sender", test.Bulk.Sender}, end{"receiver", test.Bulk.Receiver})
 }

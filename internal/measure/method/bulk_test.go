@@ -52,7 +52,7 @@ func TestBulk(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := &fakeBulk{}
-	row := rpcRows(t, p, fake)[0]
+	row := workloadRows(t, p, fake)[0]
 	s := row.Bulk
 	if row.Name() != "bulk" || row.Frames != nil || s.SentBytes != 8_000_000 || s.ReceivedBytes != 8_000_000 || s.GoodputBitsPerSecond != 64_000_000 || s.TookNs != 1e9 ||
 		s.SmallestSharePPM != 125_000 || s.LargestSharePPM != 500_000 || s.Retransmissions != 8 || s.Timeouts != 2 || s.LostConnections != 0 ||
@@ -86,7 +86,7 @@ func TestDataOfABulk(t *testing.T) {
 			t.Fatal(err)
 		}
 		fake := &fakeBulk{}
-		rpcRows(t, p, fake)
+		workloadRows(t, p, fake)
 		if r := fake.requests[0]; r.Bytes != tc.want.Bytes || r.Duration != tc.want.Duration || bulkTime(test.Bulk) != tc.lasts {
 			t.Errorf("%+v in %s, want %+v in %s", r, bulkTime(test.Bulk), tc.want, tc.lasts)
 		}
@@ -115,7 +115,7 @@ func TestBulkIsJudged(t *testing.T) {
 		"missing bytes":   {func(b *workload.Bulk) { b.Connections = b.Connections[:2] }, v1alpha1.ValidityInvalid, "4000000 of 8000000 bytes of the data set arrived"},
 		"nothing unusual": {nil, v1alpha1.ValiditySimulated, "model"},
 	} {
-		row := rpcRows(t, p, &fakeBulk{change: tc.change})[0]
+		row := workloadRows(t, p, &fakeBulk{change: tc.change})[0]
 		if row.Validity != tc.want || !strings.Contains(strings.Join(row.ValidityReasons, "; "), tc.reason) {
 			t.Errorf("%s: %s %q", name, row.Validity, row.ValidityReasons)
 		}

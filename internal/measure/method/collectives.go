@@ -103,7 +103,7 @@ func validateCollectives(test v1alpha1.Test, path *field.Path) (errs field.Error
 }
 
 // fitsCollectives reports why a bed has no hosts as a test asks for them.
-func fitsCollectives(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
+func fitsCollectives(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
 	t := test.Collectives
 	if len(in.Ports) < 2 {
 		return field.ErrorList{field.Invalid(path.Child("hosts"), t.Hosts, fmt.Sprintf("hosts on at least two ports exchange messages, and test bed %s has %d: choose a bed with two ports or more", in.Bed.Name, len(in.Ports)))}
@@ -111,21 +111,7 @@ func fitsCollectives(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return nil
 	}
-	for i, p := range in.Ports {
-		hosts := (int(t.Hosts) - i + len(in.Ports) - 1) / len(in.Ports)
-		if hosts < 1 {
-			break
-		}
-		address, problem := networkOfHosts(test, in, p, path)
-		if problem != nil {
-			errs = append(errs, problem)
-			continue
-		}
-		if free := freeAddresses(address, in.Ports); free < hosts {
-			errs = append(errs, field.Invalid(path.Child("hosts"), t.Hosts, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer hosts, or give the port a larger network",
-				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+	return hostsFit(test, in, path, func(i int, _ plan.Port) seats {
+		return seats{hosts: (int(t.Hosts) - i + len(in.Ports) - 1) / len(in.Ports), path: path.Child("hosts"), value: t.Hosts, fewer: "fewer hosts"}
+	})
 }

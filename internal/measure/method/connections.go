@@ -79,7 +79,7 @@ func connectionsWait(t *v1alpha1.ConnectionsTest) time.Duration {
 
 // ratesOf returns the bounds of the search for a rate.
 func ratesOf(t *v1alpha1.ConnectionsTest) search.CountConfig {
-	return search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
+	return ratesWithin(t.MinimumRate, t.MaximumRate, t.Resolution)
 }
 
 // connectionsStep estimates the trials of a test.
@@ -117,25 +117,13 @@ func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return errs
 	}
-	for _, p := range in.Ports {
-		hosts := map[string]int32{client: t.Clients, server: t.Servers}[p.Name]
-		if hosts == 0 {
-			continue
+	return append(errs, hostsFit(test, in, path, func(_ int, p plan.Port) seats {
+		switch p.Name {
+		case client:
+			return seats{hosts: int(t.Clients), path: path.Child("clients"), value: t.Clients, fewer: "fewer"}
+		case server:
+			return seats{hosts: int(t.Servers), path: path.Child("servers"), value: t.Servers, fewer: "fewer"}
 		}
-		address, problem := networkOfHosts(test, in, p, path)
-		if problem != nil {
-			errs = append(errs, problem)
-			continue
-		}
-		member, n := "clients", t.Clients
-		if p.Name == server {
-			member, n = "servers", t.Servers
-		}
-		if free := freeAddresses(address, in.Ports); free < int(hosts) {
-			errs = append(errs, field.Invalid(path.Child(member), n, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer, or give the port a larger network",
-				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+		return seats{}
+	})...)
 }

@@ -16,12 +16,8 @@ import (
 	"nodrop.dev/nodrop/internal/workload"
 )
 
-const (
-	// hostMTU is the MTU of clients and servers.
-	hostMTU = 1500
-	// longestMessage is the number of bytes of a message of a row.
-	longestMessage = 1000
-)
+// hostMTU is the MTU of clients and servers.
+const hostMTU = 1500
 
 // connectionsRun is a test in hand.
 type connectionsRun struct {
@@ -237,10 +233,7 @@ func (run *connectionsRun) outcome(out trials.Outcome, sum v1alpha1.ConnectionsS
 	if c.Verified < c.Attempted || len(c.Examples) > 0 {
 		messages = append(messages, describeFailed(c))
 	}
-	out.Message = strings.Join(messages, "; ")
-	if len(out.Message) > longestMessage {
-		out.Message = strings.ToValidUTF8(out.Message[:longestMessage], "") + " …"
-	}
+	out.Message = joined(messages)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.Connections, row.Frames = &sum, nil }
 	return out
 }

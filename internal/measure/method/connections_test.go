@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -55,13 +54,7 @@ func connectionsRow(t *testing.T, fake *fakeConnections, test v1alpha1.Connectio
 	if err != nil {
 		t.Fatal(err)
 	}
-	tester := open(t, simulate(t, ideal, p), p, nil)
-	trials.WithWorkload(fake)(tester)
-	out, err := Run(t.Context(), tester, p.Steps[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rowOf(p, out)
+	return workloadRows(t, p, fake)[0]
 }
 
 func TestConnections(t *testing.T) {

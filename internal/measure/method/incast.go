@@ -112,21 +112,11 @@ func fitsIncast(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs fie
 		return errs
 	}
 	most := int(slices.Max(t.Servers))
-	for _, p := range in.Ports {
-		hosts := (most + len(servers) - 1) / len(servers)
+	return append(errs, hostsFit(test, in, path, func(_ int, p plan.Port) seats {
+		w := seats{hosts: (most + len(servers) - 1) / len(servers), path: path.Child("servers"), value: most, fewer: "fewer servers"}
 		if p.Name == client {
-			hosts = 1
+			w.hosts = 1
 		}
-		address, problem := networkOfHosts(test, in, p, path)
-		if problem != nil {
-			errs = append(errs, problem)
-			continue
-		}
-		if free := freeAddresses(address, in.Ports); free < hosts {
-			errs = append(errs, field.Invalid(path.Child("servers"), most, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer servers, or give the port a larger network",
-				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts)))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+		return w
+	})...)
 }

@@ -91,7 +91,7 @@ func messageTime(d *metav1.Duration, or time.Duration) time.Duration {
 
 // messageRates returns the bounds of the search.
 func messageRates(t *v1alpha1.MessageRateTest) search.CountConfig {
-	return search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
+	return ratesWithin(t.MinimumRate, t.MaximumRate, t.Resolution)
 }
 
 // messagePorts returns the ports of publishers and subscribers that a test names: the first port, and all others, if it names none. A
@@ -164,24 +164,11 @@ func fitsMessageRate(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 	for _, name := range messageHosts(t.Subscribers, subscribers...) {
 		hosts[name]++
 	}
-	for _, p := range in.Ports {
-		if hosts[p.Name] == 0 {
-			continue
-		}
-		address, problem := networkOfHosts(test, in, p, path)
-		if problem != nil {
-			errs = append(errs, problem)
-			continue
-		}
-		member, n := "subscribers", t.Subscribers
+	return hostsFit(test, in, path, func(_ int, p plan.Port) seats {
+		w := seats{hosts: hosts[p.Name], path: path.Child("subscribers"), value: t.Subscribers, fewer: "fewer"}
 		if p.Name == publisher {
-			member, n = "publishers", t.Publishers
+			w.path, w.value = path.Child("publishers"), t.Publishers
 		}
-		if free := freeAddresses(address, in.Ports); free < hosts[p.Name] {
-			errs = append(errs, field.Invalid(path.Child(member), n, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for fewer, or give the port a larger network",
-				address.Masked(), p.Name, in.Bed.Name, max(0, free), hosts[p.Name])))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+		return w
+	})
 }

@@ -163,10 +163,7 @@ func (run *messageRun) outcome(found search.Counted) trials.Outcome {
 	if !found.Steady() {
 		messages = append(messages, "the answers differ: the device passes some rates in one trial and fails them in another, or passes a higher rate than one that it fails")
 	}
-	out.Message = strings.Join(messages, "; ")
-	if len(out.Message) > longestMessage {
-		out.Message = strings.ToValidUTF8(out.Message[:longestMessage], "") + " …"
-	}
+	out.Message = joined(messages)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.MessageRate, row.Frames = &sum, nil }
 	return out
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -54,13 +53,7 @@ func messagesRow(t *testing.T, fake *fakeMessages) v1alpha1.ResultRow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tester := open(t, simulate(t, ideal, p), p, nil)
-	trials.WithWorkload(fake)(tester)
-	out, err := Run(t.Context(), tester, p.Steps[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rowOf(p, out)
+	return workloadRows(t, p, fake)[0]
 }
 
 func TestMessageRate(t *testing.T) {

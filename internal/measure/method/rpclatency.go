@@ -100,33 +100,6 @@ func validateRPC(test v1alpha1.Test, path *field.Path) (errs field.ErrorList) {
 }
 
 // fitsRPC reports why a bed has no hosts as a test asks for them.
-func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
-	t := test.RPCLatency
-	client, server := clientAndServer(t.Client, t.Server, in.Ports)
-	names := portNames(in.Ports)
-	switch {
-	case client == "":
-		return field.ErrorList{field.NotSupported(path.Child("client"), t.Client, names)}
-	case server == "" && t.Server != "":
-		return field.ErrorList{field.NotSupported(path.Child("server"), t.Server, names)}
-	case server == "" || server == client:
-		return field.ErrorList{field.Invalid(path.Child("server"), t.Server, fmt.Sprintf("client and server need two ports: choose another port than %s, on a bed with two or more", client))}
-	}
-	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
-		return nil
-	}
-	for _, p := range in.Ports {
-		if p.Name != client && p.Name != server {
-			continue
-		}
-		address, has := p.Address(false)
-		switch {
-		case !has:
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("port %s of test bed %s has no IPv4 address, from whose network its host would get one: give the port one", p.Name, in.Bed.Name)))
-		case freeAddresses(address, in.Ports) < 2:
-			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("the network %s of port %s of test bed %s has fewer than 2 free addresses for hosts: give the port a larger network", address.Masked(), p.Name, in.Bed.Name)))
-		}
-		errs = append(errs, outsideVLAN(test, in, p, path)...)
-	}
-	return errs
+func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
+	return pairFits(test, in, path, end{"client", test.RPCLatency.Client}, end{"server", test.RPCLatency.Server})
 }

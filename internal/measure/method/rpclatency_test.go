@@ -54,8 +54,8 @@ func rpcTest(background ...v1alpha1.LoadAmount) v1alpha1.Test {
 	}}
 }
 
-// rpcRows measures all rows on a modelled device.
-func rpcRows(t *testing.T, p plan.Plan, engine workload.Engine) (rows []v1alpha1.ResultRow) {
+// workloadRows measures all rows on a modelled device.
+func workloadRows(t *testing.T, p plan.Plan, engine workload.Engine) (rows []v1alpha1.ResultRow) {
 	t.Helper()
 	tester := open(t, simulate(t, ideal, p), p, nil)
 	trials.WithWorkload(engine)(tester)
@@ -75,7 +75,7 @@ func TestRPCLatency(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := &fakeRPC{}
-	rows := rpcRows(t, p, fake)
+	rows := workloadRows(t, p, fake)
 	var names []string
 	for _, row := range rows {
 		names = append(names, row.Name())
@@ -117,7 +117,7 @@ func TestRPCLatencyIsJudged(t *testing.T) {
 		"nothing unusual": {nil, v1alpha1.ValiditySimulated, "model"},
 		"no reference":    {func(r *workload.RPC) { r.BackToBack, r.NoReference = nil, "there is no pair" }, v1alpha1.ValiditySimulated, "model"},
 	} {
-		row := rpcRows(t, p, &fakeRPC{change: tc.change})[0]
+		row := workloadRows(t, p, &fakeRPC{change: tc.change})[0]
 		if row.Validity != tc.want || !strings.Contains(strings.Join(row.ValidityReasons, "; "), tc.reason) {
 			t.Errorf("%s: %s %q", name, row.Validity, row.ValidityReasons)
 		}

@@ -5,16 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/measure/search"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-// maxInterruptions is the number of times that a workload begins again.
-const maxInterruptions = 2
+const (
+	// maxInterruptions is the number of times that a workload begins again.
+	maxInterruptions = 2
+	// longestMessage is the number of bytes of a message of a row.
+	longestMessage = 1000
+)
+
+// joined returns the messages of a row as one, which is not too long.
+func joined(messages []string) string {
+	text := strings.Join(messages, "; ")
+	if len(text) > longestMessage {
+		text = strings.ToValidUTF8(text[:longestMessage], "") + " …"
+	}
+	return text
+}
+
+// ratesWithin returns the bounds of a search for a rate.
+func ratesWithin(minimum, maximum, resolution int32) search.CountConfig {
+	return search.CountConfig{Min: int64(minimum), Max: int64(maximum), Resolution: int64(max(1, resolution))}
+}
 
 // uninterrupted runs a workload, and runs it again if the agent that has the hosts restarted or was not reached: its counts
 // are gone.
@@ -50,6 +70,72 @@ func clientAndServer(askedClient, askedServer string, ports []plan.Port) (client
 		}
 	}
 	return client, server
+}
+
+// seats are the hosts that a test asks for on a port.
+type seats struct {
+	// hosts is their number; the port is not used if there are none.
+	hosts int
+	// path is the field that decides how many there are, with its value, and fewer names what can be asked for in place.
+	path  *field.Path
+	value any
+	fewer string
+}
+
+// hostsFit reports which ports of a bed cannot have the hosts of a test. wanted returns the hosts of the i-th port.
+func hostsFit(test v1alpha1.Test, in plan.Setting, path *field.Path, wanted func(i int, p plan.Port) seats) (errs field.ErrorList) {
+	for i, p := range in.Ports {
+		w := wanted(i, p)
+		if w.hosts < 1 {
+			continue
+		}
+		address, problem := networkOfHosts(test, in, p, path)
+		if problem != nil {
+			errs = append(errs, problem)
+			continue
+		}
+		if free := freeAddresses(address, in.Ports); free < w.hosts {
+			errs = append(errs, field.Invalid(w.path, w.value, fmt.Sprintf("the network %s of port %s of test bed %s has %d free addresses, and %d hosts need one each: ask for %s, or give the port a larger network",
+				address.Masked(), p.Name, in.Bed.Name, max(0, free), w.hosts, w.fewer)))
+		}
+		errs = append(errs, outsideVLAN(test, in, p, path)...)
+	}
+	return errs
+}
+
+// end is the role of a host at one end of a connection, which is the name of the field with its port, and the port that the field
+// names.
+type end struct{ role, asked string }
+
+// pairFits reports why a bed has no host for each end of a connection.
+func pairFits(test v1alpha1.Test, in plan.Setting, path *field.Path, near, far end) (errs field.ErrorList) {
+	first, second := clientAndServer(near.asked, far.asked, in.Ports)
+	names := portNames(in.Ports)
+	switch {
+	case first == "":
+		return field.ErrorList{field.NotSupported(path.Child(near.role), near.asked, names)}
+	case second == "" && far.asked != "":
+		return field.ErrorList{field.NotSupported(path.Child(far.role), far.asked, names)}
+	case second == "" || second == first:
+		return field.ErrorList{field.Invalid(path.Child(far.role), far.asked, fmt.Sprintf("%s and %s need two ports: choose another port than %s, on a bed with two or more", near.role, far.role, first))}
+	}
+	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+		return nil
+	}
+	for _, p := range in.Ports {
+		if p.Name != first && p.Name != second {
+			continue
+		}
+		address, problem := networkOfHosts(test, in, p, path)
+		switch {
+		case problem != nil:
+			errs = append(errs, problem)
+		case freeAddresses(address, in.Ports) < 2: // both hosts are in one network if the device is a switch
+			errs = append(errs, field.Invalid(path, test.Name, fmt.Sprintf("the network %s of port %s of test bed %s has fewer than 2 free addresses for hosts: give the port a larger network", address.Masked(), p.Name, in.Bed.Name)))
+		}
+		errs = append(errs, outsideVLAN(test, in, p, path)...)
+	}
+	return errs
 }
 
 // networkOfHosts returns the address of a port, from whose network hosts get theirs.

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"math/big"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 )
@@ -22,9 +21,7 @@ func (c *check) bulk() {
 	}
 	received, took := c.figure("receivedBytes"), c.figure("tookNs").sum
 	if took > 0 {
-		bits := new(big.Int).Mul(big.NewInt(received.sum*8), big.NewInt(second))
-		bits.Add(bits, big.NewInt(took/2)).Quo(bits, big.NewInt(took))
-		c.is(in+"goodputBitsPerSecond", bits.Int64())
+		c.is(in+"goodputBitsPerSecond", rate(received.sum*8, took, second))
 		for name, printed := range map[string]*int64{"sender": s.SenderCPUPPM, "receiver": s.ReceiverCPUPPM} {
 			if used := c.figure(name + "CPUNs").sum; printed != nil {
 				c.is(in+name+"CPUPPM", int64(float64(used)/float64(took)*1e6))

@@ -1,10 +1,7 @@
 package verify
 
 import (
-	"context"
-
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/measure/search"
 )
 
 // connections compares the counts of a row with the record of its trial and with their sums, and repeats the search.
@@ -59,16 +56,7 @@ func (c *check) connectionRate(in string, s *v1alpha1.ConnectionsSummary) {
 		}
 		return
 	}
-	left := c.role("connections")
-	cfg := search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
-	found, _ := search.Count(context.Background(), cfg, func(_ context.Context, rate int64) (bool, error) {
-		if len(left) == 0 || left[0].Tried != rate || len(left[0].Reasons) > 0 && !because(left[0], v1alpha1.TrialContended) {
-			return false, errLimited
-		}
-		one := left[0]
-		left = left[1:]
-		return one.Verdict == v1alpha1.TrialPassed, nil
-	})
+	found := c.searchedRate("connections", t.MinimumRate, t.MaximumRate, t.Resolution)
 	c.ifAny(in+"setUpRate", found.Passed)
 	c.ifAny(in+"tearDownRate", found.Passed)
 	c.ifAny(in+"failedRate", found.Failed)

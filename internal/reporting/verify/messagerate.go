@@ -1,11 +1,9 @@
 package verify
 
 import (
-	"context"
 	"fmt"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/measure/search"
 )
 
 // messageRate compares the counts of a row with the records of its trials and with the sums of subscribers, and repeats the
@@ -34,16 +32,7 @@ func (c *check) messageRate() {
 		}
 	}
 	c.is(in+"trials", int64(all))
-	left := c.role("messages")
-	cfg := search.CountConfig{Min: int64(t.MinimumRate), Max: int64(t.MaximumRate), Resolution: int64(max(1, t.Resolution))}
-	found, _ := search.Count(context.Background(), cfg, func(_ context.Context, rate int64) (bool, error) {
-		if len(left) == 0 || left[0].Tried != rate || len(left[0].Reasons) > 0 && !because(left[0], v1alpha1.TrialContended) {
-			return false, errLimited
-		}
-		one := left[0]
-		left = left[1:]
-		return one.Verdict == v1alpha1.TrialPassed, nil
-	})
+	found := c.searchedRate("messages", t.MinimumRate, t.MaximumRate, t.Resolution)
 	c.is(in+"rate", found.Passed)
 	c.is(in+"failedRate", found.Failed)
 	c.agrees(in+"unsteady", s.Unsteady == !found.Steady(), "true if the answers differ")

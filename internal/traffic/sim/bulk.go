@@ -3,12 +3,10 @@ package sim
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/workload"
-	"nodrop.dev/nodrop/internal/workload/tcpmodel"
 )
 
 // Bulk implements workload.Engine. Segments of full size leave at the highest rate that the slower port and the device
@@ -17,17 +15,11 @@ func (a applications) Bulk(ctx context.Context, r workload.BulkRequest) (out wor
 	if err := r.Validate(); err != nil {
 		return out, err
 	}
-	control := r.CongestionControl
-	if control == "" {
-		control = string(tcpmodel.Defaults().TCP.CongestionControl)
+	if out.Settings, err = modelledSettings(r.CongestionControl, r.MTU); err != nil {
+		return out, err
 	}
-	if !slices.Contains(modelledControls, control) {
-		return out, fmt.Errorf("congestionControl is %s, and the simulated hosts have %q: choose one of these", control, modelledControls)
-	}
-	out.Settings = workload.Settings{CongestionControl: control, MTU: r.MTU}
 	size := frame.PacketFrame(r.MTU)
-	lowest, highest := a.engine.model.Sizes()
-	row, err := a.engine.model.at(min(max(size, lowest), highest))
+	row, err := a.nearest(size)
 	if err != nil {
 		return out, err
 	}

@@ -2,14 +2,12 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/workload"
-	"nodrop.dev/nodrop/internal/workload/tcpmodel"
 )
 
 // oneWay is the time that the hosts take for a transfer, half of a round trip.
@@ -35,14 +33,9 @@ func (a applications) Collective(ctx context.Context, r workload.CollectiveReque
 	if err := r.Validate(); err != nil {
 		return out, err
 	}
-	control := r.CongestionControl
-	if control == "" {
-		control = string(tcpmodel.Defaults().TCP.CongestionControl)
+	if out.Settings, err = modelledSettings(r.CongestionControl, r.MTU); err != nil {
+		return out, err
 	}
-	if !slices.Contains(modelledControls, control) {
-		return out, fmt.Errorf("congestionControl is %s, and the simulated hosts have %q: choose one of these", control, modelledControls)
-	}
-	out.Settings = workload.Settings{CongestionControl: control, MTU: r.MTU}
 	x := exchange{applications: a, request: r, draw: rand.New(rand.NewPCG(a.engine.run.handling.seed, uint64(r.Bytes))), links: map[[2]int][]time.Duration{}}
 	schedule := r.Schedule()
 	if x.device, err = a.deviceLatency(workload.RPCRequest{Bytes: int(schedule[0].Bytes), MTU: r.MTU}); err != nil {

@@ -23,8 +23,7 @@ func (a applications) Messages(ctx context.Context, r workload.MessagesRequest) 
 		return out, err
 	}
 	size := frame.PacketFrame(r.Bytes + messageHeaders)
-	lowest, highest := a.engine.model.Sizes()
-	row, err := a.engine.model.at(min(max(size, lowest), highest))
+	row, err := a.nearest(size)
 	if err != nil {
 		return out, err
 	}

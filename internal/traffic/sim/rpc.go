@@ -2,14 +2,11 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/workload"
-	"nodrop.dev/nodrop/internal/workload/tcpmodel"
 )
 
 const (
@@ -25,14 +22,9 @@ func (a applications) RPC(ctx context.Context, r workload.RPCRequest) (out workl
 	if err := r.Validate(); err != nil {
 		return out, err
 	}
-	control := r.CongestionControl
-	if control == "" {
-		control = string(tcpmodel.Defaults().TCP.CongestionControl)
+	if out.Settings, err = modelledSettings(r.CongestionControl, r.MTU); err != nil {
+		return out, err
 	}
-	if !slices.Contains(modelledControls, control) {
-		return out, fmt.Errorf("congestionControl is %s, and the simulated hosts have %q: choose one of these", control, modelledControls)
-	}
-	out.Settings = workload.Settings{CongestionControl: control, MTU: r.MTU}
 	device, err := a.deviceLatency(r)
 	if err != nil {
 		return out, err
@@ -57,8 +49,7 @@ func (a applications) RPC(ctx context.Context, r workload.RPCRequest) (out workl
 // deviceLatency returns the latency of the last frame of a message at the load of the background.
 func (a applications) deviceLatency(r workload.RPCRequest) (shape, error) {
 	sizes := frameSizes(r)
-	lowest, highest := a.engine.model.Sizes()
-	row, err := a.engine.model.at(min(max(sizes[len(sizes)-1], lowest), highest))
+	row, err := a.nearest(sizes[len(sizes)-1])
 	if err != nil {
 		return shape{}, err
 	}

@@ -55,18 +55,34 @@ func (applications) Connections(context.Context, workload.ConnectionsRequest) (o
 	return out, errors.New("the engine sim models no devices that keep connections: choose a bed with the engine xdp")
 }
 
+// modelledSettings returns the settings of hosts with a congestion control; the one of the model without a name.
+func modelledSettings(control string, mtu int) (s workload.Settings, _ error) {
+	if control == "" {
+		control = string(tcpmodel.Defaults().TCP.CongestionControl)
+	}
+	if !slices.Contains(modelledControls, control) {
+		return s, fmt.Errorf("congestionControl is %s, and the simulated hosts have %s: choose one of these", control, strings.Join(modelledControls, ", "))
+	}
+	return workload.Settings{CongestionControl: control, MTU: mtu}, nil
+}
+
+// nearest returns the row of the model for a frame size, or for the size next to it that the model has.
+func (a applications) nearest(size int) (row, error) {
+	lowest, highest := a.engine.model.Sizes()
+	return a.engine.model.at(min(max(size, lowest), highest))
+}
+
 // params returns the parameters of the model.
 func (a applications) params(r workload.IncastRequest) (tcpmodel.Params, error) {
 	p := tcpmodel.Defaults()
 	p.Seed, p.Servers, p.Iterations, p.MTUBytes = a.engine.run.handling.seed, len(r.Blocks), r.Iterations, r.MTU
 	p.BlockBytes, p.Striped = int(r.Bytes()), true // equal blocks are equal parts of their sum
 	p.TCP.KeepOpen = true
-	if r.CongestionControl != "" {
-		if !slices.Contains(modelledControls, r.CongestionControl) {
-			return p, fmt.Errorf("congestionControl is %s, and the simulated hosts have %s: choose one of these", r.CongestionControl, strings.Join(modelledControls, ", "))
-		}
-		p.TCP.CongestionControl = tcpmodel.CongestionControl(r.CongestionControl)
+	settings, err := modelledSettings(r.CongestionControl, r.MTU)
+	if err != nil {
+		return p, err
 	}
+	p.TCP.CongestionControl = tcpmodel.CongestionControl(settings.CongestionControl)
 	p.LinkMbps = megabits(a.engine.tester.ports[r.Client])
 	for i, name := range r.Servers {
 		if speed := megabits(a.engine.tester.ports[name]); i == 0 || speed < p.ServerLinkMbps {

@@ -265,25 +265,12 @@ func (f *bulkFlow) result(n int) (c workload.BulkConnection, err error) {
 
 // settings reads the settings that are in force.
 func (run *bulk) settings() (s workload.Settings, err error) {
-	if s.Offloads, err = run.engine.offloadsOn(); err != nil {
+	if s, err = run.engine.hostSettings([]*host{run.sender, run.receiver}, run.request.MTU); err != nil {
 		return s, err
 	}
-	for _, h := range []*host{run.sender, run.receiver} {
-		mtu, err := h.mtu()
-		if err != nil {
-			return s, err
-		}
-		if s.MTU == 0 || mtu != run.request.MTU {
-			s.MTU = mtu
-		}
-	}
 	for _, f := range run.flows {
-		name, err := unix.GetsockoptString(f.near.fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-		if err != nil {
+		if err := noteControl(&s, f.near.fd, run.request.CongestionControl); err != nil {
 			return s, fmt.Errorf("reading the congestion control of the sender: %w", err)
-		}
-		if s.CongestionControl == "" || name != run.request.CongestionControl {
-			s.CongestionControl = name
 		}
 	}
 	return s, nil

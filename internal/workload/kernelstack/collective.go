@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -75,8 +73,8 @@ func (e *Engine) gather(ctx context.Context, run *collective) error {
 		}
 		m := &member{host: made[0], ended: make([]time.Time, r.Steps()), outgoing: make([][]*transfer, r.Steps()), incoming: make([][]*transfer, r.Steps())}
 		run.members = append(run.members, m)
-		if err := m.listen(ctx, r.CongestionControl); err != nil {
-			return err
+		if m.listener, err = m.listen(ctx, r.CongestionControl); err != nil {
+			return fmt.Errorf("host %s: %w", m.address, err)
 		}
 	}
 	flows := map[[2]int]*flow{}
@@ -98,41 +96,17 @@ func (e *Engine) gather(ctx context.Context, run *collective) error {
 	return nil
 }
 
-// listen waits for connections of other hosts.
-func (m *member) listen(ctx context.Context, control string) error {
-	address := netip.AddrPortFrom(m.address, serverPort)
-	err := netif.In(m.ns, func() (err error) {
-		m.listener, err = (&net.ListenConfig{Control: setControl(control)}).Listen(ctx, "tcp4", address.String())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("host %s: %w", address, explain(err, control))
-	}
-	return nil
-}
-
 // collectiveSettings reads the settings that are in force.
 func (e *Engine) collectiveSettings(run *collective) (s workload.Settings, err error) {
-	if s.Offloads, err = e.offloadsOn(); err != nil {
+	var hosts []*host
+	for _, m := range run.members {
+		hosts = append(hosts, m.host)
+	}
+	if s, err = e.hostSettings(hosts, run.request.MTU); err != nil {
 		return s, err
 	}
-	for _, m := range run.members {
-		mtu, err := m.mtu()
-		if err != nil {
-			return s, err
-		}
-		if s.MTU == 0 || mtu != run.request.MTU {
-			s.MTU = mtu
-		}
-	}
 	for _, f := range run.flows {
-		err := control(f.near, func(fd int) error {
-			name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-			if s.CongestionControl == "" || name != run.request.CongestionControl {
-				s.CongestionControl = name
-			}
-			return err
-		})
+		err := control(f.near, func(fd int) error { return noteControl(&s, fd, run.request.CongestionControl) })
 		if err != nil {
 			return s, fmt.Errorf("reading the congestion control of host %s: %w", f.from.address, err)
 		}
@@ -266,11 +240,7 @@ func (m *member) follow(ctx context.Context, r workload.CollectiveRequest) {
 // deadline ends reads and writes of all connections at a time.
 func (run *collective) deadline(at time.Time) {
 	for _, f := range run.flows {
-		for _, c := range []*net.TCPConn{f.near, f.far} {
-			if c != nil {
-				_ = c.SetDeadline(at)
-			}
-		}
+		setDeadlines(at, f.near, f.far)
 	}
 }
 

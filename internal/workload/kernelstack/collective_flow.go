@@ -2,13 +2,10 @@ package kernelstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"time"
 
-	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -38,29 +35,11 @@ type transfer struct {
 }
 
 // open opens the connection.
-func (f *flow) open(ctx context.Context, control string) error {
+func (f *flow) open(ctx context.Context, control string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	address := netip.AddrPortFrom(f.to.address, serverPort)
-	var conn net.Conn
-	err := netif.In(f.from.ns, func() (err error) {
-		conn, err = (&net.Dialer{Control: setControl(control), KeepAlive: -1}).DialContext(ctx, "tcp4", address.String())
-		return err
-	})
-	var timeout net.Error
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("host %s on port %s does not answer host %s on port %s within %s: the device must forward IPv4 between these ports", f.to.address, f.to.port, f.from.address, f.from.port, connectTime)
-	case err != nil:
-		return fmt.Errorf("connecting host %s to host %s: %w", f.from.address, address, explain(err, control))
-	}
-	f.near = conn.(*net.TCPConn)
-	accepted, err := f.to.listener.Accept() // the handshake is over, and no other one runs
-	if err != nil {
-		return fmt.Errorf("host %s: %w", address, err)
-	}
-	f.far = accepted.(*net.TCPConn)
-	return nil
+	f.near, f.far, err = connect(ctx, party{"host", f.from.host}, party{"host", f.to.host}, f.to.listener, control)
+	return err
 }
 
 // send sends the parts of a repetition, each once the host has it.
@@ -122,11 +101,4 @@ func (f *flow) retransmissions() (uint64, error) {
 }
 
 // close ends the connection.
-func (f *flow) close() {
-	for _, c := range []*net.TCPConn{f.near, f.far} {
-		if c != nil {
-			_ = c.SetLinger(0) // what is on its way is not sent again
-			_ = c.Close()
-		}
-	}
-}
+func (f *flow) close() { closeAtOnce(f.near, f.far) }

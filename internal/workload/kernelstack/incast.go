@@ -8,16 +8,12 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -110,83 +106,23 @@ func (e *Engine) populate(ctx context.Context, run *incast) error {
 }
 
 // open opens the connection of a server.
-func (s *server) open(ctx context.Context, client *host, control string) error {
+func (s *server) open(ctx context.Context, client *host, control string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	address := netip.AddrPortFrom(s.address, serverPort)
-	set := setControl(control)
-	err := netif.In(s.ns, func() (err error) {
-		s.listener, err = (&net.ListenConfig{Control: set}).Listen(ctx, "tcp4", address.String())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("server %s: %w", address, explain(err, control))
+	if s.listener, err = s.listen(ctx, control); err != nil {
+		return fmt.Errorf("server %s: %w", s.address, err)
 	}
-	var conn net.Conn
-	err = netif.In(client.ns, func() (err error) {
-		conn, err = (&net.Dialer{Control: set, KeepAlive: -1}).DialContext(ctx, "tcp4", address.String())
-		return err
-	})
-	var timeout net.Error
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("server %s on port %s does not answer client %s on port %s within %s: the device must forward IPv4 between these ports", s.address, s.port, client.address, client.port, connectTime)
-	case err != nil:
-		return fmt.Errorf("connecting to server %s: %w", address, explain(err, control))
-	}
-	s.near = conn.(*net.TCPConn)
-	accepted, err := s.listener.Accept() // the handshake is over
-	if err != nil {
-		return fmt.Errorf("server %s: %w", address, err)
-	}
-	s.far = accepted.(*net.TCPConn)
-	return nil
-}
-
-// setControl returns a function that sets the congestion control of a socket; it does nothing without a name.
-func setControl(name string) func(network, address string, c syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) (err error) {
-		if name == "" {
-			return nil
-		}
-		if failed := c.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) }); failed != nil {
-			return failed
-		}
-		return err
-	}
-}
-
-// explain names the congestion controls that the kernel has, if it lacks the one that was asked for.
-func explain(err error, control string) error {
-	if control == "" || !errors.Is(err, unix.ENOENT) {
-		return err
-	}
-	has, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
-	return fmt.Errorf("congestionControl is %s, and the kernel of the hosts has %s: choose one of these, or load the module tcp_%s", control, strings.Join(strings.Fields(string(has)), ", "), control)
+	s.near, s.far, err = connect(ctx, party{"client", client}, party{"server", s.host}, s.listener, control)
+	return err
 }
 
 // settings reads the settings that are in force.
 func (e *Engine) settings(run *incast) (s workload.Settings, err error) {
-	if s.Offloads, err = e.offloadsOn(); err != nil {
+	if s, err = e.hostSettings(run.hosts(), run.request.MTU); err != nil {
 		return s, err
 	}
-	for _, h := range run.hosts() {
-		mtu, err := h.mtu()
-		if err != nil {
-			return s, err
-		}
-		if s.MTU == 0 || mtu != run.request.MTU {
-			s.MTU = mtu
-		}
-	}
 	for _, one := range run.servers {
-		err := control(one.far, func(fd int) error {
-			name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-			if s.CongestionControl == "" || name != run.request.CongestionControl {
-				s.CongestionControl = name
-			}
-			return err
-		})
+		err := control(one.far, func(fd int) error { return noteControl(&s, fd, run.request.CongestionControl) })
 		if err != nil {
 			return s, fmt.Errorf("reading the congestion control of server %s: %w", one.address, err)
 		}
@@ -356,18 +292,6 @@ func (s *server) counted() (c workload.Connection, err error) {
 	return c, err
 }
 
-// control calls f with the socket of a connection.
-func control(c *net.TCPConn, f func(fd int) error) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if failed := raw.Control(func(fd uintptr) { err = f(int(fd)) }); failed != nil {
-		return failed
-	}
-	return err
-}
-
 // hosts returns all hosts of the incast.
 func (run *incast) hosts() (all []*host) {
 	if run.client != nil {
@@ -382,11 +306,7 @@ func (run *incast) hosts() (all []*host) {
 // deadline ends reads and writes of all connections at a time.
 func (run *incast) deadline(at time.Time) {
 	for _, s := range run.servers {
-		for _, c := range []*net.TCPConn{s.near, s.far} {
-			if c != nil {
-				_ = c.SetDeadline(at)
-			}
-		}
+		setDeadlines(at, s.near, s.far)
 	}
 }
 
@@ -394,12 +314,7 @@ func (run *incast) deadline(at time.Time) {
 func (run *incast) close() error {
 	var errs []error
 	for _, s := range run.servers {
-		for _, c := range []*net.TCPConn{s.near, s.far} {
-			if c != nil {
-				_ = c.SetLinger(0) // what is on its way is not sent again
-				_ = c.Close()
-			}
-		}
+		closeAtOnce(s.near, s.far)
 		if s.listener != nil {
 			_ = s.listener.Close()
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/internal/workload"
 )
@@ -122,7 +121,11 @@ func (run *rpc) ask(out *workload.RPC) error {
 
 // settings reads the settings of the hosts that are in force.
 func (run *rpc) settings(e *Engine) (s workload.Settings, err error) {
-	if s.Offloads, err = e.offloadsOn(); err != nil {
+	var hosts []*host
+	for _, d := range run.dialogs() {
+		hosts = append(hosts, d.client, d.server)
+	}
+	if s, err = e.hostSettings(hosts, run.request.MTU); err != nil {
 		return s, err
 	}
 	if run.direct != nil {
@@ -133,22 +136,9 @@ func (run *rpc) settings(e *Engine) (s workload.Settings, err error) {
 		s.Offloads = slices.Compact(slices.Sorted(slices.Values(append(s.Offloads, on...))))
 	}
 	for _, d := range run.dialogs() {
-		for _, h := range []*host{d.client, d.server} {
-			mtu, err := h.mtu()
-			if err != nil {
-				return s, err
-			}
-			if s.MTU == 0 || mtu != run.request.MTU {
-				s.MTU = mtu
-			}
-		}
 		for _, fd := range []int{d.near.fd, d.far.fd} {
-			name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-			if err != nil {
+			if err := noteControl(&s, fd, run.request.CongestionControl); err != nil {
 				return s, fmt.Errorf("reading the congestion control of a host: %w", err)
-			}
-			if s.CongestionControl == "" || name != run.request.CongestionControl {
-				s.CongestionControl = name
 			}
 		}
 	}
