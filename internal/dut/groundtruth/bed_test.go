@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vishvananda/netns"
@@ -40,6 +41,8 @@ type pair struct {
 	during func(ctx context.Context, m *measurement)
 	// claims of the rows of the method.
 	claims func(row *v1alpha1.ResultRow) []truth.Claim
+	// wakes reports whether the claims are about times that end when the kernel of the device wakes.
+	wakes bool
 	// fault describes the fault of the tester; empty for none.
 	fault string
 }
@@ -145,6 +148,10 @@ func (p *pair) measure(t *testing.T) runner.State {
 			m.processors = append(m.processors, n)
 		}
 	}
+	worksOn := placed.Device
+	if placed.Together != "" {
+		worksOn = m.processors
+	}
 	engine, err := xdp.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -155,15 +162,18 @@ func (p *pair) measure(t *testing.T) runner.State {
 		}
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var around sync.WaitGroup
+	around.Go(func() {
 		if p.during != nil {
 			p.during(ctx, m)
 		}
-	}()
+	})
+	if p.wakes {
+		claims := p.claims
+		around.Go(func() { p.claims = waking(longestWake(ctx, t, worksOn), claims) })
+	}
 	state := runner.Run(t.Context(), cfg, engine, runner.WithDevice(device), runner.WithEvents(m.event))
 	stop()
-	<-ended
+	around.Wait()
 	return state
 }

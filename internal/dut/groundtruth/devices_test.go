@@ -190,7 +190,7 @@ var methods = map[v1alpha1.Method]func(draw) pair{
 	v1alpha1.MethodLatency: func(r draw) pair {
 		q := r.queue()
 		test := v1alpha1.LatencyTest{Loads: []v1alpha1.Load{q.load}, TrialDuration: lasting(2 * time.Second)}
-		return pair{device: q.Device, commands: q.commands, test: v1alpha1.Test{Name: "t", Latency: &test}, claims: func(row *v1alpha1.ResultRow) []truth.Claim {
+		return pair{device: q.Device, commands: q.commands, test: v1alpha1.Test{Name: "t", Latency: &test}, wakes: true, claims: func(row *v1alpha1.ResultRow) []truth.Claim {
 			if row.Latency == nil {
 				return nil
 			}
@@ -376,7 +376,7 @@ func (q queue) full(figure string, ns int64) truth.Claim {
 // delayed makes a pair whose delay of joining or leaving groups is known.
 func (r draw) delayed(test v1alpha1.Test, delay time.Duration, commands []string) pair {
 	return pair{
-		device: r.plain(3), pattern: &v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: int32(r.between(1, 10))}}, test: test, commands: commands,
+		device: r.plain(3), pattern: &v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: int32(r.between(1, 10))}}, test: test, commands: commands, wakes: true,
 		claims: func(row *v1alpha1.ResultRow) []truth.Claim {
 			s := row.GroupDelay
 			if s == nil || s.Unseen > 0 {
