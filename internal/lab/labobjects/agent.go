@@ -154,7 +154,7 @@ func AgentPod(s Settings, run Run, a Agent, bed *v1alpha1.TestBed) (*corev1.Pod,
 		configVolume("config", a.PodName(run), agentFile),
 		certificateVolume(cmp.Or(a.certificates, run.certificatesName()), ownerAgent(a.Index)),
 	}
-	pod.Spec.Containers = []corev1.Container{agentContainer(s, run, a.capabilities())}
+	pod.Spec.Containers = []corev1.Container{agentContainer(s, run, a.Capabilities())}
 	var err error
 	if trex := bed.Spec.Engine.Server(); trex != nil {
 		err = addTRex(s, pod, a, trex)
@@ -198,23 +198,19 @@ func agentContainer(s Settings, run Run, capabilities []corev1.Capability) corev
 	}
 }
 
-// AgentCapabilities returns the capabilities that the engine xdp needs: NET_ADMIN to set
-// addresses and attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs
-// with tracing helpers and maps, SYS_NICE so that other threads on a busy node do not delay
-// the sending ones, which would make trials generator-bound.
-func AgentCapabilities() []corev1.Capability {
-	return []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
-}
-
 // HostCapability is the further capability of an agent with hosts: it makes network namespaces.
 const HostCapability corev1.Capability = "SYS_ADMIN"
 
-// capabilities returns the capabilities of the agent.
-func (a Agent) capabilities() []corev1.Capability {
+// Capabilities returns what the engine xdp of the agent needs: NET_ADMIN to set addresses and
+// attach XDP programs, NET_RAW for ARP and ND, BPF and PERFMON to load programs with tracing
+// helpers and maps, SYS_NICE so that other threads on a busy node do not delay the sending ones,
+// which would make trials generator-bound.
+func (a Agent) Capabilities() []corev1.Capability {
+	all := []corev1.Capability{"BPF", "NET_ADMIN", "NET_RAW", "PERFMON", "SYS_NICE"}
 	if a.Hosts {
-		return append(AgentCapabilities(), HostCapability)
+		all = append(all, HostCapability)
 	}
-	return AgentCapabilities()
+	return all
 }
 
 // hostPorts describes the ports of an agent to its engine of applications.

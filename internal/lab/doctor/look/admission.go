@@ -10,17 +10,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/lab/doctor"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // admission asks the API server whether it admits pods like those of the engines,
-// without making them.
-func (c *Cluster) admission(ctx context.Context, engines []doctor.Engine) map[doctor.Engine]doctor.Seen[string] {
+// without making them. The pods of a bed that allows hosts have the capability for them.
+func (c *Cluster) admission(ctx context.Context, engines []doctor.Engine, bed *v1alpha1.TestBed) map[doctor.Engine]doctor.Seen[string] {
 	allowed := c.mayCreatePods(ctx)
 	answers := map[doctor.Engine]doctor.Seen[string]{}
 	for _, e := range engines {
-		pod := podLike(e)
+		pod := podLike(e, bed != nil && bed.Spec.Hosts != nil)
 		if pod == nil {
 			continue
 		}
@@ -82,9 +83,9 @@ func withoutName(message string) string {
 // tried is the name of the pod of the dry run.
 const tried = "nodrop-doctor"
 
-// podLike has the fields that policies check in the pods of an engine; nil for an engine
-// whose pods have no privileges.
-func podLike(e doctor.Engine) *corev1.Pod {
+// podLike has the fields that policies check in the pods of an engine, with hosts if they have any; nil for an
+// engine whose pods have no privileges.
+func podLike(e doctor.Engine, hosts bool) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: tried}}
 	container := corev1.Container{Name: "tried", Image: "nodrop.invalid/none"}
 	secured := func(capabilities []corev1.Capability) *corev1.SecurityContext {
@@ -95,7 +96,7 @@ func podLike(e doctor.Engine) *corev1.Pod {
 	}
 	switch e {
 	case doctor.XDP:
-		container.SecurityContext = secured(labobjects.AgentCapabilities())
+		container.SecurityContext = secured(labobjects.Agent{Hosts: hosts}.Capabilities())
 	case doctor.TRexSoftware, doctor.TRex:
 		container.SecurityContext = secured(labobjects.TRexCapabilities(e == doctor.TRexSoftware))
 	case doctor.Containerlab:

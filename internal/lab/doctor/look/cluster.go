@@ -86,7 +86,7 @@ func (c *Cluster) Facts(ctx context.Context, ask Ask) (doctor.Facts, error) {
 	if len(engines) == 0 {
 		engines = doctor.Engines
 	}
-	f.Admission = c.admission(ctx, engines)
+	f.Admission = c.admission(ctx, engines, f.Bed)
 	if f.Nodes, err = c.nodes(ctx, f.Bed, ask.Nodes); err != nil {
 		return f, err
 	}
