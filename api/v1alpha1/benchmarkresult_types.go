@@ -78,4 +78,35 @@ type BenchmarkResultSpec struct {
 	// made. Only a separate part contains it.
 	// +optional
 	Environment *ResultEnvironment `json:"environment,omitempty"`
+	// ending is how the measurement ended. Only the part that was completed last contains it.
+	// The digest does not cover it.
+	// +optional
+	Ending *ResultEnding `json:"ending,omitempty"`
+}
+
+// ResultEnding describes how the measurement of a result ended. The operator stores it with the
+// last part, before anything is removed from the lab, and takes it over to the status of the
+// Benchmark. An operator that starts in between reads it here. The status is what counts.
+type ResultEnding struct {
+	// attempt is status.attempt of the Benchmark that ended.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempt int32 `json:"attempt,omitempty"`
+	// outcome is status.outcome of the Benchmark.
+	// +required
+	Outcome BenchmarkPhase `json:"outcome"`
+	// condition is the type of the condition that contains reason and message.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Condition string `json:"condition"`
+	// reason of that condition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason"`
+	// message of that condition.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }

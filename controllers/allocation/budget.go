@@ -10,8 +10,8 @@ import (
 const (
 	// showRate bounds the writes of explanations and counts over the whole lab, per second.
 	showRate = 20
-	// writesOfRun is the number of writes that a run costs from its lease on: each lease takes the place of
-	// so many messages.
+	// writesOfRun is the number of writes that a run costs from its lease on, three of a status and one of the
+	// result: each lease takes the place of so many messages.
 	writesOfRun = 4
 	// leastRate is the rate of first messages for which leases leave no place.
 	leastRate = 1

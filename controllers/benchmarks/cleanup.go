@@ -10,7 +10,7 @@ import (
 	"nodrop.dev/nodrop/controllers/kit"
 )
 
-// cleanUp removes everything once the outcome is decided and stored, releases the
+// cleanUp removes everything once the outcome is decided and safe, releases the
 // bed unless the allocator does, judges the gates, and only then sets the final phase of the benchmark. A bed that
 // cannot be cleaned, or whose hook failed, is quarantined; the outcome stays what was measured.
 func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
@@ -38,6 +38,9 @@ func (e *ending) cleanUp(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		return finish(s), nil
 	}
 	cleaned(s, metav1.ConditionFalse, v1alpha1.ReasonCleaningUp, left.What)
+	if s.Decided() { // The outcome is in the status before the bed is quarantined.
+		return kit.Again(e.poll), nil
+	}
 	if !left.Final && !s.Overdue(v1alpha1.ReasonCleanUpFailed, e.deadline+left.Allowed) {
 		return kit.Again(e.poll), nil
 	}

@@ -212,7 +212,8 @@ func (ls *leases) doubt(ctx context.Context, s *kit.Scope) error {
 
 // returnAll releases the bed that a benchmark had when it ended, and every other one that the
 // cache knows; normally there are no others. A bed that others wait for is left to the allocator, which
-// leases it to the next one when it sees the last phase of the benchmark.
+// leases it to the next one when it sees the last phase of the benchmark. The outcome is in the status before
+// a bed is released: until then another operator may start something on it.
 func (ls *leases) returnAll(ctx context.Context, s *kit.Scope) error {
 	held, err := kit.HeldBeds(ctx, ls.client, s.Run.UID)
 	if err != nil {
@@ -230,6 +231,12 @@ func (ls *leases) returnAll(ctx context.Context, s *kit.Scope) error {
 	}
 	if s.Status.TestBedName != "" && !passedOn {
 		runs[s.Status.TestBedName] = s.Run
+	}
+	if len(runs) > 0 && s.Decided() {
+		if err := ls.statuses.Store(ctx, s, nil); err != nil {
+			return err
+		}
+		s.Before = s.DeepCopy()
 	}
 	for bed, run := range runs {
 		if err := kit.ReleaseBed(ctx, ls.client, ls.live, bed, run); err != nil {

@@ -56,11 +56,16 @@ func (ls *ledgers) store(ctx context.Context, s *kit.Scope, l *results.Ledger) e
 		}
 		return fmt.Errorf("storing the result of benchmark %s: %w", s.Name, err)
 	}
+	ls.summarize(s, l)
+	return nil
+}
+
+// summarize takes the counts of a ledger over to the status.
+func (ls *ledgers) summarize(s *kit.Scope, l *results.Ledger) {
 	if s.Status.Results == nil {
 		s.Status.Results = &v1alpha1.ResultSummary{}
 	}
 	l.Summarize(s.Status.Results)
-	return nil
 }
 
 // closeParts makes the parts of the result complete, so that the rows of the next run are in

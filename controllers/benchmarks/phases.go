@@ -61,13 +61,14 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		ledgers: r.ledgers, leases: r.leases, deadline: b.Deadlines.CleanUp, poll: b.Poll,
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
-	closing := []phase{r.ending.closeResult}
+	recalling, closing := []phase{r.ending.recall}, []phase{r.ending.closeResult}
 	onBed := []phase{r.inputs.keep, r.hooks.before, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
 	if b.Bench != nil { // It has no result to close.
-		closing, onBed = nil, []phase{runOn(b.Bench)}
+		recalling, closing, onBed = nil, nil, []phase{runOn(b.Bench)}
+		r.ending.repeatable = true
 	}
 	r.phases = slices.Concat(
-		[]phase{r.ending.notice, r.preemption.returnBed}, closing,
+		recalling, []phase{r.ending.notice, r.preemption.returnBed}, closing,
 		[]phase{r.ending.cleanUp, r.leases.take, r.preemption.notice}, onBed)
 	return r
 }
@@ -77,10 +78,13 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 type phase func(ctx context.Context, s *kit.Scope) (kit.Step, error)
 
 // advance runs the phases in their order until one of them has to wait. Once the
-// outcome is decided only the clean-up is left.
+// outcome is decided only the clean-up is left, which begins at once if the outcome is safe without a write of the status.
 func (r *Reconciler) advance(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	for _, p := range r.phases {
 		next, err := p(ctx, s)
+		if err == nil && next.Stop && s.Decided() {
+			return r.ending.begin(ctx, s)
+		}
 		if err != nil || next.Stop {
 			return next, err
 		}

@@ -125,7 +125,8 @@ type RunnerTarget struct {
 // and runner; another one allows to measure the allocation of a whole lab without pods.
 type Bench interface {
 	// Run advances a benchmark. It returns the phase in which the benchmark ends; without
-	// one it is called again after a while.
+	// one it is called again after a while. It returns the same phase when it is called again: its
+	// answer is stored with the last phase only.
 	Run(ctx context.Context, b *v1alpha1.Benchmark) (outcome v1alpha1.BenchmarkPhase, after time.Duration, err error)
 	// Sweep removes what is left of a run, and names what it could not remove yet.
 	Sweep(ctx context.Context, run labobjects.Run) (left string, err error)

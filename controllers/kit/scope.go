@@ -28,6 +28,8 @@ type Scope struct {
 	Device v1alpha1.Device
 	Now    time.Time
 	Timers *Timers
+	// Ended is the decision of this reconcile how the benchmark ends.
+	Ended v1alpha1.ResultEnding
 	// waiting reports whether this reconcile counted a wait.
 	waiting bool
 }
@@ -57,8 +59,8 @@ func (s *Scope) Overdue(reason string, limit time.Duration) bool {
 	return s.Timers.Overdue(s.Benchmark, &s.Status.Wait, reason, s.Now, limit)
 }
 
-// End decides how the benchmark ends. The first decision is final; clean-up begins once
-// it is stored.
+// End decides how the benchmark ends. The first decision that is stored is final; clean-up begins once
+// it is stored, in the status or with the result.
 func (s *Scope) End(outcome v1alpha1.BenchmarkPhase, kind, reason, message string) Step {
 	if s.Ending() {
 		return Again(Soon)
@@ -77,11 +79,15 @@ func (s *Scope) End(outcome v1alpha1.BenchmarkPhase, kind, reason, message strin
 	}
 	s.Set(kind, status, reason, message)
 	s.Status.Message = Bounded(message)
+	s.Ended = v1alpha1.ResultEnding{Attempt: s.Status.Attempt, Outcome: outcome, Condition: kind, Reason: reason, Message: s.Status.Message}
 	return Again(Soon)
 }
 
 // Ending reports whether the outcome is decided.
 func (s *Scope) Ending() bool { return s.Status.Outcome != "" }
+
+// Decided reports whether the outcome is decided and not in the stored status.
+func (s *Scope) Decided() bool { return s.Ending() && s.Before.Status.Outcome == "" }
 
 // Late ends the benchmark when what a condition waits for takes too long. Every check
 // that finds something missing calls it.

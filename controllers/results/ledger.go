@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -48,13 +49,16 @@ type part struct {
 	dirty  bool
 }
 
+// ErrMissing means that a part of a result does not exist, although a later one does.
+var ErrMissing = errors.New("is missing")
+
 // New makes the ledger of a benchmark of whose result nothing is stored.
 func New(owner *v1alpha1.Benchmark) *Ledger {
 	return &Ledger{owner: owner, known: map[v1alpha1.RowID]bool{}, bound: maxBytes}
 }
 
 // Open makes the ledger of a benchmark from its stored parts, in any order. Only what the ledger needs
-// of a part stays in memory. The error is that of the parts, or names a part that is missing.
+// of a part stays in memory. The error is that of the parts, or ErrMissing.
 func Open(owner *v1alpha1.Benchmark, parts iter.Seq2[*v1alpha1.BenchmarkResult, error]) (*Ledger, error) {
 	l := New(owner)
 	rows := map[*part][]v1alpha1.ResultRow{}
@@ -77,7 +81,7 @@ func Open(owner *v1alpha1.Benchmark, parts iter.Seq2[*v1alpha1.BenchmarkResult, 
 	slices.SortFunc(l.parts, func(a, b *part) int { return cmp.Compare(a.object.Spec.Part, b.object.Spec.Part) })
 	for i, p := range l.parts {
 		if want := int32(i + 1); p.object.Spec.Part != want {
-			return nil, fmt.Errorf("part %d of the result of benchmark %s is missing: the next one is %s", want, owner.Name, p.object.Name)
+			return nil, fmt.Errorf("part %d of the result of benchmark %s %w: the next one is %s", want, owner.Name, ErrMissing, p.object.Name)
 		}
 		if !stored.Counts(owner, p.object) {
 			continue
@@ -201,6 +205,28 @@ func (l *Ledger) Close() error {
 		}
 		if err := p.complete(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// End makes all parts complete, and stores how the measurement ended in the last one of them.
+// It reports whether there is one; if all are complete, nothing can be added.
+func (l *Ledger) End(e v1alpha1.ResultEnding) (has bool, _ error) {
+	for _, p := range slices.Backward(l.parts) {
+		if !p.object.Spec.Complete {
+			p.object.Spec.Ending = &e
+			return true, l.Close()
+		}
+	}
+	return false, nil
+}
+
+// Ending returns how the measurement of an attempt ended; nil if that is not stored.
+func (l *Ledger) Ending(attempt int32) *v1alpha1.ResultEnding {
+	for _, p := range slices.Backward(l.parts) {
+		if e := p.object.Spec.Ending; e != nil && e.Attempt == attempt && stored.Counts(l.owner, p.object) {
+			return e
 		}
 	}
 	return nil

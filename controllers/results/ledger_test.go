@@ -274,3 +274,51 @@ func TestTrialsBeyondTheBound(t *testing.T) {
 		t.Errorf("%d of %d rows have no trials, and all have %d bytes; the bound is %d", without, rows, total, bound)
 	}
 }
+
+// TestEnding stores how a measurement ended with the last part that is not complete. It is read again,
+// and changes no digest.
+func TestEnding(t *testing.T) {
+	end := v1alpha1.ResultEnding{Attempt: 2, Outcome: v1alpha1.PhaseMeasured, Condition: v1alpha1.ConditionMeasured, Reason: v1alpha1.ReasonAllMeasured}
+	digests := map[bool]string{}
+	for _, ends := range []bool{false, true} {
+		a, l := &api{parts: map[string]*v1alpha1.BenchmarkResult{}}, New(owner())
+		// The second row makes the part of the first complete.
+		if _, err := l.Add(row("throughput", 64, 10), row("latency", 64, 10)); err != nil {
+			t.Fatal(err)
+		}
+		finish := l.Close
+		if ends {
+			finish = func() error {
+				has, err := l.End(end)
+				if !has {
+					t.Error("no part took the end")
+				}
+				return err
+			}
+		}
+		if err := finish(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Write(a.write); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(owner(), each(a.list()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s v1alpha1.ResultSummary
+		again.Summarize(&s)
+		digests[ends] = s.Digest
+		for attempt, want := range map[int32]bool{1: false, 2: ends} {
+			if got := again.Ending(attempt); (got != nil) != want || want && *got != end {
+				t.Errorf("with an end %v, that of attempt %d is %+v", ends, attempt, got)
+			}
+		}
+		if has, err := again.End(end); has || err != nil {
+			t.Errorf("a complete result took an end: %v, %v", has, err)
+		}
+	}
+	if digests[true] != digests[false] || digests[true] == "" {
+		t.Errorf("the digests are %q", digests)
+	}
+}
