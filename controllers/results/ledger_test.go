@@ -319,6 +319,6 @@ func TestEnding(t *testing.T) {
 		}
 	}
 	if digests[true] != digests[false] || digests[true] == "" {
-		t.Errorf("the digests are %q", digests)
+		t.Errorf("the digests are %v", digests)
 	}
 }
