@@ -5,8 +5,21 @@ import (
 	"time"
 )
 
-// ConnectionsRequest describes TCP connections that clients open to servers, hold together, and close.
+// Protocol of connections.
+type Protocol string
+
+const (
+	// TCP is the protocol of connections that both sides open and close.
+	TCP Protocol = "TCP"
+	// UDP is the protocol of connections that only a device knows: an entry of its table, for requests and answers between two
+	// addresses with their ports. The first request with its answer makes it, and the device removes it after a time.
+	UDP Protocol = "UDP"
+)
+
+// ConnectionsRequest describes connections that clients open to servers, hold together, and close.
 type ConnectionsRequest struct {
+	// Protocol of the connections; empty for TCP.
+	Protocol Protocol
 	// Client and Server are the names of the ports of the clients and of the servers.
 	Client, Server string
 	// Clients and Servers are the numbers of hosts on these ports. Connections take turns.
@@ -14,7 +27,7 @@ type ConnectionsRequest struct {
 	// Connections is the number of connections that are attempted.
 	Connections int
 	// OpenRate and CloseRate are the numbers of connections that are opened and closed per second, at equal
-	// distances; 0 for as fast as the hosts can.
+	// distances; 0 for as fast as the hosts can. Ones of UDP are also verified at OpenRate, and are not closed.
 	OpenRate, CloseRate float64
 	// Timeout bounds the establishment of a connection, each answer on it, and its end.
 	Timeout time.Duration
@@ -25,27 +38,29 @@ type ConnectionsRequest struct {
 // MaxConnections is the maximum number of connections of a request.
 const MaxConnections = 200_000
 
-// ConnectionsPerClient is the maximum number of connections of a client: of its TCP ports.
+// ConnectionsPerClient is the maximum number of connections of a client: of its ports.
 const ConnectionsPerClient = 64_000
 
 // Connections are the numbers of connections by their end. Attempted is the sum of Established, Refused and TimedOut;
-// Established is the sum of Verified, Reset, Unanswered and Wrong; Verified is the sum of Closed, CloseReset and CloseTimedOut.
+// Established is the sum of Verified, Reset, Unanswered and Wrong. With TCP Verified is the sum of Closed, CloseReset and
+// CloseTimedOut, and with UDP these are 0.
 type Connections struct {
 	// Attempted connections, of which the first packet was sent.
 	Attempted int64
-	// Established connections, as the client saw them.
+	// Established connections, as the client saw them: with UDP the first request was answered.
 	Established int64
 	// Refused connections were answered by a reset or an error.
 	Refused int64
 	// TimedOut connections had no answer in time.
 	TimedOut int64
-	// Verified connections had the right answer of the right server when they were established, and again when all were.
+	// Verified connections had the right answer of the right server when they were established, and again when all were. With UDP
+	// the server sent a datagram to the client before that, and the device did not change the translated address.
 	Verified int64
 	// Reset connections ended before the clients closed them.
 	Reset int64
 	// Unanswered connections had no answer to a request in time.
 	Unanswered int64
-	// Wrong connections had the answer of another server, or an answer to another request.
+	// Wrong connections had the answer of another server, or an answer to another request, or another translated address than before.
 	Wrong int64
 	// Closed connections ended in order on both sides.
 	Closed int64
@@ -63,7 +78,8 @@ type Connections struct {
 	SetUps []time.Duration
 	// Examples describe the first connections that failed in each way.
 	Examples []string
-	// ServerDrops is the number of connections that the servers dropped since they did not keep up.
+	// ServerDrops is the number of connections that the servers dropped since they did not keep up, and of datagrams that the hosts
+	// dropped.
 	ServerDrops uint64
 	// MTU of the interfaces, and the Offloads that were on although they should be off.
 	MTU      int
@@ -108,7 +124,7 @@ func (c Connections) Late(r ConnectionsRequest) string {
 // Doubt explains how the hosts, and not the device, may be the reason for failed connections; empty if they are not.
 func (c Connections) Doubt() string {
 	if c.ServerDrops > 0 {
-		return fmt.Sprintf("the servers dropped %d connections since they did not keep up", c.ServerDrops)
+		return fmt.Sprintf("the hosts dropped %d connections or datagrams since they did not keep up", c.ServerDrops)
 	}
 	return c.Limits.Doubt()
 }

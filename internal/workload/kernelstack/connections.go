@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// firstSourcePort and sourcePorts are the TCP ports of clients.
+	// firstSourcePort and sourcePorts are the ports of clients.
 	firstSourcePort, sourcePorts = 1025, workload.ConnectionsPerClient
 	// spareFiles is the number of files of a host that are no ends of connections.
 	spareFiles = 256
@@ -27,20 +27,26 @@ const (
 
 // connections are connections in hand.
 type connections struct {
+	transport
 	request workload.ConnectionsRequest
 	clients []*connector
 	servers []*host
-	answers []*answerer
+	answers []replier
+	// responders are the servers of UDP.
+	responders map[*host]*responder
 	// id tells the connections from others.
 	id uint64
 	// files is the former limit of open files; nil if it was not raised.
 	files *unix.Rlimit
 }
 
-// Connections implements workload.Engine. Each host has a thread with an event loop: a connection takes two sockets of the
-// kernel and no goroutine.
+// Connections implements workload.Engine. Each client has a thread with an event loop, and a server of TCP as well: a connection
+// takes two sockets of the kernel, or one with UDP, and no goroutine.
 func (e *Engine) Connections(ctx context.Context, request workload.ConnectionsRequest) (out workload.Connections, err error) {
-	run := &connections{request: request, id: rand.Uint64()}
+	run := &connections{request: request, id: rand.Uint64(), transport: overTCP, responders: map[*host]*responder{}}
+	if request.Protocol == workload.UDP {
+		run.transport = overUDP
+	}
 	defer func() { err = errors.Join(err, run.close()) }()
 	if err := run.check(); err != nil {
 		return out, err
@@ -70,6 +76,8 @@ func (e *Engine) Connections(ctx context.Context, request workload.ConnectionsRe
 func (run *connections) check() error {
 	r := run.request
 	switch {
+	case r.Protocol != "" && r.Protocol != workload.TCP && r.Protocol != workload.UDP:
+		return fmt.Errorf("connections of protocol %q were asked for: %s and %s are possible", r.Protocol, workload.TCP, workload.UDP)
 	case r.Clients < 1 || r.Clients > workload.MaxHosts || r.Servers < 1 || r.Servers > workload.MaxHosts:
 		return fmt.Errorf("%d clients and %d servers were asked for: 1 to %d of each are possible", r.Clients, r.Servers, workload.MaxHosts)
 	case r.Connections < 1 || r.Connections > workload.MaxConnections:
@@ -84,7 +92,11 @@ func (run *connections) check() error {
 
 // raiseFiles raises the limit of open files of a thread, if it is allowed and needed.
 func (run *connections) raiseFiles() error {
-	most := (run.request.Connections-1)/min(run.request.Clients, run.request.Servers) + 1
+	hosts := run.request.Clients
+	if run.request.Protocol != workload.UDP { // A server of UDP has one socket.
+		hosts = min(hosts, run.request.Servers)
+	}
+	most := (run.request.Connections-1)/hosts + 1
 	need := uint64(most + spareFiles)
 	var has unix.Rlimit
 	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &has); err != nil {
@@ -124,9 +136,9 @@ func (e *Engine) populateConnections(ctx context.Context, run *connections) erro
 		return err
 	}
 	for _, s := range run.servers {
-		a := &answerer{run: run.id, host: s, peers: map[int]*peer{}}
+		a, err := run.listen(run, s)
 		run.answers = append(run.answers, a)
-		if err := a.listen(); err != nil {
+		if err != nil {
 			return fmt.Errorf("listening at server %s: %w", s.address, err)
 		}
 	}
@@ -144,7 +156,7 @@ func (e *Engine) populateConnections(ctx context.Context, run *connections) erro
 	return nil
 }
 
-// sourcePort returns the TCP port of a connection of a client. Those of the requests before come last: devices remember
+// sourcePort returns the port of a connection of a client. Those of the requests before come last: devices remember
 // closed connections.
 func (e *Engine) sourcePort(n int) int { return firstSourcePort + (e.usedPorts+n)%sourcePorts }
 
@@ -175,7 +187,7 @@ func (run *connections) mtu() (smallest int, _ error) {
 	return smallest, nil
 }
 
-// measure opens, verifies and closes all connections.
+// measure opens, verifies and closes all connections. Ones of UDP stay open.
 func (run *connections) measure(ctx context.Context, out *workload.Connections) error {
 	for _, a := range run.answers {
 		a.start()
@@ -189,20 +201,26 @@ func (run *connections) measure(ctx context.Context, out *workload.Connections) 
 		return err
 	}
 	t := run.request.Timeout
-	opened, err := run.each(ctx, phase{begin: (*connector).open, rate: run.request.OpenRate, timeout: t})
+	opened, err := run.each(ctx, phase{begin: run.open, rate: run.request.OpenRate, timeout: t})
 	if err != nil {
 		return fmt.Errorf("opening connections: %w", err)
 	}
-	if _, err := run.each(ctx, phase{begin: (*connector).askAgain, timeout: t}); err != nil {
+	again := phase{begin: run.verify, timeout: t}
+	if run.request.Protocol == workload.UDP { // A burst could be lost, and is not sent again.
+		again.rate = run.request.OpenRate
+	}
+	if _, err := run.each(ctx, again); err != nil {
 		return fmt.Errorf("verifying connections: %w", err)
 	}
 	open, err := run.counted()
 	if err != nil {
 		return err
 	}
-	closed, err := run.each(ctx, phase{begin: (*connector).finish, rate: run.request.CloseRate, timeout: t})
-	if err != nil {
-		return fmt.Errorf("closing connections: %w", err)
+	closed := spans{}
+	if run.finish != nil {
+		if closed, err = run.each(ctx, phase{begin: run.finish, rate: run.request.CloseRate, timeout: t}); err != nil {
+			return fmt.Errorf("closing connections: %w", err)
+		}
 	}
 	end, err := run.counted()
 	if err != nil {
@@ -261,7 +279,7 @@ func (run *connections) each(ctx context.Context, p phase) (spans, error) {
 // spans are the times of a phase: from the first connection to the last one, and to the end of the last one that succeeded.
 type spans struct{ span, all time.Duration }
 
-// counts are counters of all hosts.
+// counts are counters of all hosts: segments that were sent again, and connections and datagrams that were dropped.
 type counts struct{ retransmissions, drops uint64 }
 
 // counted reads the counters of all hosts.
@@ -282,7 +300,7 @@ func (run *connections) counted() (sum counts, _ error) {
 
 // countsOf reads the counters of the network namespace of a thread.
 func countsOf(thread procfs.Proc) (c counts, _ error) {
-	tcp, err := thread.Snmp()
+	sums, err := thread.Snmp()
 	if err != nil {
 		return c, err
 	}
@@ -290,10 +308,10 @@ func countsOf(thread procfs.Proc) (c counts, _ error) {
 	if err != nil {
 		return c, err
 	}
-	if tcp.RetransSegs == nil || more.ListenDrops == nil || more.ListenOverflows == nil {
-		return c, errors.New("the kernel lacks a counter of RetransSegs, ListenDrops and ListenOverflows")
+	if sums.RetransSegs == nil || more.ListenDrops == nil || sums.Udp.RcvbufErrors == nil || sums.Udp.SndbufErrors == nil {
+		return c, errors.New("the kernel lacks a counter of RetransSegs, ListenDrops, RcvbufErrors and SndbufErrors")
 	}
-	c.retransmissions, c.drops = uint64(*tcp.RetransSegs), uint64(*more.ListenDrops)
+	c.retransmissions, c.drops = uint64(*sums.RetransSegs), uint64(*more.ListenDrops+*sums.Udp.RcvbufErrors+*sums.Udp.SndbufErrors)
 	return c, nil
 }
 

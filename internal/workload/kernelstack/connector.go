@@ -2,15 +2,12 @@ package kernelstack
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"nodrop.dev/nodrop/internal/workload"
 )
 
 // connector opens, verifies and closes the connections of a client, in one thread.
@@ -97,6 +94,27 @@ const (
 	eventsAtOnce = 256
 )
 
+// transport has the actions on connections of a protocol.
+type transport struct {
+	// open begins a connection, and verify asks whether the device still has it.
+	open, verify func(c *connector, one *connection)
+	// finish closes a connection; nil if the protocol has no end.
+	finish func(c *connector, one *connection)
+	// event handles what has happened on a connection.
+	event func(c *connector, one *connection, events uint32)
+	// listen makes a host answer.
+	listen func(run *connections, h *host) (replier, error)
+}
+
+// replier answers requests on a host.
+type replier interface {
+	// start begins to answer.
+	start()
+	// failed returns the error that ended the server, if any.
+	failed() error
+	close()
+}
+
 // add adds a connection to a server.
 func (c *connector) add(number int, server *host, port int) {
 	c.all = append(c.all, connection{number: number, fd: -1, server: server, port: port})
@@ -158,7 +176,7 @@ func (c *connector) loop(ctx context.Context, p phase) error {
 			return fmt.Errorf("waiting for events: %w", err)
 		}
 		for _, e := range events[:max(0, n)] {
-			c.event(&c.all[e.Fd], e.Events)
+			c.run.event(c, &c.all[e.Fd], e.Events)
 		}
 	}
 	return c.err
@@ -176,26 +194,6 @@ func (c *connector) begin(p phase, one *connection) {
 	p.begin(c, one)
 }
 
-// open sends the first packet of a connection.
-func (c *connector) open(one *connection) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		c.fail("making a socket", err)
-		return
-	}
-	one.fd, one.state = fd, connecting
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: c.address.As4(), Port: one.port}); err != nil {
-		c.fail("binding "+c.name(one), err)
-		return
-	}
-	err = unix.Connect(fd, &unix.SockaddrInet4{Addr: one.server.address.As4(), Port: serverPort})
-	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
-		c.refuse(one, err)
-		return
-	}
-	c.watch(unix.EPOLL_CTL_ADD, one, unix.EPOLLOUT)
-}
-
 // watch sets the events of a connection.
 func (c *connector) watch(operation int, one *connection, events uint32) {
 	place := int32((one.number) / len(c.run.clients))
@@ -204,99 +202,21 @@ func (c *connector) watch(operation int, one *connection, events uint32) {
 	}
 }
 
+// send sends the numbered request of the turn.
+func (c *connector) send(one *connection) error {
+	var request [messageBytes]byte
+	message{run: c.run.id, turn: one.turn, number: uint32(one.number)}.put(request[:])
+	n, err := unix.Write(one.fd, request[:])
+	if err == nil && n != len(request) {
+		err = fmt.Errorf("%d of %d bytes were sent", n, len(request))
+	}
+	return err
+}
+
 // fail ends the run: the host is the reason.
 func (c *connector) fail(what string, err error) {
 	if c.err == nil {
 		c.err = fmt.Errorf("client %s: %s: %w", c.address, what, err)
-	}
-}
-
-// askAgain sends the request that is answered if the device still has the connection.
-func (c *connector) askAgain(one *connection) { c.ask(one, 2) }
-
-// ask sends a numbered request.
-func (c *connector) ask(one *connection, turn uint32) {
-	one.state, one.turn = asking, turn
-	var request [messageBytes]byte
-	message{run: c.run.id, turn: turn, number: uint32(one.number)}.put(request[:])
-	if n, err := unix.Write(one.fd, request[:]); err != nil || n != len(request) {
-		c.end(one, reset, fmt.Sprintf("sending a request: %v", err))
-		return
-	}
-}
-
-// finish closes the connection at the client; it ends when the server has closed it, too.
-func (c *connector) finish(one *connection) {
-	one.state = closing
-	if err := unix.Shutdown(one.fd, unix.SHUT_WR); err != nil {
-		c.end(one, closeReset, err.Error())
-	}
-}
-
-// event handles what has happened on a connection.
-func (c *connector) event(one *connection, events uint32) {
-	switch one.state {
-	case connecting:
-		code, err := unix.GetsockoptInt(one.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		switch {
-		case err != nil:
-			c.fail("reading the state of a connection", err)
-		case code != 0:
-			c.refuse(one, unix.Errno(code))
-		case events&unix.EPOLLOUT != 0:
-			one.established, one.setUp = true, time.Since(one.begun)
-			c.watch(unix.EPOLL_CTL_MOD, one, unix.EPOLLIN|unix.EPOLLRDHUP)
-			c.ask(one, 1)
-		}
-	case asking, held:
-		c.read(one)
-	case closing:
-		var buffer [messageBytes]byte
-		n, err := unix.Read(one.fd, buffer[:])
-		switch {
-		case errors.Is(err, unix.EAGAIN):
-		case err != nil:
-			c.end(one, closeReset, err.Error())
-		case n == 0:
-			c.end(one, closed, "")
-		}
-	}
-}
-
-// read reads and checks an answer.
-func (c *connector) read(one *connection) {
-	var buffer [messageBytes]byte
-	n, _, err := unix.Recvfrom(one.fd, buffer[:], unix.MSG_PEEK)
-	switch {
-	case errors.Is(err, unix.EAGAIN):
-		return
-	case err != nil:
-		c.end(one, reset, err.Error())
-		return
-	case n == 0:
-		c.end(one, reset, "the server or the device closed it")
-		return
-	case n < len(buffer):
-		return
-	}
-	if _, err := unix.Read(one.fd, buffer[:]); err != nil {
-		c.end(one, reset, err.Error())
-		return
-	}
-	if one.state == held {
-		c.end(one, wrong, "an answer without a request")
-		return
-	}
-	answer := take(buffer[:])
-	switch {
-	case answer.run != c.run.id || answer.turn != one.turn || answer.number != uint32(one.number) || answer.first != uint32(one.number):
-		c.end(one, wrong, fmt.Sprintf("it was that of connection %d", answer.number+1))
-	case answer.server != one.server.address:
-		c.end(one, wrong, fmt.Sprintf("it came from server %s", answer.server))
-	default:
-		one.state = held
-		c.over(one)
-		c.lastEnd = time.Now()
 	}
 }
 
@@ -328,7 +248,7 @@ func (c *connector) expire(one *connection) {
 	case closing:
 		c.end(one, closeTimedOut, "")
 	default:
-		c.end(one, unanswered, "")
+		c.end(one, unanswered, c.missing(one))
 	}
 }
 
@@ -369,77 +289,4 @@ func (c *connector) drop() {
 // name names a connection.
 func (c *connector) name(one *connection) string {
 	return fmt.Sprintf("connection %d from %s to %s", one.number+1, netip.AddrPortFrom(c.address, uint16(one.port)), netip.AddrPortFrom(one.server.address, serverPort))
-}
-
-// summarize counts the connections by their ends.
-func (run *connections) summarize(out *workload.Connections) {
-	for n := range run.request.Connections {
-		c := run.clients[n%len(run.clients)]
-		one := &c.all[n/len(run.clients)]
-		out.Attempted++
-		if one.established {
-			out.Established++
-			out.SetUps = append(out.SetUps, one.setUp)
-		}
-		counter, what := counterOf(out, one.outcome)
-		*counter++
-		if one.outcome != closed && *counter == 1 {
-			text := c.name(one) + " " + what
-			if one.note != "" {
-				text += ": " + one.note
-			}
-			out.Examples = append(out.Examples, text)
-		}
-	}
-	out.Verified = out.Closed + out.CloseReset + out.CloseTimedOut
-}
-
-// counterOf returns the counter of an end, and describes it.
-func counterOf(out *workload.Connections, how outcome) (*int64, string) {
-	switch how {
-	case refused:
-		return &out.Refused, "was refused"
-	case timedOut:
-		return &out.TimedOut, "was not established in time"
-	case reset:
-		return &out.Reset, "ended before it was closed"
-	case unanswered:
-		return &out.Unanswered, "had no answer in time"
-	case wrong:
-		return &out.Wrong, "had a wrong answer"
-	case closeReset:
-		return &out.CloseReset, "was reset while it was closed"
-	case closeTimedOut:
-		return &out.CloseTimedOut, "was not closed in time"
-	}
-	return &out.Closed, "was closed"
-}
-
-// message is a request or its answer.
-type message struct {
-	run          uint64
-	turn, number uint32
-	// first is the number of the first request on the connection, and server the address of the server, in answers.
-	first  uint32
-	server netip.Addr
-}
-
-// messageBytes is the length of requests and answers.
-const messageBytes = 24
-
-func (m message) put(b []byte) {
-	binary.BigEndian.PutUint64(b, m.run)
-	binary.BigEndian.PutUint32(b[8:], m.turn)
-	binary.BigEndian.PutUint32(b[12:], m.number)
-	binary.BigEndian.PutUint32(b[16:], m.first)
-	if m.server.Is4() {
-		copy(b[20:], m.server.AsSlice())
-	}
-}
-
-func take(b []byte) message {
-	return message{
-		run: binary.BigEndian.Uint64(b), turn: binary.BigEndian.Uint32(b[8:]), number: binary.BigEndian.Uint32(b[12:]),
-		first: binary.BigEndian.Uint32(b[16:]), server: netip.AddrFrom4([4]byte(b[20:24])),
-	}
 }
