@@ -18,14 +18,34 @@ const (
 	ConnectionsTearDownRate ConnectionsFigure = "TearDownRate"
 )
 
-// ConnectionsTest opens TCP connections between hosts through the device, verifies each, and closes them. No test
+// ConnectionsProtocol names the protocol of connections.
+//
+// +kubebuilder:validation:Enum=TCP;UDP
+type ConnectionsProtocol string
+
+const (
+	// ConnectionsTCP are connections that both sides open and close.
+	ConnectionsTCP ConnectionsProtocol = "TCP"
+	// ConnectionsUDP are entries in the table of the device, for requests and answers between two addresses with their ports.
+	// The first request with its answer makes an entry, and the device removes it after a time.
+	ConnectionsUDP ConnectionsProtocol = "UDP"
+)
+
+// ConnectionsTest opens connections between hosts through the device, verifies each, and closes ones of TCP. No test
 // frames are sent: a test makes one row, for all frame sizes.
 //
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'UDP' || self.measure != 'TearDownRate'",message="measure: connections of UDP have no end, since the device removes them after a time: give SetUpRate or Capacity, or protocol TCP"
+// +kubebuilder:validation:XValidation:rule="self.protocol != 'UDP' || self.measure != 'Capacity' || duration(self.waitTime) > duration('0s')",message="waitTime: the device removes connections of UDP only after a time: give more than its timeout for them, so that the second trial finds an empty table"
 // +kubebuilder:validation:XValidation:rule="self.minimumRate <= self.maximumRate",message="maximumRate is below minimumRate: give a range"
 type ConnectionsTest struct {
 	// measure is the figure of the test.
 	// +required
 	Measure ConnectionsFigure `json:"measure"`
+	// protocol of the connections. One of UDP is established by a request and its answer. It is verified by a datagram of the
+	// server to the address from which the request came, and by a further request. It has no end: TearDownRate is for TCP only.
+	// +optional
+	// +kubebuilder:default=TCP
+	Protocol ConnectionsProtocol `json:"protocol,omitempty"`
 	// connections is the number of connections of a trial. For Capacity it is the number that is attempted: give more than
 	// the device is expected to hold.
 	// +optional
@@ -59,7 +79,7 @@ type ConnectionsTest struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Resolution int32 `json:"resolution,omitempty"`
-	// clients is the number of hosts that open connections, each with an address and 64,000 TCP ports.
+	// clients is the number of hosts that open connections, each with an address and 64,000 ports.
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:Minimum=1
@@ -82,12 +102,13 @@ type ConnectionsTest struct {
 	// +kubebuilder:validation:MaxLength=15
 	Server string `json:"server,omitempty"`
 	// timeout bounds the establishment of a connection, each answer on it, and its end. TCP sends its first packet again
-	// after 1 s and 3 s.
+	// after 1 s and 3 s; requests of UDP are not sent again.
 	// +optional
 	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('5m')",message="timeout: give 100ms to 5m"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// waitTime is the pause before each trial but the first, in which the device forgets closed connections.
+	// waitTime is the pause before each trial but the first, in which the device forgets closed connections, and ones of UDP.
+	// Capacity with UDP needs one.
 	// +optional
 	// +kubebuilder:default="0s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="waitTime: give 0s to 1h"
@@ -100,6 +121,9 @@ type ConnectionsSummary struct {
 	// measure is the figure that was asked for.
 	// +required
 	Measure ConnectionsFigure `json:"measure"`
+	// protocol of the connections; absent for TCP.
+	// +optional
+	Protocol ConnectionsProtocol `json:"protocol,omitempty"`
 	// setUpRate is the highest rate in connections per second at which all connections were established and verified, and no
 	// segment was sent again.
 	// +optional
@@ -126,8 +150,8 @@ type ConnectionsSummary struct {
 	// attempted is the number of connections that the clients began to open. It is the sum of established, refused and timedOut.
 	// +required
 	Attempted int64 `json:"attempted"`
-	// established is the number of connections that the clients saw established. It is the sum of verified, reset,
-	// unanswered and wrong.
+	// established is the number of connections that the clients saw established: with UDP their first request was answered. It is
+	// the sum of verified, reset, unanswered and wrong.
 	// +required
 	Established int64 `json:"established"`
 	// refused connections were answered by a reset or an ICMP error.
@@ -137,7 +161,8 @@ type ConnectionsSummary struct {
 	// +required
 	TimedOut int64 `json:"timedOut"`
 	// verified connections had the right answer of the right server when they were established, and again when all
-	// were. It is the sum of closed, closeReset and closeTimedOut.
+	// were. With TCP it is the sum of closed, closeReset and closeTimedOut. With UDP these are 0, and the server reached the client
+	// before it asked again.
 	// +required
 	Verified int64 `json:"verified"`
 	// reset connections ended before the clients closed them.
@@ -146,7 +171,7 @@ type ConnectionsSummary struct {
 	// unanswered connections had no answer to a request in time.
 	// +required
 	Unanswered int64 `json:"unanswered"`
-	// wrong connections had the answer of another server, or to another request.
+	// wrong connections had the answer of another server, or to another request, or a translated address that changed.
 	// +required
 	Wrong int64 `json:"wrong"`
 	// closed connections were closed by both sides in order.
@@ -166,7 +191,7 @@ type ConnectionsSummary struct {
 	// +required
 	CloseRetransmissions int64 `json:"closeRetransmissions"`
 	// setUpP50Ns, setUpP99Ns and setUpMaxNs are the times from the first packet of a connection until the client saw it
-	// established.
+	// established: with UDP until the answer to its first request.
 	// +optional
 	SetUpP50Ns int64 `json:"setUpP50Ns,omitempty"`
 	// setUpP99Ns is described at setUpP50Ns.

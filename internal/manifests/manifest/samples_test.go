@@ -29,6 +29,7 @@ func TestSameMessagesAsTheServer(t *testing.T) {
 		"two-attachments", "sriov-set-up-twice", "sriov-without-a-vendor", "capture-too-many-frames",
 		"schedule-that-aborts", "schedule-of-100-cells",
 		"reservation-ends-before-it-begins", "reservation-of-two-months", "gang-preemptible",
+		"connections-of-udp-that-end", "connections-of-udp-without-a-pause",
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(samples, "broken", name+".yaml"))

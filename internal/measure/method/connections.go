@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -28,7 +29,7 @@ func describeConnections() trials.Definition {
 			},
 		},
 		Run:     connections,
-		Purpose: "rates at which TCP connections through the device are opened and closed, and how many it holds together (RFC 9693, RFC 9411)",
+		Purpose: "rates at which connections of TCP or UDP through the device are opened and closed, and how many it holds together (RFC 9693, RFC 9411)",
 		Headline: func(row *v1alpha1.ResultRow) (trials.Figure, bool) {
 			s := row.Connections
 			switch {
@@ -48,7 +49,7 @@ func describeConnections() trials.Definition {
 			{Heading: "connections", Name: "together", Metric: "Capacity", Value: inConnections.Optional(func(s *v1alpha1.ConnectionsSummary) *int64 { return s.Capacity })},
 			{Heading: "connections", Name: "attempted", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Attempted })},
 			{Heading: "connections", Name: "verified", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Verified })},
-			{Heading: "connections", Name: "closed", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Closed })},
+			{Heading: "connections", Name: "closed", Value: inConnections.Optional(closedOf)},
 			{Heading: "failed", Name: "refused", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Refused })},
 			{Heading: "failed", Name: "timed out", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.TimedOut })},
 			{Heading: "failed", Name: "lost", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Reset + s.Unanswered })},
@@ -58,7 +59,10 @@ func describeConnections() trials.Definition {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Connections
-			text := fmt.Sprintf("%s TCP connections of %d clients to %d servers in each trial, each verified when it is established and when all are", traffic.Grouped(t.Connections), t.Clients, t.Servers)
+			text := fmt.Sprintf("%s %s connections of %d clients to %d servers in each trial, each verified when it is established and when all are", traffic.Grouped(t.Connections), protocolOf(t), t.Clients, t.Servers)
+			if protocolOf(t) == v1alpha1.ConnectionsUDP {
+				text += ": the server sends to the translated address, and the client asks again"
+			}
 			if t.Measure == v1alpha1.ConnectionsCapacity {
 				return text + fmt.Sprintf("; opened at %s connections/s, and the number that was found once more", traffic.Grouped(t.Rate))
 			}
@@ -68,6 +72,19 @@ func describeConnections() trials.Definition {
 }
 
 var inConnections = trials.Summary[v1alpha1.ConnectionsSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ConnectionsSummary { return row.Connections })
+
+// protocolOf returns the protocol of a test.
+func protocolOf(t *v1alpha1.ConnectionsTest) v1alpha1.ConnectionsProtocol {
+	return cmp.Or(t.Protocol, v1alpha1.ConnectionsTCP)
+}
+
+// closedOf returns the number of closed connections; nil for UDP, which has no end.
+func closedOf(s *v1alpha1.ConnectionsSummary) *int64 {
+	if s.Protocol == v1alpha1.ConnectionsUDP {
+		return nil
+	}
+	return &s.Closed
+}
 
 // connectionsWait returns the pause before trials.
 func connectionsWait(t *v1alpha1.ConnectionsTest) time.Duration {
@@ -112,7 +129,7 @@ func fitsConnections(test v1alpha1.Test, in plan.Setting, path *field.Path) (err
 		return field.ErrorList{field.Invalid(path.Child("client"), client, fmt.Sprintf("test bed %s has no other port for the servers: choose a bed with two ports", in.Bed.Name))}
 	}
 	if most := int(t.Clients) * workload.ConnectionsPerClient; int(t.Connections) > most {
-		errs = append(errs, field.Invalid(path.Child("connections"), t.Connections, fmt.Sprintf("%d clients have %s TCP ports: give %s connections or fewer, or more clients", t.Clients, traffic.Grouped(most), traffic.Grouped(most))))
+		errs = append(errs, field.Invalid(path.Child("connections"), t.Connections, fmt.Sprintf("%d clients have %s ports: give %s connections or fewer, or more clients", t.Clients, traffic.Grouped(most), traffic.Grouped(most))))
 	}
 	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return errs

@@ -44,7 +44,7 @@ type connectionsTrial struct {
 func connections(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.Connections
 	run := &connectionsRun{tester: tester, test: t, passed: map[int64]connectionsTrial{}, failed: map[int64]connectionsTrial{}}
-	run.ports = workload.ConnectionsRequest{Clients: int(t.Clients), Servers: int(t.Servers), MTU: hostMTU}
+	run.ports = workload.ConnectionsRequest{Protocol: workload.Protocol(protocolOf(t)), Clients: int(t.Clients), Servers: int(t.Servers), MTU: hostMTU}
 	if t.Timeout != nil {
 		run.ports.Timeout = t.Timeout.Duration
 	}
@@ -54,6 +54,9 @@ func connections(ctx context.Context, tester *trials.Tester, step plan.Step) (tr
 	}
 	return run.rate(ctx)
 }
+
+// udp reports whether the connections have no end.
+func (run *connectionsRun) udp() bool { return run.ports.Protocol == workload.UDP }
 
 // trial opens, verifies and closes connections.
 func (run *connectionsRun) trial(ctx context.Context, n int, open, shut, tried int64, passed func(workload.Connections) bool) (one connectionsTrial, ok bool, err error) {
@@ -135,12 +138,20 @@ func (run *connectionsRun) capacity(ctx context.Context) (trials.Outcome, error)
 			return trials.Outcome{}, err
 		}
 		if sum.CapacityReached, sum.Unsteady = whole, !whole; !whole {
-			messages = append(messages, fmt.Sprintf("of %s connections alone only %s were verified: the device loses connections although it is not full, or keeps closed ones for longer than waitTime",
-				traffic.Grouped(again.Attempted), traffic.Grouped(again.Verified)))
+			messages = append(messages, fmt.Sprintf("of %s connections alone only %s were verified: the device loses connections although it is not full, or keeps %s for longer than waitTime",
+				traffic.Grouped(again.Attempted), traffic.Grouped(again.Verified), run.kept()))
 		}
 		out.Doubt, out.Invalid = again.doubt, run.invalid
 	}
 	return run.outcome(out, sum, first, messages), nil
+}
+
+// kept names the connections that a device may keep after a trial.
+func (run *connectionsRun) kept() string {
+	if run.udp() {
+		return "earlier ones"
+	}
+	return "closed ones"
 }
 
 // errHostsLimit ends a search at a trial in which the hosts were the limit, or that has no answer.
@@ -205,8 +216,8 @@ func (run *connectionsRun) rate(ctx context.Context) (trials.Outcome, error) {
 	return run.outcome(trials.Outcome{Doubt: cmp.Or(last.doubt, run.failed[found.Failed].doubt), Invalid: run.invalid}, sum, one, messages), nil
 }
 
-// allOpened reports whether all connections were verified, and no segment was sent again: a lost first packet is only sent again
-// after a second.
+// allOpened reports whether all connections were verified, and no segment was sent again: TCP sends a lost first packet again after
+// a second.
 func allOpened(c workload.Connections) bool {
 	return c.Verified == c.Attempted && c.OpenRetransmissions == 0
 }
@@ -220,6 +231,9 @@ func allClosed(c workload.Connections) bool {
 func (run *connectionsRun) outcome(out trials.Outcome, sum v1alpha1.ConnectionsSummary, one connectionsTrial, messages []string) trials.Outcome {
 	c := one.Connections
 	sum.Trials = run.trials
+	if run.udp() {
+		sum.Protocol = v1alpha1.ConnectionsUDP
+	}
 	sum.Attempted, sum.Established, sum.Refused, sum.TimedOut = c.Attempted, c.Established, c.Refused, c.TimedOut
 	sum.Verified, sum.Reset, sum.Unanswered, sum.Wrong = c.Verified, c.Reset, c.Unanswered, c.Wrong
 	sum.Closed, sum.CloseReset, sum.CloseTimedOut = c.Closed, c.CloseReset, c.CloseTimedOut

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -34,10 +35,15 @@ func (f *fakeConnections) Connections(_ context.Context, r workload.ConnectionsR
 	if n < c.Attempted {
 		c.Examples = []string{"connection 7 was not established in time"}
 	}
-	if int64(r.OpenRate) > f.open {
+	if r.Protocol == workload.UDP { // Lost requests are not sent again, and connections have no end.
+		c.Closed, c.CloseSpan = 0, 0
+		if int64(r.OpenRate) > f.open {
+			c.Established, c.Verified, c.TimedOut = n-5, n-5, c.TimedOut+5
+		}
+	} else if int64(r.OpenRate) > f.open {
 		c.OpenRetransmissions = 5
 	}
-	if int64(r.CloseRate) > f.shut {
+	if int64(r.CloseRate) > f.shut && r.Protocol != workload.UDP {
 		c.CloseRetransmissions = 6
 	}
 	if f.change != nil {
@@ -60,8 +66,9 @@ func connectionsRow(t *testing.T, fake *fakeConnections, test v1alpha1.Connectio
 func TestConnections(t *testing.T) {
 	const many = 1_000_000
 	for name, tc := range map[string]struct {
-		measure v1alpha1.ConnectionsFigure
-		device  fakeConnections
+		measure  v1alpha1.ConnectionsFigure
+		protocol v1alpha1.ConnectionsProtocol
+		device   fakeConnections
 		// figure and failed rate; -1 for a figure that is absent.
 		setUp, capacity, tearDown, failed int64
 		reached, unsteady                 bool
@@ -104,6 +111,28 @@ func TestConnections(t *testing.T) {
 			}},
 			setUp: -1, capacity: 900, tearDown: -1, unsteady: true, validity: v1alpha1.ValiditySimulated, message: "of 900 connections alone only 50 were verified",
 		},
+		"a rate of UDP": {
+			measure: v1alpha1.ConnectionsSetUpRate, protocol: v1alpha1.ConnectionsUDP, device: fakeConnections{table: many, open: 1234, shut: 0},
+			setUp: 1231, capacity: -1, tearDown: -1, failed: 1237, validity: v1alpha1.ValiditySimulated, message: "at 1,237 connections/s 5 of 1,000 connections were not established in time",
+		},
+		"a table with UDP": {
+			measure: v1alpha1.ConnectionsCapacity, protocol: v1alpha1.ConnectionsUDP, device: fakeConnections{table: 900, open: many, shut: 0},
+			setUp: -1, capacity: 900, tearDown: -1, reached: true, validity: v1alpha1.ValiditySimulated, message: "100 of 1,000 connections were not established in time",
+		},
+		"a table that forgets": {
+			measure: v1alpha1.ConnectionsCapacity, protocol: v1alpha1.ConnectionsUDP, device: fakeConnections{table: many, open: many, shut: 0, change: func(c *workload.Connections, _ workload.ConnectionsRequest) {
+				c.Verified, c.Unanswered, c.Examples = c.Verified-1, 1, []string{"connection 7 had no answer in time: the device has no entry for it"}
+			}},
+			setUp: -1, capacity: 999, tearDown: -1, unsteady: true, validity: v1alpha1.ValiditySimulated, message: "1 of 1,000 connections had no answer; connection 7 had no answer in time: the device has no entry for it",
+		},
+		"a table that keeps entries of UDP": {
+			measure: v1alpha1.ConnectionsCapacity, protocol: v1alpha1.ConnectionsUDP, device: fakeConnections{table: 900, open: many, shut: 0, change: func(c *workload.Connections, r workload.ConnectionsRequest) {
+				if r.Connections == 900 {
+					c.Established, c.Verified, c.TimedOut = 0, 0, 900
+				}
+			}},
+			setUp: -1, capacity: 900, tearDown: -1, unsteady: true, validity: v1alpha1.ValiditySimulated, message: "or keeps earlier ones for longer than waitTime",
+		},
 		"slow hosts": {
 			measure: v1alpha1.ConnectionsSetUpRate, device: fakeConnections{table: many, open: 2000, shut: many, change: func(c *workload.Connections, r workload.ConnectionsRequest) {
 				if r.OpenRate > 1000 {
@@ -126,7 +155,7 @@ func TestConnections(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row := connectionsRow(t, &tc.device, v1alpha1.ConnectionsTest{Measure: tc.measure})
+			row := connectionsRow(t, &tc.device, v1alpha1.ConnectionsTest{Measure: tc.measure, Protocol: tc.protocol})
 			s := row.Connections
 			for figure, pair := range map[string]struct {
 				got  *int64
@@ -142,10 +171,10 @@ func TestConnections(t *testing.T) {
 			if row.Validity != tc.validity || !strings.Contains(row.Message, tc.message) {
 				t.Errorf("%s %q: %q", row.Validity, row.ValidityReasons, row.Message)
 			}
-			if s.Trials != int32(len(tc.device.asked)) || s.SetUpP50Ns != 2e6 || s.SetUpMaxNs != 3e6 || row.Frames != nil {
+			if s.Trials != int32(len(tc.device.asked)) || s.SetUpP50Ns != 2e6 || s.SetUpMaxNs != 3e6 || row.Frames != nil || s.Protocol != tc.protocol {
 				t.Errorf("%d requests: %+v", len(tc.device.asked), s)
 			}
-			if r := tc.device.asked[0]; r.Client == "" || r.Server == "" || r.Client == r.Server || r.Clients != 2 || r.Servers != 2 || r.MTU != 1500 {
+			if r := tc.device.asked[0]; r.Client == "" || r.Server == "" || r.Client == r.Server || r.Clients != 2 || r.Servers != 2 || r.MTU != 1500 || string(r.Protocol) != cmp.Or(string(tc.protocol), "TCP") {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -160,7 +189,7 @@ func TestBedsWithoutPlaceForConnections(t *testing.T) {
 		"a client that is no port": {func(c *v1alpha1.ConnectionsTest) { c.Client = "p99" }, `client: Unsupported value: "p99"`},
 		"a server that is no port": {func(c *v1alpha1.ConnectionsTest) { c.Server = "p99" }, "the servers need a port of test bed"},
 		"one port":                 {func(c *v1alpha1.ConnectionsTest) { c.Client, c.Server = "sim0", "sim0" }, ""},
-		"too few TCP ports":        {func(c *v1alpha1.ConnectionsTest) { c.Connections, c.Clients = 100_000, 1 }, "1 clients have 64,000 TCP ports"},
+		"too few TCP ports":        {func(c *v1alpha1.ConnectionsTest) { c.Connections, c.Clients = 100_000, 1 }, "1 clients have 64,000 ports"},
 	} {
 		test := v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity, Connections: 10, Clients: 1, Servers: 1}
 		tc.change(&test)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/workload"
 )
@@ -50,7 +52,7 @@ func (connectionsModel) Messages(context.Context, workload.MessagesRequest) (out
 	return out, errors.New("the model has connections only")
 }
 
-// Connections implements workload.Engine. Hosts send lost packets again.
+// Connections implements workload.Engine. Hosts send lost packets of TCP again.
 func (m connectionsModel) Connections(ctx context.Context, r workload.ConnectionsRequest) (c workload.Connections, err error) {
 	all := int64(r.Connections)
 	lost := func(asked, most float64) uint64 {
@@ -63,9 +65,15 @@ func (m connectionsModel) Connections(ctx context.Context, r workload.Connection
 		return time.Duration(float64(n-1) / min(rate, m.hostRate) * float64(time.Second))
 	}
 	c = workload.Connections{Attempted: all, Established: min(all, m.table), MTU: r.MTU}
-	c.TimedOut, c.Verified, c.Closed = all-c.Established, c.Established, c.Established
-	c.OpenRetransmissions, c.CloseRetransmissions = lost(r.OpenRate, m.openRate), lost(r.CloseRate, m.closeRate)
-	c.OpenSpan, c.CloseSpan = took(all, r.OpenRate), took(c.Verified, r.CloseRate)
+	c.OpenSpan = took(all, r.OpenRate)
+	if r.Protocol == workload.UDP {
+		c.Established = min(c.Established, all-int64(lost(r.OpenRate, m.openRate)))
+		c.TimedOut, c.Verified = all-c.Established, c.Established
+	} else {
+		c.TimedOut, c.Verified, c.Closed = all-c.Established, c.Established, c.Established
+		c.OpenRetransmissions, c.CloseRetransmissions = lost(r.OpenRate, m.openRate), lost(r.CloseRate, m.closeRate)
+		c.CloseSpan = took(c.Verified, r.CloseRate)
+	}
 	for range c.Established {
 		c.SetUps = append(c.SetUps, time.Millisecond)
 	}
@@ -82,6 +90,13 @@ func drawConnections(r draw) Pair {
 	test := v1alpha1.ConnectionsTest{
 		Measure: one(r, v1alpha1.ConnectionsSetUpRate, v1alpha1.ConnectionsCapacity, v1alpha1.ConnectionsTearDownRate), Connections: 2000, Rate: 500,
 		MinimumRate: 100, MaximumRate: 20_000, Resolution: int32(r.between(10, 500)), Clients: 2, Servers: 2,
+	}
+	test.Protocol = v1alpha1.ConnectionsTCP
+	if test.Measure != v1alpha1.ConnectionsTearDownRate && r.chance(50) {
+		test.Protocol, test.WaitTime = v1alpha1.ConnectionsUDP, &metav1.Duration{Duration: time.Second}
+	}
+	if test.Protocol == v1alpha1.ConnectionsUDP && test.Measure == v1alpha1.ConnectionsCapacity {
+		m.openRate = float64(test.Rate) // Datagrams are not sent again.
 	}
 	if test.Measure != v1alpha1.ConnectionsCapacity {
 		m.table = int64(test.Connections)

@@ -41,7 +41,7 @@ var keyFigures = map[v1alpha1.Method]keyFigure{
 	v1alpha1.MethodGroupLeaveDelay:    named("until a left group ends, average"),
 	v1alpha1.MethodHeadOfLineBlocking: named("effect on ports without congestion"),
 	v1alpha1.MethodIncast:             named("goodput of one client"),
-	v1alpha1.MethodConnections:        named("TCP connections"),
+	v1alpha1.MethodConnections:        named("connections"),
 	v1alpha1.MethodLatency:            named("average latency without loss"),
 	v1alpha1.MethodOrdering:           named("order of frames"),
 	v1alpha1.MethodRecovery:           named("until loss ends after an overload, average"),

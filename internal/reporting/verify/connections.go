@@ -11,15 +11,27 @@ func (c *check) connections() {
 		return
 	}
 	const in = "connections."
-	// Each connection has one end.
-	for _, sum := range []struct {
+	udp := s.Protocol == v1alpha1.ConnectionsUDP
+	if t := c.test.Connections; t != nil {
+		c.complain(in+"protocol", s.Protocol, udp == (t.Protocol == v1alpha1.ConnectionsUDP), "the protocol of the test")
+	}
+	type sum struct {
 		name  string
 		parts []string
-	}{
+	}
+	// Each connection has one end.
+	sums := []sum{
 		{"attempted", []string{"established", "refused", "timedOut"}},
 		{"established", []string{"verified", "reset", "unanswered", "wrong"}},
-		{"verified", []string{"closed", "closeReset", "closeTimedOut"}},
-	} {
+	}
+	if udp { // These have no end.
+		for _, name := range []string{"closed", "closeReset", "closeTimedOut", "closeRetransmissions", "closeNs"} {
+			c.is(in+name, 0)
+		}
+	} else {
+		sums = append(sums, sum{"verified", []string{"closed", "closeReset", "closeTimedOut"}})
+	}
+	for _, sum := range sums {
 		n := int64(0)
 		for _, part := range sum.parts {
 			n += c.value(in + part)
