@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // TestRunConnections measures the sample connections-linux: of a table of 10,000 connections exactly 10,000 are verified. Limited
-// rates are found, and rows name the faults of a device.
+// rates are found, and rows name the faults of a device. A table with place for 500 entries of UDP has exactly 500, and one that
+// forgets them has none.
 func TestRunConnections(t *testing.T) {
 	l := newLinuxDevice(t, devicesample.Connections)
 	d := l.measure()
@@ -24,13 +26,14 @@ func TestRunConnections(t *testing.T) {
 
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"policed"}
 	l.sample.Ask(t, `
-- {name: set-up, connections: {measure: SetUpRate, connections: 400, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 3s}}
-- {name: tear-down, connections: {measure: TearDownRate, connections: 400, rate: 450, minimumRate: 100, maximumRate: 800, resolution: 100, timeout: 3s}}
+- {name: set-up, connections: {measure: SetUpRate, connections: 300, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 2500ms}}
+- {name: tear-down, connections: {measure: TearDownRate, connections: 300, rate: 450, minimumRate: 200, maximumRate: 800, resolution: 100, timeout: 2500ms}}
+- {name: udp, connections: {protocol: UDP, measure: SetUpRate, connections: 300, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 1s}}
 `, 64)
 	d = l.measure()
 	consistent(t, &d)
-	setUp, tearDown := d.Rows[0].Connections, d.Rows[1].Connections
-	// Of 400 connections 20 may be more than the rate, and bursts of a busy machine need a part of these.
+	setUp, tearDown, udp := d.Rows[0].Connections, d.Rows[1].Connections, d.Rows[2].Connections
+	// Of 300 connections 20 may be more than the rate, and bursts of a busy machine need a part of these.
 	for _, row := range d.Rows {
 		t.Logf("%s: %+v: %s %q", row.Test, row.Connections, row.Message, row.ValidityReasons)
 	}
@@ -39,6 +42,46 @@ func TestRunConnections(t *testing.T) {
 	}
 	if !limited(d.Rows[1]) && (tearDown.TearDownRate == nil || *tearDown.TearDownRate < 200 || *tearDown.TearDownRate > 320 || tearDown.FailedRate > 420 || tearDown.CloseRetransmissions > 0) {
 		t.Errorf("tear-down of at most 300 connections/s: %+v: %s", tearDown, d.Rows[1].Message)
+	}
+
+	// Of 300 connections 20 may be more than the rate. A request that the device drops is not sent again.
+	if !limited(d.Rows[2]) && (udp.SetUpRate == nil || *udp.SetUpRate < 400 || *udp.SetUpRate > 550 || udp.FailedRate > 650 || udp.Verified != 300 || udp.Closed != 0) {
+		t.Errorf("set-up of at most 500 connections/s of UDP: %+v: %s", udp, d.Rows[2].Message)
+	}
+
+	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"small"}
+	for _, tc := range []struct {
+		entries, settings, names string
+		holds                    func(s *v1alpha1.ConnectionsSummary) bool
+	}{
+		{"5", "rate: 800, waitTime: 6s", "50 of 550 connections were not established in time", func(s *v1alpha1.ConnectionsSummary) bool {
+			return *s.Capacity == 500 && s.CapacityReached && s.TimedOut == 50 && s.Verified == 500
+		}},
+		// Entries are older than 1 s when they are verified. The device would answer further requests, by new entries.
+		{"1", "rate: 400, waitTime: 1s", "did not arrive: the device has no entry for it", func(s *v1alpha1.ConnectionsSummary) bool {
+			return *s.Capacity == 0 && s.Established >= 500 && s.Unanswered == s.Established
+		}},
+	} {
+		l.Run("sysctl", "-qw", "net.netfilter.nf_conntrack_udp_timeout="+tc.entries, "net.netfilter.nf_conntrack_udp_timeout_stream="+tc.entries)
+		l.sample.Ask(t, "- {name: udp, connections: {protocol: UDP, measure: Capacity, connections: 550, timeout: 1s, "+tc.settings+"}}\n", 64)
+		d = l.measure()
+		consistent(t, &d)
+		row := d.Rows[0]
+		if s := row.Connections; s == nil || s.Capacity == nil || !tc.holds(s) || !strings.Contains(row.Message, tc.names) || row.Validity == v1alpha1.ValidityInvalid {
+			t.Errorf("entries of UDP for %s s: %s %q: %+v: %s", tc.entries, row.Validity, row.ValidityReasons, s, row.Message)
+		}
+	}
+	for name, change := range map[string]func(s *v1alpha1.ConnectionsSummary){
+		"closed":   func(s *v1alpha1.ConnectionsSummary) { s.Closed = 1 },
+		"protocol": func(s *v1alpha1.ConnectionsSummary) { s.Protocol = "" },
+	} {
+		s := d.Rows[0].Connections
+		before := *s
+		change(s)
+		if found := verify.Document(&d); !slices.ContainsFunc(found.Mismatches, func(m verify.Mismatch) bool { return m.Field == "connections."+name }) {
+			t.Errorf("a changed %s: %+v", name, found)
+		}
+		*s = before
 	}
 
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"lossy", "refusing", "misrouting"}

@@ -83,17 +83,18 @@ var NAT = Case{
 // Connections opens TCP connections through a router that translates addresses and holds 10,000 of them.
 var Connections = Case{
 	Sample: "connections-linux", Start: sshrouter.StartLinuxAt, FrameSize: 64,
-	Tests: "- {name: capacity, connections: {measure: Capacity, connections: 10300, rate: 3000, timeout: 4s}}\n",
+	Tests: "- {name: capacity, connections: {measure: Capacity, connections: 10300, rate: 3000, timeout: 2500ms}}\n",
 	Check: func(testing.TB, []v1alpha1.ResultRow) {},
 }
 
-// AddConnectionVariants adds variants of the router of Connections: one that forwards first and last packets at a limited rate, and ones with
-// a fault.
+// AddConnectionVariants adds variants of the router of Connections: one that forwards first and last packets at a limited rate, one with
+// a smaller table, and ones with a fault.
 func AddConnectionVariants(s *Sample) {
 	const limit = `iifname "e1" ct state new ct count over 10000 counter drop`
 	for name, rules := range map[v1alpha1.VariantName]string{
 		"policed": `iifname "e1" ct state new limit rate over 500/second burst 20 packets counter drop
         iifname "e1" tcp flags fin limit rate over 300/second burst 20 packets counter drop`,
+		"small":    `iifname "e1" ct state new ct count over 500 counter drop`,
 		"lossy":    `iifname "e1" ct state new numgen inc mod 10 0 counter drop`,
 		"refusing": `meta l4proto tcp iifname "e1" ct state new numgen inc mod 10 0 counter reject with tcp reset`,
 		"misrouting": `}

@@ -71,6 +71,30 @@ func TestConnectionsOfUDPFindFaults(t *testing.T) {
 	}
 }
 
+// A firewall that permits connections of the clients only drops datagrams of servers on connections that it has forgotten. It translates
+// no addresses.
+func TestConnectionsOfUDPBehindAFirewall(t *testing.T) {
+	b := newRouter(t)
+	b.load(`table ip lab {
+		ct timeout short { protocol udp; l3proto ip; policy = { unreplied: 1, replied: 1 }; }
+		chain filter {
+			type filter hook forward priority filter; policy drop;
+			ip saddr 198.18.1.253 ct timeout set "short"
+			iifname "client" accept
+			ct state established accept
+		}
+	}`)
+	c, err := b.Connections(t.Context(), workload.ConnectionsRequest{
+		Client: "client", Server: "servers", Protocol: workload.UDP, Clients: 3, Servers: 2, Connections: 300, OpenRate: 200, Timeout: 500 * time.Millisecond, MTU: 1500,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Verified != 200 || c.Unanswered != 100 || !strings.Contains(strings.Join(c.Examples, ""), "the datagram of the server to 198.18.1.253:") {
+		t.Errorf("%d verified and %d unanswered, want 200 and 100: %q", c.Verified, c.Unanswered, c.Examples)
+	}
+}
+
 // A device that keeps the entry and translates the address of a later request to another port has not kept the connection.
 func TestConnectionsOfUDPNoticeAnotherPort(t *testing.T) {
 	b := newRouter(t)

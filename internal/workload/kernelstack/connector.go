@@ -156,8 +156,11 @@ func (c *connector) loop(ctx context.Context, p phase) error {
 			next, begun = next+1, begun+1
 		}
 		for oldest < next && (!c.all[oldest].pending || now.Sub(c.all[oldest].begun) >= p.timeout) {
-			if c.all[oldest].pending {
-				c.expire(&c.all[oldest])
+			if one := &c.all[oldest]; one.pending {
+				c.run.event(c, one, 0) // The thread may be late, and the answer in the socket.
+				if one.pending {
+					c.expire(one)
+				}
 			}
 			oldest++
 		}
