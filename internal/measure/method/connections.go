@@ -1,7 +1,6 @@
 package method
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -59,8 +58,8 @@ func describeConnections() trials.Definition {
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Connections
-			text := fmt.Sprintf("%s %s connections of %d clients to %d servers in each trial, each verified when it is established and when all are", traffic.Grouped(t.Connections), protocolOf(t), t.Clients, t.Servers)
-			if protocolOf(t) == v1alpha1.ConnectionsUDP {
+			text := fmt.Sprintf("%s %s connections of %d clients to %d servers in each trial, each verified when it is established and when all are", traffic.Grouped(t.Connections), t.Protocol, t.Clients, t.Servers)
+			if t.Protocol == v1alpha1.ConnectionsUDP {
 				text += ": the server sends to the translated address, and the client asks again"
 			}
 			if t.Measure == v1alpha1.ConnectionsCapacity {
@@ -72,11 +71,6 @@ func describeConnections() trials.Definition {
 }
 
 var inConnections = trials.Summary[v1alpha1.ConnectionsSummary](func(row *v1alpha1.ResultRow) *v1alpha1.ConnectionsSummary { return row.Connections })
-
-// protocolOf returns the protocol of a test.
-func protocolOf(t *v1alpha1.ConnectionsTest) v1alpha1.ConnectionsProtocol {
-	return cmp.Or(t.Protocol, v1alpha1.ConnectionsTCP)
-}
 
 // closedOf returns the number of closed connections; nil for UDP, which has no end.
 func closedOf(s *v1alpha1.ConnectionsSummary) *int64 {

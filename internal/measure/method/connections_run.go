@@ -44,7 +44,7 @@ type connectionsTrial struct {
 func connections(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.Connections
 	run := &connectionsRun{tester: tester, test: t, passed: map[int64]connectionsTrial{}, failed: map[int64]connectionsTrial{}}
-	run.ports = workload.ConnectionsRequest{Protocol: workload.Protocol(protocolOf(t)), Clients: int(t.Clients), Servers: int(t.Servers), MTU: hostMTU}
+	run.ports = workload.ConnectionsRequest{Protocol: workload.Protocol(t.Protocol), Clients: int(t.Clients), Servers: int(t.Servers), MTU: hostMTU}
 	if t.Timeout != nil {
 		run.ports.Timeout = t.Timeout.Duration
 	}
