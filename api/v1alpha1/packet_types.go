@@ -140,12 +140,22 @@ func PayloadPatterns() []PayloadPattern {
 const (
 	udpSourcePort      = 20001
 	udpDestinationPort = 9
+	// The ports of RoCEv2: the first of those that are not assigned, and its own.
+	roceSourcePort      = 49152
+	roceDestinationPort = 4791
 )
 
 // UDPPorts are the ranges of UDP ports that the frames have; without a port where they
 // have no UDP.
 func (p *Packet) UDPPorts() (source, destination PortRange) {
 	if p.IPv4 == nil && p.IPv6 == nil {
+		return source, destination
+	}
+	if r := p.RoCEv2; r != nil {
+		source, destination = PortRange{First: roceSourcePort, Count: 1}, PortRange{First: roceDestinationPort, Count: 1}
+		if r.SourcePorts != nil {
+			source = *r.SourcePorts
+		}
 		return source, destination
 	}
 	source, destination = PortRange{First: udpSourcePort, Count: 1}, PortRange{First: udpDestinationPort, Count: 1}

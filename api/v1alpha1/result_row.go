@@ -174,6 +174,15 @@ type FrameSection struct {
 	// order.
 	// +optional
 	OutOfSequence *int64 `json:"outOfSequence,omitempty"`
+	// congested frames are received frames that the device marked with CE, congestion
+	// experienced (RFC 3168). Absent if the profile sends no frames that a device may mark
+	// (ecn of the packet).
+	// +optional
+	Congested *int64 `json:"congested,omitempty"`
+	// congestedPPM is the share of congested frames among the received ones, in parts per
+	// million. Absent where congested is.
+	// +optional
+	CongestedPPM *int64 `json:"congestedPPM,omitempty"`
 	// truncated frames came back shorter than they were sent (RFC 2544 section 10).
 	// They count as lost. Absent when the engine does not check received frames.
 	// +optional

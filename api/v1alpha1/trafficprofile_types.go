@@ -36,6 +36,7 @@ type TrafficProfileList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ipv6) || !has(self.frameSizes) || self.frameSizes.all(s, s >= 86))",messageExpression="'spec.frameSizes has %d: an IPv6/UDP frame with its signature needs at least 86 bytes (14 Ethernet, 40 IPv6, 8 UDP, 20 signature, 4 FCS)'.format([self.frameSizes.filter(s, s < 86)[0]])"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || ((!has(self.packet.vlan) && !has(self.packet.mpls)) || !has(self.frameSizes) || self.frameSizes.all(s, s >= (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)))",messageExpression="'spec.frameSizes has %d: these headers with a VLAN tag or MPLS labels, 4 bytes each, need at least %d bytes: raise the frame size'.format([self.frameSizes.filter(s, s < (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0))[0], (has(self.packet.ipv6) ? 86 : has(self.packet.ipv4) ? 64 : 36) + (has(self.packet.vlan) ? 4 : 0) + (has(self.packet.mpls) ? 4 * size(self.packet.mpls.labels) : 0)])"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ipv6) || has(self.frameSizes) || has(self.frameMixes))",message="spec.frameSizes is not given, and its default begins with 64: an IPv6/UDP frame with its signature needs at least 86 bytes, so give frameSizes or frameMixes"
+// +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || !has(self.packet.rocev2) || has(self.frameSizes) || has(self.frameMixes)",message="spec.frameSizes is not given, and its default begins with 64: a frame of RoCEv2 needs at least 86 bytes, and a payload of whole words of 4 bytes, so give frameSizes such as 86, 130, 258, 514, 1026, 1282 and 1518"
 // +kubebuilder:validation:XValidation:rule="!has(self.frameSizes) || size(self.frameSizes) > 0 || (has(self.frameMixes) && size(self.frameMixes) > 0)",message="spec.frameSizes is empty and there is no frameMixes, so that nothing would be sent: leave frameSizes out for the sizes of RFC 2544, or give at least one size or mix"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.packet.ethernet) || (!has(self.pattern.fanOut) && !has(self.pattern.nToN)))",message="pattern is multicast and packet is ethernet, but groups are IP addresses: give packet ipv4 or ipv6, or another pattern"
 // +kubebuilder:validation:XValidation:rule="!has(self.packet) || !has(self.pattern) || (!has(self.pattern.fanOut) || !has(self.pattern.fanOut.firstGroup) || !isIP(self.pattern.fanOut.firstGroup) || (ip(self.pattern.fanOut.firstGroup).family() == 6) == has(self.packet.ipv6))",messageExpression="'firstGroup is ' + self.pattern.fanOut.firstGroup + ', which is not of the family of packet: give a group of that family, or leave firstGroup out'"
@@ -123,8 +124,12 @@ type PairsPattern struct {
 // and the fields that go with it.
 //
 // +kubebuilder:validation:ExactlyOneOf=ipv4;ipv6;ethernet;custom
-// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (!has(self.udp) && !has(self.tunnel) && !has(self.mpls) && !has(self.dscp) && !has(self.ipPrecedence))",message="udp, tunnel, mpls, dscp or ipPrecedence is given with custom, whose bytes are sent as they are: remove it, and write it into hex"
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (!has(self.udp) && !has(self.tunnel) && !has(self.mpls) && !has(self.dscp) && !has(self.ipPrecedence) && !has(self.ecn) && !has(self.rocev2))",message="udp, tunnel, mpls, dscp, ipPrecedence, ecn or rocev2 is given with custom, whose bytes are sent as they are: remove it, and write it into hex"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given with ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.rocev2)",message="rocev2 is given with ethernet, whose frames have no UDP to carry it: remove rocev2, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.rocev2) || (!has(self.udp) && !has(self.tunnel))",message="udp or tunnel is given with rocev2, which has its own UDP ports and is sent without a tunnel: remove it, and give ranges in rocev2.sourcePorts"
+// +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.ecn)",message="ecn is given with ethernet, whose frames have no IP header: remove ecn, or give ipv4 or ipv6"
+// +kubebuilder:validation:XValidation:rule="!has(self.ecn) || !has(self.tunnel)",message="ecn is given with tunnel, whose outer header a device marks, and only the inner header is counted: remove ecn or tunnel"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given with ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || (!has(self.dscp) && !has(self.ipPrecedence))",message="dscp or ipPrecedence is given with ethernet, whose frames have no IP header: remove it, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.dscp) || !has(self.ipPrecedence)",messageExpression="'dscp is %d and ipPrecedence is %d, which are the same bits of the header: give one of them'.format([self.dscp, self.ipPrecedence])"
@@ -146,6 +151,12 @@ type Packet struct {
 	// port 20001 to the discard port, 9.
 	// +optional
 	UDP *UDPPacket `json:"udp,omitempty"`
+	// rocev2 sends RDMA over Converged Ethernet, version 2 (InfiniBand Architecture
+	// Specification, annex A17), with ipv4 and ipv6 and in place of udp: packets to UDP port
+	// 4791 with a Base Transport Header and a right invariant CRC. The frames belong to no
+	// connection: a network card drops them.
+	// +optional
+	RoCEv2 *RoCEv2Packet `json:"rocev2,omitempty"`
 	// vlan tags the frames (IEEE 802.1Q), which makes the headers 4 bytes longer. It
 	// takes the place of the VLANs that the ports of a bed are in.
 	// +optional
@@ -168,6 +179,12 @@ type Packet struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=7
 	IPPrecedence *int32 `json:"ipPrecedence,omitempty"`
+	// ecn is the codepoint by which packets say that their transport reacts to congestion
+	// marks (RFC 3168 section 5): ECT0 or ECT1. A device may mark them with CE, congestion
+	// experienced, in place of dropping them; rows then have the received frames with the mark.
+	// Without it the packets have Not-ECT, and no device marks them.
+	// +optional
+	ECN ECNCodepoint `json:"ecn,omitempty"`
 	// payload is the pattern that fills the frames behind the tester's signature: Zeros,
 	// Ones (0xff), Alternating (0xaa and 0x55 in turns), Incrementing (0, 1, up to 255, and
 	// again) or Random (pseudorandom, the same in every frame and every run). Without it
@@ -183,6 +200,56 @@ type Packet struct {
 	// +optional
 	TrackMicroflows bool `json:"trackMicroflows,omitempty"`
 }
+
+// ECNCodepoint is a codepoint of Explicit Congestion Notification (RFC 3168 section 5).
+//
+// +kubebuilder:validation:Enum=ECT0;ECT1
+type ECNCodepoint string
+
+// The codepoints that senders set.
+const (
+	ECT0 ECNCodepoint = "ECT0" // 10 in binary
+	ECT1 ECNCodepoint = "ECT1" // 01 in binary
+)
+
+// RoCEv2Packet describes the Base Transport Header of RoCEv2 (InfiniBand Architecture
+// Specification, section 9.2), and the UDP ports. The packet sequence number (PSN) is the number
+// of the frame in its stream, from 0 in every trial.
+type RoCEv2Packet struct {
+	// opcode of the packets, without extended headers: RCSendOnly and RCWriteMiddle of a
+	// reliable connection, or UCSendOnly of an unreliable one.
+	// +optional
+	// +kubebuilder:default=RCSendOnly
+	Opcode RoCEv2Opcode `json:"opcode,omitempty"`
+	// partitionKey of the packets, 0 to 65535. Without it, it is the default partition, 65535.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	PartitionKey *int32 `json:"partitionKey,omitempty"`
+	// destinationQP is the destination queue pair, 0 to 16777215.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16777215
+	DestinationQP *int32 `json:"destinationQP,omitempty"`
+	// sourcePorts is the range of UDP source ports that successive frames walk through: by
+	// them devices spread frames over links.
+	// +optional
+	// +kubebuilder:default={first: 49152, count: 1}
+	SourcePorts *PortRange `json:"sourcePorts,omitempty"`
+}
+
+// RoCEv2Opcode is an operation of the Base Transport Header.
+//
+// +kubebuilder:validation:Enum=RCSendOnly;RCWriteMiddle;UCSendOnly
+type RoCEv2Opcode string
+
+// The opcodes of packets without extended headers.
+const (
+	RCSendOnly    RoCEv2Opcode = "RCSendOnly"
+	RCWriteMiddle RoCEv2Opcode = "RCWriteMiddle"
+	UCSendOnly    RoCEv2Opcode = "UCSendOnly"
+)
 
 // IPPacket describes the network layer.
 type IPPacket struct {

@@ -147,6 +147,9 @@ type TrialRecord struct {
 	// outOfSequence frames in the older count.
 	// +optional
 	OutOfSequence int64 `json:"outOfSequence,omitempty"`
+	// congested frames are received frames with the mark CE (RFC 3168).
+	// +optional
+	Congested int64 `json:"congested,omitempty"`
 	// late frames, which count as lost.
 	// +optional
 	Late int64 `json:"late,omitempty"`

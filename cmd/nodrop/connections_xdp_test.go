@@ -25,14 +25,17 @@ func TestRunConnections(t *testing.T) {
 	devicesample.AddConnectionVariants(l.sample)
 
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"policed"}
-	l.sample.Ask(t, `
+	tests := `
 - {name: set-up, connections: {measure: SetUpRate, connections: 300, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 2500ms}}
-- {name: tear-down, connections: {measure: TearDownRate, connections: 300, rate: 450, minimumRate: 200, maximumRate: 800, resolution: 100, timeout: 2500ms}}
 - {name: udp, connections: {protocol: UDP, measure: SetUpRate, connections: 300, minimumRate: 200, maximumRate: 1600, resolution: 100, timeout: 1s}}
-`, 64)
+`
+	if !testing.Short() { // 40 s
+		tests += "- {name: tear-down, connections: {measure: TearDownRate, connections: 300, rate: 450, minimumRate: 200, maximumRate: 800, resolution: 100, timeout: 2500ms}}\n"
+	}
+	l.sample.Ask(t, tests, 64)
 	d = l.measure()
 	consistent(t, &d)
-	setUp, tearDown, udp := d.Rows[0].Connections, d.Rows[1].Connections, d.Rows[2].Connections
+	setUp, udp := d.Rows[0].Connections, d.Rows[1].Connections
 	// Of 300 connections 20 may be more than the rate, and bursts of a busy machine need a part of these.
 	for _, row := range d.Rows {
 		t.Logf("%s: %+v: %s %q", row.Test, row.Connections, row.Message, row.ValidityReasons)
@@ -40,13 +43,15 @@ func TestRunConnections(t *testing.T) {
 	if !limited(d.Rows[0]) && (setUp.SetUpRate == nil || *setUp.SetUpRate < 400 || *setUp.SetUpRate > 530 || setUp.FailedRate > 630 || setUp.OpenRetransmissions > 0) {
 		t.Errorf("set-up of at most 500 connections/s: %+v: %s", setUp, d.Rows[0].Message)
 	}
-	if !limited(d.Rows[1]) && (tearDown.TearDownRate == nil || *tearDown.TearDownRate < 200 || *tearDown.TearDownRate > 320 || tearDown.FailedRate > 420 || tearDown.CloseRetransmissions > 0) {
-		t.Errorf("tear-down of at most 300 connections/s: %+v: %s", tearDown, d.Rows[1].Message)
-	}
-
 	// Of 300 connections 20 may be more than the rate. A request that the device drops is not sent again.
-	if !limited(d.Rows[2]) && (udp.SetUpRate == nil || *udp.SetUpRate < 400 || *udp.SetUpRate > 550 || udp.FailedRate > 650 || udp.Verified != 300 || udp.Closed != 0) {
-		t.Errorf("set-up of at most 500 connections/s of UDP: %+v: %s", udp, d.Rows[2].Message)
+	if !limited(d.Rows[1]) && (udp.SetUpRate == nil || *udp.SetUpRate < 400 || *udp.SetUpRate > 550 || udp.FailedRate > 650 || udp.Verified != 300 || udp.Closed != 0) {
+		t.Errorf("set-up of at most 500 connections/s of UDP: %+v: %s", udp, d.Rows[1].Message)
+	}
+	for _, row := range d.Rows[2:] {
+		tearDown := row.Connections
+		if !limited(row) && (tearDown.TearDownRate == nil || *tearDown.TearDownRate < 200 || *tearDown.TearDownRate > 320 || tearDown.FailedRate > 420 || tearDown.CloseRetransmissions > 0) {
+			t.Errorf("tear-down of at most 300 connections/s: %+v: %s", tearDown, row.Message)
+		}
 	}
 
 	l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"small"}

@@ -197,6 +197,20 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("at line rate: %+v", r)
 		}
 	},
+	"rocev2": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 4 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for _, row := range rows {
+			f, marked := row.Frames, int64(0)
+			if row.Test == "congested" {
+				marked = 200_000
+			}
+			if f.Congested == nil || f.CongestedPPM == nil || *f.CongestedPPM != marked || f.Received == 0 || *f.Congested*v1alpha1.PPM/f.Received > marked {
+				t.Errorf("%s: %+v, want %d ppm marked", row.Name(), f, marked)
+			}
+		}
+	},
 	"soak": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		if r := rows[0]; *r.Frames.LossPPM != 1 || r.Frames.TrialMilliseconds != 12*3600*1000 || *r.Frames.ReceivedFramesPerSecond != 29_761_875 {
 			t.Errorf("soak: %+v", r)

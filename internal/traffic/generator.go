@@ -192,6 +192,10 @@ type Capabilities struct {
 	// Workloads reports whether hosts with TCP run on the ports: there is a workload.Engine next to
 	// the engine.
 	Workloads bool
+	// RoCE reports whether frames of RoCEv2 are sent and counted.
+	RoCE bool
+	// CongestionMarks reports whether received frames with the mark CE are counted.
+	CongestionMarks bool
 	// CustomBytes reports whether frames whose headers are given byte by byte are sent and
 	// counted.
 	CustomBytes bool

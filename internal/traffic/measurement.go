@@ -212,6 +212,9 @@ type RxCount struct {
 	OutOfSequence uint64
 	// Order describes how far behind the reordered frames arrived.
 	Order Order
+	// Congested frames are received ones that arrived with the mark CE, congestion
+	// experienced (RFC 3168).
+	Congested uint64
 	// Late frames came back so long after later ones that the engine no longer knows
 	// whether they are copies: they are neither received nor duplicate.
 	Late uint64

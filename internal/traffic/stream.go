@@ -67,7 +67,8 @@ type Headers struct {
 	// Tunnel carries the packets. Its addresses are the same in every frame.
 	Tunnel frame.Tunnel
 	// TrafficClass is the whole octet: of IPv4 the type of service, of IPv6 the
-	// traffic class. The code point stands in its upper six bits (RFC 2474).
+	// traffic class. The code point stands in its upper six bits (RFC 2474), and ECN in the
+	// lower two (RFC 3168).
 	TrafficClass uint8
 	// SrcIP and DstIP are the first addresses of their ranges, of one family. When
 	// both are the zero Addr, the frames have no network layer: the signature
@@ -84,6 +85,8 @@ type Headers struct {
 	SrcPort, DstPort uint16
 	// SrcPortCount and DstPortCount are the sizes of the ranges, at least 1.
 	SrcPortCount, DstPortCount uint32
+	// RoCE is the header of RoCEv2 behind UDP, whose destination port is frame.RoCEPort then.
+	RoCE frame.RoCE
 	// TTL is the time to live or hop limit; 0 means 64.
 	TTL uint8
 	// Custom contains the bytes after the hardware addresses and tags, from the EtherType
@@ -91,6 +94,19 @@ type Headers struct {
 	Custom []byte
 	// Payload is the pattern behind the signature.
 	Payload frame.Payload
+}
+
+// The codepoints of ECN (RFC 3168 section 5), in the lower bits of the traffic class.
+const (
+	ecnMask       = 0b11
+	ECT1    uint8 = 0b01
+	ECT0    uint8 = 0b10
+)
+
+// ECNCapable reports whether a device may mark the frames as congested.
+func (h Headers) ECNCapable() bool {
+	ecn := h.TrafficClass & ecnMask
+	return h.SrcIP.IsValid() && (ecn == ECT0 || ecn == ECT1)
 }
 
 // Load defines how much one stream sends in a trial. Exactly one of Rate and Max is used;

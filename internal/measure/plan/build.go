@@ -173,7 +173,7 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 	source, destination := packet.UDPPorts()
 	h.SrcPort, h.SrcPortCount = uint16(source.First), uint32(source.Count)
 	h.DstPort, h.DstPortCount = uint16(destination.First), uint32(destination.Count)
-	h.Payload = frame.PayloadOf(packet.Payload)
+	h.Payload, h.RoCE = frame.PayloadOf(packet.Payload), frame.RoCEOf(packet.RoCEv2)
 	if packet.MPLS != nil {
 		for _, label := range packet.MPLS.Labels {
 			h.Labels = append(h.Labels, uint32(label))
@@ -184,6 +184,12 @@ func headers(packet v1alpha1.Packet) traffic.Headers {
 		h.TrafficClass = uint8(*packet.DSCP) << 2
 	case packet.IPPrecedence != nil:
 		h.TrafficClass = uint8(*packet.IPPrecedence) << 5
+	}
+	switch packet.ECN {
+	case v1alpha1.ECT0:
+		h.TrafficClass |= traffic.ECT0
+	case v1alpha1.ECT1:
+		h.TrafficClass |= traffic.ECT1
 	}
 	return h
 }

@@ -48,6 +48,8 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 		errs = append(errs, validateTags(s, bed, ports, engine)...)
 		errs = append(errs, validateTunnelOn(s, bed, engine)...)
 		errs = append(errs, validateCustomOn(s, bed, engine)...)
+		errs = append(errs, validateRoCEOn(s, bed, engine)...)
+		errs = append(errs, validateECNOn(s, bed, engine)...)
 		errs = append(errs, validateNetworkLayer(s, bed, engine)...)
 	}
 	routingErrs := validateRouting(profile, bed, ports, engine)
@@ -135,6 +137,8 @@ func validateRoom(profile Section) field.ErrorList {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("these headers need at least %d bytes (%s): raise the frame size to %d", lowest, frame.DescribeMinimum(spec.Packet), lowest)))
 		} else if size > frame.MaxSize {
 			errs = append(errs, field.Invalid(path, size, fmt.Sprintf("the largest frame is %d bytes: lower the frame size", frame.MaxSize)))
+		} else {
+			errs = append(errs, validateWords(spec.Packet, int(size), size, path)...)
 		}
 	}
 	return append(errs, validateMixes(profile)...)

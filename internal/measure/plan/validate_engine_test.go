@@ -132,6 +132,12 @@ func TestValidateRefusesWhatTRexCannot(t *testing.T) {
 			o.profile.Spec.FrameSizes = []int32{128}
 			o.profile.Spec.Packet.Tunnel = &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}
 		}, []string{"packet.tunnel: Forbidden: engine trex of test bed bed counts frames by their outermost packet, and does not look into tunnels: remove tunnel, or choose a bed with another engine"}},
+		"RoCEv2 with ECN": {func(o *objects) {
+			onCards(2, false)(o)
+			o.profile.Spec.FrameSizes = []int32{130}
+			o.profile.Spec.Packet.RoCEv2, o.profile.Spec.Packet.ECN = &v1alpha1.RoCEv2Packet{}, v1alpha1.ECT0
+		}, []string{"packet.rocev2: Forbidden: engine trex of test bed bed does not compute the invariant CRC, which changes from frame to frame: remove rocev2, or choose a bed with engine xdp",
+			"packet.ecn: Forbidden: engine trex of test bed bed does not count congestion marks: remove ecn, or choose a bed with engine xdp"}},
 		"groups": {func(o *objects) {
 			onCards(2, false)(o)
 			o.profile.Spec.Pattern = v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{Groups: 1}}

@@ -125,7 +125,7 @@ func mixSize(size int, given any, packet v1alpha1.Packet, path *field.Path, what
 	case size > frame.MaxSize:
 		return field.ErrorList{field.Invalid(path, given, fmt.Sprintf("this makes frames of %d bytes, and the largest frame is %d: %s", size, frame.MaxSize, what))}
 	}
-	return nil
+	return validateWords(packet, size, given, path)
 }
 
 // validateMixesOn refuses mixes that the engine cannot send on these ports, and

@@ -28,7 +28,7 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 		for _, other := range []struct {
 			name  string
 			given bool
-		}{{"udp", p.UDP != nil}, {"tunnel", p.Tunnel != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}} {
+		}{{"udp", p.UDP != nil}, {"tunnel", p.Tunnel != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}, {"ecn", p.ECN != ""}, {"rocev2", p.RoCEv2 != nil}} {
 			if other.given {
 				errs = append(errs, field.Forbidden(path.Child(other.name), "frames of ethernet have no network layer: remove it, or give ipv4 or ipv6"))
 			}
@@ -42,6 +42,8 @@ func validatePacket(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, validateBetween(p.DSCP, 0, 63, path.Child("dscp"))...)
 	errs = append(errs, validateBetween(p.IPPrecedence, 0, 7, path.Child("ipPrecedence"))...)
+	errs = append(errs, validateECN(p, path)...)
+	errs = append(errs, validateRoCE(p, path)...)
 	errs = append(errs, validateTag(p.VLAN, path.Child("vlan"))...)
 	errs = append(errs, validateTunnel(p.Tunnel, path.Child("tunnel"))...)
 	if all := v1alpha1.PayloadPatterns(); p.Payload != "" && !slices.Contains(all, p.Payload) {
@@ -114,7 +116,7 @@ func validateCustom(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	for _, other := range []struct {
 		name  string
 		given bool
-	}{{"udp", p.UDP != nil}, {"tunnel", p.Tunnel != nil}, {"mpls", p.MPLS != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}} {
+	}{{"udp", p.UDP != nil}, {"tunnel", p.Tunnel != nil}, {"mpls", p.MPLS != nil}, {"dscp", p.DSCP != nil}, {"ipPrecedence", p.IPPrecedence != nil}, {"ecn", p.ECN != ""}, {"rocev2", p.RoCEv2 != nil}} {
 		if other.given {
 			errs = append(errs, field.Forbidden(path.Child(other.name), "the bytes of custom are sent as they are: remove it, and write it into hex"))
 		}

@@ -132,6 +132,21 @@ func TestValidateRefusesPackets(t *testing.T) {
 			"packet.tunnel: Required value: give exactly one of vxlan, geneve, gre and gtpu"}},
 		"a long VNI": {with(v1alpha1.Packet{IPv4: ip, Tunnel: &v1alpha1.Tunnel{GENEVE: &v1alpha1.VirtualNetwork{VNI: 1 << 24}}}, 128), []string{
 			"packet.tunnel.geneve.vni: Invalid value: 16777216: give 0 to 16777215"}},
+		"RoCEv2 in 82 bytes": {with(v1alpha1.Packet{IPv4: ip, RoCEv2: &v1alpha1.RoCEv2Packet{}}, 82), []string{
+			"frameSizes[0]: Invalid value: 82: these headers need at least 86 bytes (14 Ethernet, 20 IPv4, 8 UDP, 12 transport header, 20 signature, 4 CRC steering, 4 invariant CRC, 4 FCS): raise the frame size to 86"}},
+		"RoCEv2 without whole words": {with(v1alpha1.Packet{IPv6: ip, RoCEv2: &v1alpha1.RoCEv2Packet{}}, 106, 1280), []string{
+			"frameSizes[1]: Invalid value: 1280: a frame of 1280 bytes has no payload of whole words of 4 bytes, which packets of RoCEv2 carry: change the frame size to 1278 or 1282"}},
+		"RoCEv2 with UDP in a tunnel": {with(v1alpha1.Packet{IPv4: ip, RoCEv2: &v1alpha1.RoCEv2Packet{Opcode: "RDSend", PartitionKey: ptr[int32](65536), DestinationQP: ptr[int32](-1), SourcePorts: &v1alpha1.PortRange{}},
+			UDP: &v1alpha1.UDPPacket{}, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}}, 130), []string{
+			"packet.udp: Forbidden: rocev2 has its own UDP ports: remove udp, and give ranges in rocev2.sourcePorts", "packet.tunnel: Forbidden: packets of rocev2 are sent without a tunnel",
+			`packet.rocev2.opcode: Unsupported value: "RDSend"`, "packet.rocev2.partitionKey: Invalid value: 65536: give 0 to 65535", "packet.rocev2.destinationQP: Invalid value: -1: give 0 to 16777215",
+			"packet.rocev2.sourcePorts.first: Invalid value: 0"}},
+		"RoCEv2 without network layer": {with(v1alpha1.Packet{Ethernet: ether, RoCEv2: &v1alpha1.RoCEv2Packet{}, ECN: v1alpha1.ECT0}, 130), []string{
+			"packet.rocev2: Forbidden", "packet.ecn: Forbidden", "give ipv4 or ipv6"}},
+		"ECN in custom bytes": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800"}, ECN: v1alpha1.ECT0}, 128), []string{"packet.ecn: Forbidden: the bytes of custom are sent as they are"}},
+		"ECN of CE":           {with(v1alpha1.Packet{IPv4: ip, ECN: "CE"}, 128), []string{`packet.ecn: Unsupported value: "CE": supported values: "ECT0", "ECT1"`}},
+		"ECN in a tunnel": {with(v1alpha1.Packet{IPv4: ip, ECN: v1alpha1.ECT0, Tunnel: &v1alpha1.Tunnel{GRE: &v1alpha1.GRETunnel{}}}, 128), []string{
+			"packet.ecn: Forbidden: a device marks the outer header of a tunnel, and only the inner header is counted: remove ecn or tunnel"}},
 		"custom bytes in 69 bytes": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800" + strings.Repeat(" 00", 32)}}, 69), []string{
 			"these headers need at least 70 bytes (14 Ethernet, 32 custom, 20 signature, 4 FCS): raise the frame size to 70"}},
 		"custom bytes with a DSCP": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "080"}, DSCP: ptr[int32](1)}, 128), []string{"packet.dscp: Forbidden", "packet.custom.hex", "two hexadecimal digits"}},

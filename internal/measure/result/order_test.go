@@ -36,3 +36,27 @@ func TestOrderThatWasNotCountedIsAbsent(t *testing.T) {
 		})
 	}
 }
+
+// A row has congestion marks if the profile sends frames that a device may mark, also if there
+// are none.
+func TestMarksOfFramesThatMayBeMarked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		counts     trials.Counts
+		marks, ppm *int64
+	}{
+		"marked":         {trials.Counts{Received: 30, Congested: 7, Markable: true}, new(int64(7)), new(int64(233_333))},
+		"none marked":    {trials.Counts{Received: 30, Markable: true}, new(int64), new(int64)},
+		"none to mark":   {trials.Counts{Received: 30}, nil, nil},
+		"none delivered": {trials.Counts{Lost: 30, Markable: true}, new(int64), new(int64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: &trials.Trial{Counts: tc.counts}}})
+			for i, want := range []*int64{tc.marks, tc.ppm} {
+				got := []*int64{row.Frames.Congested, row.Frames.CongestedPPM}[i]
+				if (got == nil) != (want == nil) || got != nil && *got != *want {
+					t.Errorf("%+v: figure %d is wrong", row.Frames, i)
+				}
+			}
+		})
+	}
+}

@@ -101,6 +101,9 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 		frames.Duplicate, frames.Reordered, frames.OutOfSequence = new(int64(t.Duplicate)), new(int64(t.Reordered)), new(int64(t.OutOfSequence))
 		frames.Late = new(int64(t.Late))
 	}
+	if t.Markable {
+		frames.Congested, frames.CongestedPPM = new(int64(t.Congested)), new(trials.SharePPM(t.Congested, t.Received))
+	}
 	if in.Info.Capabilities.FrameChecks {
 		d := t.Damaged
 		frames.Truncated, frames.Corrupted, frames.Fragmented = new(int64(d.Truncated)), new(int64(d.Corrupted)), new(int64(d.Fragmented))

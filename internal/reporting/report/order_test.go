@@ -93,3 +93,25 @@ func TestOrderWithoutTheOlderCount(t *testing.T) {
 		t.Errorf("the text is\n%s", text)
 	}
 }
+
+// Marks are printed where frames may be marked, and headers of RoCEv2 with the traffic.
+func TestMarksInTheText(t *testing.T) {
+	d := chassis()
+	d.Rows = d.Rows[:1]
+	r := d.Rows[0].Frames
+	r.Received = 4000
+	for want, marks := range map[string]*int64{
+		"1,000 of 4,000 frames marked as congested (ECN CE, 25%)": new(int64(1000)),
+		"no frame was marked as congested (ECN CE)":               new(int64),
+		"": nil,
+	} {
+		r.Congested = marks
+		if text := d.Text(); !strings.Contains(text, want) || strings.Contains(text, "congested") != (marks != nil) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	d.Profile.Packet = v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, RoCEv2: &v1alpha1.RoCEv2Packet{DestinationQP: new(int32(17))}, ECN: v1alpha1.ECT0}
+	if text := d.traffic(); !strings.Contains(text, "RoCEv2 RCSendOnly, partition key 0xffff, destination queue pair 17, from UDP 49152, ECN ECT0") {
+		t.Error(text)
+	}
+}

@@ -176,6 +176,7 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 	if c := row.Capture; c != nil {
 		notes = append(notes, fmt.Sprintf("%s captured in %s", layout.Quantity(c.Frames, "frame"), c.File))
 	}
+	notes = append(notes, markNotes(frames)...)
 	// At a load of the test's own, equal groups get what they were sent.
 	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
 		notes = append(notes, groupRates(m))
@@ -229,6 +230,17 @@ func orderNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, note)
 	}
 	return notes
+}
+
+// markNotes describes how many frames arrived with a congestion mark, if the device may mark any.
+func markNotes(frames v1alpha1.FrameSection) []string {
+	if frames.Congested == nil || frames.Received == 0 {
+		return nil
+	}
+	if *frames.Congested == 0 {
+		return []string{"no frame was marked as congested (ECN CE)"}
+	}
+	return []string{fmt.Sprintf("%s of %s frames marked as congested (ECN CE, %s)", layout.Group(*frames.Congested), layout.Group(frames.Received), layout.Share(*frames.Congested, frames.Received))}
 }
 
 // groupRates describes the rate that each of several multicast groups received.

@@ -205,6 +205,11 @@ func headerTexts(p v1alpha1.Packet) []string {
 			parts = append(parts, "to UDP "+portRange(*r))
 		}
 	}
+	if r := p.RoCEv2; r != nil {
+		source, _ := p.UDPPorts()
+		h := frame.RoCEOf(r)
+		parts = append(parts, fmt.Sprintf("RoCEv2 %s, partition key 0x%04x, destination queue pair %d, from UDP %s", cmp.Or(r.Opcode, v1alpha1.RCSendOnly), h.PartitionKey, h.DestinationQP, portRange(source)))
+	}
 	if v := p.VLAN; v != nil {
 		parts = append(parts, fmt.Sprintf("VLAN %d priority %d", v.ID, v.Priority))
 		if s := v.Service; s != nil {
@@ -222,6 +227,9 @@ func headerTexts(p v1alpha1.Packet) []string {
 	}
 	if p.IPPrecedence != nil {
 		parts = append(parts, fmt.Sprintf("IP precedence %d", *p.IPPrecedence))
+	}
+	if p.ECN != "" {
+		parts = append(parts, "ECN "+string(p.ECN))
 	}
 	if p.Payload != "" && p.Payload != v1alpha1.PayloadZeros {
 		parts = append(parts, "payload "+strings.ToLower(string(p.Payload)))

@@ -209,10 +209,11 @@ func (c *check) counts() {
 		c.is("frames."+field, want)
 	}
 	for field, want := range map[string]int64{
-		"duplicate": r.Duplicate, "reordered": r.Reordered, "outOfSequence": r.OutOfSequence, "late": r.Late,
+		"duplicate": r.Duplicate, "reordered": r.Reordered, "outOfSequence": r.OutOfSequence, "congested": r.Congested, "late": r.Late,
 		"truncated": r.Truncated, "corrupted": r.Corrupted, "fragmented": r.Fragmented,
-		"lostByEvent": min(r.Unreachable, r.Lost),
-		"lossPPM":     sharePPM(r.Lost, r.Expected), "receivedFramesPerSecond": rate(r.Received, max(r.DurationNs, r.SendingNs), second),
+		"lostByEvent":  min(r.Unreachable, r.Lost),
+		"congestedPPM": sharePPM(r.Congested, r.Received),
+		"lossPPM":      sharePPM(r.Lost, r.Expected), "receivedFramesPerSecond": rate(r.Received, max(r.DurationNs, r.SendingNs), second),
 	} {
 		c.ifAny("frames."+field, want)
 	}

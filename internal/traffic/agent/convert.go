@@ -97,8 +97,19 @@ func streamToWire(s traffic.Stream) *agentpb.Stream {
 		SrcPort: uint32(h.SrcPort), DstPort: uint32(h.DstPort),
 		SrcPortCount: h.SrcPortCount, DstPortCount: h.DstPortCount,
 		Ttl: uint32(h.TTL), Payload: string(h.Payload), Custom: h.Custom, Class: s.Class, ObeysPause: s.ObeysPause,
-		Track: uint32(s.Track),
+		Track: uint32(s.Track), Roce: roceToWire(h.RoCE),
 	}
+}
+
+func roceToWire(r frame.RoCE) *agentpb.RoCE {
+	if !r.Given() {
+		return nil
+	}
+	return &agentpb.RoCE{Opcode: uint32(r.Opcode), PartitionKey: uint32(r.PartitionKey), DestinationQp: r.DestinationQP}
+}
+
+func roceFromWire(w *agentpb.RoCE) frame.RoCE {
+	return frame.RoCE{Opcode: uint8(w.GetOpcode()), PartitionKey: uint16(w.GetPartitionKey()), DestinationQP: w.GetDestinationQp()}
 }
 
 func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
@@ -128,7 +139,7 @@ func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
 			DstIPStride: w.GetDstIpStride(), DstIPBits: uint8(w.GetDstIpBits()),
 			SrcPort: uint16(w.GetSrcPort()), DstPort: uint16(w.GetDstPort()),
 			SrcPortCount: w.GetSrcPortCount(), DstPortCount: w.GetDstPortCount(),
-			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()), Custom: w.GetCustom(),
+			TTL: uint8(w.GetTtl()), Payload: frame.Payload(w.GetPayload()), Custom: w.GetCustom(), RoCE: roceFromWire(w.GetRoce()),
 		},
 	}, nil
 }
@@ -254,7 +265,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		entry := &agentpb.RxCount{
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
-			OutOfSequence: c.OutOfSequence, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
+			OutOfSequence: c.OutOfSequence, Congested: c.Congested, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
 			FirstNs: c.FirstNs, LastNs: c.LastNs, SilentFromNs: c.SilentFromNs, SilentToNs: c.SilentToNs,
 			Latency: latencyToWire(c.Latency), Order: orderToWire(c.Order),
 		}
@@ -293,7 +304,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	for _, c := range w.GetRx() {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
-			OutOfSequence: c.GetOutOfSequence(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
+			OutOfSequence: c.GetOutOfSequence(), Congested: c.GetCongested(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
 			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(), SilentFromNs: c.GetSilentFromNs(), SilentToNs: c.GetSilentToNs(),
 			Latency: latencyFromWire(c.GetLatency()), Order: orderFromWire(c.GetOrder()),
 		}

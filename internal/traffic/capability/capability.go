@@ -41,6 +41,8 @@ var byKind = map[string]traffic.Capabilities{
 		Routing:         true,
 		Workloads:       true,
 		CustomBytes:     true,
+		RoCE:            true,
+		CongestionMarks: true,
 	},
 	"trex": {
 		Limits: traffic.Limits{
@@ -78,6 +80,8 @@ var byKind = map[string]traffic.Capabilities{
 		Routing:          true,
 		Workloads:        true,
 		CustomBytes:      true,
+		RoCE:             true,
+		CongestionMarks:  true,
 	},
 }
 

@@ -41,21 +41,21 @@ func (p Packet) SignatureOffset() int {
 	case p.Custom != nil:
 		return p.Size - fcsBytes - customSignature
 	case p.Src.Is4():
-		return p.NetworkOffset() + ipv4Bytes + udpBytes
+		return p.NetworkOffset() + ipv4Bytes + udpBytes + p.RoCE.bytes()
 	case p.Src.IsValid():
-		return p.NetworkOffset() + ipv6Bytes + udpBytes
+		return p.NetworkOffset() + ipv6Bytes + udpBytes + p.RoCE.bytes()
 	}
 	return p.NetworkOffset()
 }
 
 // PayloadOffset returns the offset of the pattern of the payload: behind the signature, and
-// behind its checksum in a frame without a network layer, or the balance; in a custom frame
-// behind its bytes.
+// behind its checksum in a frame without a network layer, or the balance; in a frame of RoCEv2
+// behind the word that sets its ICRC, and in a custom frame behind its bytes.
 func (p Packet) PayloadOffset() int {
 	if p.Custom != nil {
 		return tagsAt + p.VLANs.Bytes() + len(p.Custom)
 	}
-	n := p.SignatureOffset() + SignatureSize
+	n := p.SignatureOffset() + SignatureSize + p.RoCE.steerBytes()
 	switch {
 	case !p.Src.IsValid():
 		n += EthernetCheckSize
@@ -71,7 +71,12 @@ func (p Packet) MinSize() int {
 		return max(EthernetMinSize, p.PayloadOffset()+customSignature+fcsBytes)
 	}
 	p.Payload = Zeros
-	return max(EthernetMinSize, p.PayloadOffset()+fcsBytes)
+	least := p.PayloadOffset() + fcsBytes
+	if p.RoCE.Given() {
+		payload := SignatureSize + SteerBytes + icrcBytes
+		least = p.SignatureOffset() + (payload+wordBytes-1)/wordBytes*wordBytes + fcsBytes
+	}
+	return max(EthernetMinSize, least)
 }
 
 // check returns an error if the packet cannot be built.
@@ -99,6 +104,9 @@ func (p Packet) check() error {
 	if err := p.Tunnel.check(); err != nil {
 		return err
 	}
+	if err := p.RoCE.check(p); err != nil {
+		return err
+	}
 	if err := p.checkCustom(); err != nil {
 		return err
 	}
@@ -107,6 +115,9 @@ func (p Packet) check() error {
 	}
 	if least := p.MinSize(); p.Size < least || p.Size > MaxSize {
 		return fmt.Errorf("frame size %d: a frame with these headers and a signature has %d to %d bytes", p.Size, least, MaxSize)
+	}
+	if over := p.RoCESurplus(); over > 0 {
+		return fmt.Errorf("frame size %d: RoCEv2 carries words of %d bytes: want %d or %d", p.Size, wordBytes, p.Size-over, p.Size-over+wordBytes)
 	}
 	return nil
 }

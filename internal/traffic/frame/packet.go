@@ -21,7 +21,7 @@ const (
 )
 
 // Packet is the test frame of a stream: Ethernet, VLAN tags, MPLS labels and a
-// tunnel if any, IPv4 or IPv6, UDP, signature and payload. Without addresses the signature
+// tunnel if any, IPv4 or IPv6, UDP, the header of RoCEv2 if any, signature and payload. Without addresses the signature
 // follows the EtherType or the last label, and its checksum follows the signature.
 type Packet struct {
 	// SrcMAC and DstMAC are the Ethernet addresses.
@@ -42,6 +42,8 @@ type Packet struct {
 	Src, Dst netip.Addr
 	// SrcPort and DstPort are the UDP ports.
 	SrcPort, DstPort uint16
+	// RoCE is the Base Transport Header behind UDP, whose destination port has to be RoCEPort.
+	RoCE RoCE
 	// TTL is the time to live, hop limit and TTL of the labels; 0 means 64.
 	TTL uint8
 	// Payload behind the signature. With UDP it needs 10 bytes; fewer are zeros.
@@ -71,6 +73,9 @@ func (p Packet) Build(sig Signature) ([]byte, error) {
 	}
 	sig.Put(b[p.SignatureOffset():])
 	p.putPayload(b)
+	if p.RoCE.Given() {
+		p.RoCE.put(b[p.SignatureOffset()-bthBytes:], sig.Sequence)
+	}
 	ip := b[p.NetworkOffset():]
 	switch {
 	case p.Src.Is4():
@@ -88,6 +93,7 @@ func (p Packet) put4(ip []byte) {
 	udp := ip[ipv4Bytes:]
 	p.putUDP(udp)
 	p.putIP(ip, protoUDP, p.Src, p.Dst)
+	p.steer(ip)
 	putUDPChecksum(udp, ip[12:ipv4Bytes])
 }
 
@@ -124,6 +130,7 @@ func (p Packet) put6(ip []byte) {
 	udp := ip[ipv6Bytes:]
 	p.putUDP(udp)
 	p.putIP(ip, protoUDP, p.Src, p.Dst)
+	p.steer(ip)
 	putUDPChecksum(udp, ip[8:ipv6Bytes])
 }
 

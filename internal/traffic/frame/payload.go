@@ -69,7 +69,7 @@ func (p Payload) known() bool {
 // Balanced reports whether a balance stands between the signature and the pattern: in a frame
 // with UDP that has room for it.
 func (p Packet) Balanced() bool {
-	return p.Payload != Zeros && p.Src.IsValid() && p.Size-fcsBytes-p.SignatureOffset()-SignatureSize >= balanceSize+patternLeast
+	return p.Payload != Zeros && p.Src.IsValid() && p.Size-fcsBytes-p.SignatureOffset()-SignatureSize-p.RoCE.steerBytes() >= balanceSize+patternLeast
 }
 
 // Filling is the pattern that the frame has: zeros where there is no room for another.

@@ -60,6 +60,11 @@ func parts(packet v1alpha1.Packet) []part {
 	case packet.Ethernet == nil:
 		parts = append(parts, part{ipv4Bytes, "IPv4"}, part{udpBytes, "UDP"})
 	}
+	if packet.RoCEv2 != nil {
+		// With two bytes more than a signature takes, the payload has whole words.
+		return append(parts, part{bthBytes, "transport header"}, part{ipv6SignatureBytes, "signature"},
+			part{SteerBytes, "CRC steering"}, part{icrcBytes, "invariant CRC"}, part{fcsBytes, "FCS"})
+	}
 	return append(parts, part{signature, "signature"}, part{fcsBytes, "FCS"})
 }
 
@@ -73,8 +78,8 @@ func sum(parts []part) int {
 
 // MinimumSize is the smallest frame in bytes with FCS that holds the headers of
 // a packet and a test signature: 64 without network layer and for IPv4/UDP, 86
-// for IPv6/UDP, 4 more for every VLAN tag and MPLS label where they do not fit into that,
-// and what a tunnel takes.
+// for IPv6/UDP, 22 or 20 more with RoCEv2, 4 more for every VLAN tag and MPLS label where they do
+// not fit into that, and what a tunnel takes.
 func MinimumSize(packet v1alpha1.Packet) int {
 	return max(EthernetMinSize, sum(parts(packet)))
 }

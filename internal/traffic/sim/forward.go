@@ -157,9 +157,9 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 	load := portLoad{arrived: arrived, capacity: at(capacityPPM), at: at}
 	// How the frames of a size fare, and the latency of the stream before.
 	type fate struct {
-		shape              shape
-		latency            traffic.Latency
-		losing, reordering bool
+		shape                       shape
+		latency                     traffic.Latency
+		losing, reordering, marking bool
 	}
 	fates := map[int]*fate{}
 	for i, s := range flows {
@@ -169,6 +169,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			size = &fate{
 				losing:     own.lossPPM > 0 && arrived >= at(own.lossOnsetPPM),
 				reordering: own.reorderedPPM > 0 && arrived >= at(own.reorderOnsetPPM),
+				marking:    own.markedPPM > 0 && arrived >= at(own.markOnsetPPM),
 			}
 			var said string
 			size.shape, said = h.of(s.FrameSize).shape(load)
@@ -200,6 +201,9 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			Latency:   mistime(own.odd.late(size.latency, own.odd.delayed(c.received)), wrong, last),
 			// The last frame arrives, so that a loss is always before it.
 			Next: c.sent, GapEnd: min(c.gapEnd, c.sent-1),
+		}
+		if size.marking && s.Headers.ECNCapable() {
+			count.Congested = mulDiv(c.received, uint64(own.markedPPM), uint64(whole))
 		}
 		if size.reordering {
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))

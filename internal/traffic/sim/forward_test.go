@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -11,12 +12,19 @@ import (
 // counting from 0, and returns what each stream got through.
 func send(t *testing.T, model string, d time.Duration, loads ...traffic.Load) []traffic.RxCount {
 	t.Helper()
+	return sendAs(t, model, d, func(*traffic.Stream) {}, loads...)
+}
+
+// sendAs is send of changed streams.
+func sendAs(t *testing.T, model string, d time.Duration, change func(*traffic.Stream), loads ...traffic.Load) []traffic.RxCount {
+	t.Helper()
 	e, streams := pairs(t, model, 2)
 	trial := traffic.Trial{Loads: map[uint16]traffic.Load{}, Duration: d}
 	used := make([]traffic.Stream, len(loads))
 	for i, l := range loads {
 		used[i] = streams[0]
 		used[i].ID = uint16(i)
+		change(&used[i])
 		trial.Loads[uint16(i)] = l
 	}
 	if err := e.Configure(t.Context(), used); err != nil {
@@ -88,5 +96,29 @@ func TestBothCountsOfOrder(t *testing.T) {
 	got = send(t, header+",loss_ppm\n64,100,1,2,3,0,0,1000\n", time.Second, traffic.Load{Rate: traffic.Rate{Frames: 1, PerNanos: 10_000}})[0]
 	if got.Received != 99_900 || got.Reordered != 0 || got.OutOfSequence != 100 || got.GapEnd == 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// From its ECN threshold on the device marks a share of the frames that may be marked, and no
+// others.
+func TestMarksAboveTheThreshold(t *testing.T) {
+	const model = header + ",ecn_marked_ppm,ecn_onset_percent\n64,100,1,2,3,0,0,250000,50\n"
+	for name, test := range map[string]struct {
+		ppm   int64
+		class uint8
+		want  uint64
+	}{
+		"below the threshold": {499_999, traffic.ECT0, 0},
+		"at the threshold":    {500_000, traffic.ECT1, 1_860_119},
+		"frames without ECT":  {900_000, 46 << 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sendAs(t, model, time.Second, func(s *traffic.Stream) {
+				s.Headers.TrafficClass, s.Headers.SrcIP, s.Headers.DstIP = test.class, netip.MustParseAddr("198.18.1.2"), netip.MustParseAddr("198.18.2.2")
+			}, load(t, 64, test.ppm, 1))[0]
+			if got.Congested != test.want || got.Received == 0 {
+				t.Errorf("%d of %d frames marked, want %d", got.Congested, got.Received, test.want)
+			}
+		})
 	}
 }

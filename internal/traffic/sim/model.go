@@ -35,6 +35,9 @@ type row struct {
 	// lossPPM of the frames are lost from lossOnsetPPM of line rate on, below the
 	// capacity.
 	lossPPM, lossOnsetPPM int64
+	// markedPPM of the frames that may be marked leave with CE, congestion experienced, from
+	// markOnsetPPM of line rate on: the ECN threshold of the device.
+	markedPPM, markOnsetPPM int64
 	// odd describes what the device does to some frames at any load.
 	odd odd
 	// generatorPPM of line rate is the most that the tester sends.
@@ -86,6 +89,8 @@ var columns = []column{
 	{name: "duplicate_ppm", largest: whole, set: func(r *row, v int64) { r.duplicatePPM = v }},
 	{name: "loss_ppm", largest: whole, set: func(r *row, v int64) { r.lossPPM = v }},
 	{name: "loss_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.lossOnsetPPM = v }},
+	{name: "ecn_marked_ppm", largest: whole, set: func(r *row, v int64) { r.markedPPM = v }},
+	{name: "ecn_onset_percent", decimals: 4, largest: whole, set: func(r *row, v int64) { r.markOnsetPPM = v }},
 	{name: "corrupted_ppm", largest: whole, set: func(r *row, v int64) { r.odd.corruptedPPM = v }},
 	{name: "truncated_ppm", largest: whole, set: func(r *row, v int64) { r.odd.truncatedPPM = v }},
 	{name: "delayed_ppm", largest: whole, set: func(r *row, v int64) { r.odd.delayedPPM = v }},
@@ -224,6 +229,7 @@ func (m *Model) at(size int) (row, error) {
 		reorderExtent: uint64(mix(int64(a.reorderExtent), int64(b.reorderExtent))),
 		duplicatePPM:  mix(a.duplicatePPM, b.duplicatePPM),
 		lossPPM:       mix(a.lossPPM, b.lossPPM), lossOnsetPPM: mix(a.lossOnsetPPM, b.lossOnsetPPM),
+		markedPPM: mix(a.markedPPM, b.markedPPM), markOnsetPPM: mix(a.markOnsetPPM, b.markOnsetPPM),
 		odd:          a.odd.mixed(b.odd, mix),
 		generatorPPM: min(a.generatorPPM*frame.WireBits(size)/frame.WireBits(a.size), b.generatorPPM),
 		buffer:       mixed(a.buffer, b.buffer), overloadPPM: mix(a.overloadPPM, b.overloadPPM),

@@ -136,7 +136,7 @@ func (r *receiver) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
 // countFlow is the flow in the terms of a measurement, by the numbers of its frames.
 func countFlow(f *kernel.PortRxFlow) traffic.RxCount {
 	c := traffic.RxCount{
-		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Late: f.Late,
+		Received: f.Received, Duplicate: f.Duplicate, Reordered: f.Reordered, OutOfSequence: f.OutOfSequence, Congested: f.Congested, Late: f.Late,
 		Next: f.Next, GapEnd: f.GapEnd, FirstNs: f.FirstNs, LastNs: f.LastNs,
 		SilentFromNs: f.SilentFrom, SilentToNs: f.SilentTo, Order: orderOfFlow(f),
 	}

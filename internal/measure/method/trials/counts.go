@@ -17,6 +17,10 @@ type Counts struct {
 	Expected, Received, Lost uint64
 	// Duplicate and Reordered frames, and those OutOfSequence in the older count.
 	Duplicate, Reordered, OutOfSequence uint64
+	// Congested frames are received ones with the mark CE (RFC 3168). Markable reports whether
+	// a device may mark any of the frames.
+	Congested uint64
+	Markable  bool
 	// Order describes the extent of the reordering.
 	Order traffic.Order
 	// Late frames came back too long after later ones to be distinguished from duplicates,
@@ -50,6 +54,7 @@ func (c *Counts) count(rx traffic.RxCount, sent, arrived uint64) (lost uint64) {
 	c.Duplicate += rx.Duplicate
 	c.Reordered += rx.Reordered
 	c.OutOfSequence += rx.OutOfSequence
+	c.Congested += rx.Congested
 	c.Order.Add(rx.Order)
 	c.Late += rx.Late
 	c.Excess += rx.Received - min(sent, rx.Received)

@@ -59,6 +59,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		tx := m.Tx[s.ID]
 		t.Intended += tx.Intended
 		t.Sent += tx.Sent
+		t.Markable = t.Markable || s.Headers.ECNCapable()
 		for _, port := range s.Rx {
 			rx, arrived := t.Counters.At(s, port), t.Counters.Arrived(s, port)
 			if lost := t.count(rx, tx.Sent, arrived); lost > 0 {
@@ -108,6 +109,7 @@ func (t *Trial) recount(r *v1alpha1.TrialRecord) {
 	r.EndedNs, r.Intended, r.Sent, r.ForwardingRate = int64(t.Ended), int64(t.Intended), int64(t.Sent), t.ForwardingRate
 	r.Expected, r.Received, r.Lost, r.Excess, r.Unreachable = int64(t.Expected), int64(t.Received), int64(t.Lost), int64(t.Excess), int64(t.Explained)
 	r.Duplicate, r.Reordered, r.OutOfSequence, r.Late = int64(t.Duplicate), int64(t.Reordered), int64(t.OutOfSequence), int64(t.Late)
+	r.Congested = int64(t.Congested)
 	r.Truncated, r.Corrupted, r.Fragmented = int64(t.Damaged.Truncated), int64(t.Damaged.Corrupted), int64(t.Damaged.Fragmented)
 	r.Stale, r.Flooded, r.Elsewhere = int64(t.Stale), int64(t.Flooded), int64(t.Elsewhere)
 	if r.Verdict != v1alpha1.TrialVoid {

@@ -846,7 +846,9 @@ type Stream struct {
 	// From the EtherType on; empty for none.
 	Custom []byte `protobuf:"bytes,24,opt,name=custom,proto3" json:"custom,omitempty"`
 	// What is counted of each microflow, as traffic.Track numbers it.
-	Track         uint32 `protobuf:"varint,34,opt,name=track,proto3" json:"track,omitempty"`
+	Track uint32 `protobuf:"varint,34,opt,name=track,proto3" json:"track,omitempty"`
+	// Absent for frames without.
+	Roce          *RoCE `protobuf:"bytes,35,opt,name=roce,proto3" json:"roce,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1077,6 +1079,74 @@ func (x *Stream) GetTrack() uint32 {
 	return 0
 }
 
+func (x *Stream) GetRoce() *RoCE {
+	if x != nil {
+		return x.Roce
+	}
+	return nil
+}
+
+// RoCE is the Base Transport Header of RoCEv2.
+type RoCE struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opcode        uint32                 `protobuf:"varint,1,opt,name=opcode,proto3" json:"opcode,omitempty"`
+	PartitionKey  uint32                 `protobuf:"varint,2,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
+	DestinationQp uint32                 `protobuf:"varint,3,opt,name=destination_qp,json=destinationQp,proto3" json:"destination_qp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoCE) Reset() {
+	*x = RoCE{}
+	mi := &file_agent_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoCE) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoCE) ProtoMessage() {}
+
+func (x *RoCE) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoCE.ProtoReflect.Descriptor instead.
+func (*RoCE) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RoCE) GetOpcode() uint32 {
+	if x != nil {
+		return x.Opcode
+	}
+	return 0
+}
+
+func (x *RoCE) GetPartitionKey() uint32 {
+	if x != nil {
+		return x.PartitionKey
+	}
+	return 0
+}
+
+func (x *RoCE) GetDestinationQp() uint32 {
+	if x != nil {
+		return x.DestinationQp
+	}
+	return 0
+}
+
 type Tunnel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -1091,7 +1161,7 @@ type Tunnel struct {
 
 func (x *Tunnel) Reset() {
 	*x = Tunnel{}
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1173,7 @@ func (x *Tunnel) String() string {
 func (*Tunnel) ProtoMessage() {}
 
 func (x *Tunnel) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[12]
+	mi := &file_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1186,7 @@ func (x *Tunnel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tunnel.ProtoReflect.Descriptor instead.
 func (*Tunnel) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Tunnel) GetKind() string {
@@ -1171,7 +1241,7 @@ type Vlan struct {
 
 func (x *Vlan) Reset() {
 	*x = Vlan{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1253,7 @@ func (x *Vlan) String() string {
 func (*Vlan) ProtoMessage() {}
 
 func (x *Vlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1266,7 @@ func (x *Vlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vlan.ProtoReflect.Descriptor instead.
 func (*Vlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Vlan) GetId() uint32 {
@@ -1222,7 +1292,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1304,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1317,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConfigureRequest) GetStreams() []*Stream {
@@ -1265,7 +1335,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1347,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1360,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 type ArmResponse struct {
@@ -1301,7 +1371,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1383,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1396,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type Load struct {
@@ -1343,7 +1413,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1355,7 +1425,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1368,7 +1438,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1425,7 +1495,7 @@ type TrialPart struct {
 
 func (x *TrialPart) Reset() {
 	*x = TrialPart{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1507,7 @@ func (x *TrialPart) String() string {
 func (*TrialPart) ProtoMessage() {}
 
 func (x *TrialPart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1520,7 @@ func (x *TrialPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
 func (*TrialPart) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TrialPart) GetLoads() []*Load {
@@ -1482,7 +1552,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1494,7 +1564,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1507,7 +1577,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 type WaitRequest struct {
@@ -1518,7 +1588,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1600,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1613,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type WaitResponse struct {
@@ -1554,7 +1624,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1636,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1649,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 type StopRequest struct {
@@ -1590,7 +1660,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1672,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1685,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type StopResponse struct {
@@ -1626,7 +1696,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1708,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1721,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 type ReadRequest struct {
@@ -1662,7 +1732,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1744,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1757,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 type ReadResponse struct {
@@ -1717,7 +1787,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1799,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1812,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1842,7 +1912,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1924,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1937,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1916,7 +1986,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +1998,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2011,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -1978,7 +2048,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2060,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2073,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -2058,13 +2128,15 @@ type RxCount struct {
 	SilentFromNs  uint64                 `protobuf:"varint,13,opt,name=silent_from_ns,json=silentFromNs,proto3" json:"silent_from_ns,omitempty"`
 	SilentToNs    uint64                 `protobuf:"varint,14,opt,name=silent_to_ns,json=silentToNs,proto3" json:"silent_to_ns,omitempty"`
 	Order         *Order                 `protobuf:"bytes,15,opt,name=order,proto3" json:"order,omitempty"`
+	// Received frames with the mark CE.
+	Congested     uint64 `protobuf:"varint,16,opt,name=congested,proto3" json:"congested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2148,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2161,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -2197,6 +2269,13 @@ func (x *RxCount) GetOrder() *Order {
 	return nil
 }
 
+func (x *RxCount) GetCongested() uint64 {
+	if x != nil {
+		return x.Congested
+	}
+	return 0
+}
+
 // Order says how far behind the reordered frames of a stream came.
 type Order struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2216,7 +2295,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2307,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2320,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -2325,7 +2404,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2416,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2429,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2426,7 +2505,7 @@ type MicroflowsRequest struct {
 
 func (x *MicroflowsRequest) Reset() {
 	*x = MicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2517,7 @@ func (x *MicroflowsRequest) String() string {
 func (*MicroflowsRequest) ProtoMessage() {}
 
 func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2530,7 @@ func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*MicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MicroflowsRequest) GetStream() uint32 {
@@ -2484,7 +2563,7 @@ type MicroflowsResponse struct {
 
 func (x *MicroflowsResponse) Reset() {
 	*x = MicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2575,7 @@ func (x *MicroflowsResponse) String() string {
 func (*MicroflowsResponse) ProtoMessage() {}
 
 func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2588,7 @@ func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*MicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MicroflowsResponse) GetFirst() uint64 {
@@ -2558,7 +2637,7 @@ type SumMicroflowsRequest struct {
 
 func (x *SumMicroflowsRequest) Reset() {
 	*x = SumMicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2649,7 @@ func (x *SumMicroflowsRequest) String() string {
 func (*SumMicroflowsRequest) ProtoMessage() {}
 
 func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2662,7 @@ func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SumMicroflowsRequest) GetTx() []*TxCount {
@@ -2609,7 +2688,7 @@ type SumMicroflowsResponse struct {
 
 func (x *SumMicroflowsResponse) Reset() {
 	*x = SumMicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2700,7 @@ func (x *SumMicroflowsResponse) String() string {
 func (*SumMicroflowsResponse) ProtoMessage() {}
 
 func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2713,7 @@ func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SumMicroflowsResponse) GetSums() []*MicroflowSum {
@@ -2663,7 +2742,7 @@ type MicroflowSum struct {
 
 func (x *MicroflowSum) Reset() {
 	*x = MicroflowSum{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2675,7 +2754,7 @@ func (x *MicroflowSum) String() string {
 func (*MicroflowSum) ProtoMessage() {}
 
 func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2688,7 +2767,7 @@ func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowSum.ProtoReflect.Descriptor instead.
 func (*MicroflowSum) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MicroflowSum) GetStream() uint32 {
@@ -2779,7 +2858,7 @@ type BadMicroflow struct {
 
 func (x *BadMicroflow) Reset() {
 	*x = BadMicroflow{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2791,7 +2870,7 @@ func (x *BadMicroflow) String() string {
 func (*BadMicroflow) ProtoMessage() {}
 
 func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +2883,7 @@ func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BadMicroflow.ProtoReflect.Descriptor instead.
 func (*BadMicroflow) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BadMicroflow) GetNumber() uint64 {
@@ -2838,7 +2917,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2850,7 +2929,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,7 +2942,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Note) GetKind() string {
@@ -2889,7 +2968,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +2980,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +2993,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -2935,7 +3014,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3026,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3039,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -2995,7 +3074,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3086,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3099,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -3061,7 +3140,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3152,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3165,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -3142,7 +3221,7 @@ type DeviceSample struct {
 
 func (x *DeviceSample) Reset() {
 	*x = DeviceSample{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3233,7 @@ func (x *DeviceSample) String() string {
 func (*DeviceSample) ProtoMessage() {}
 
 func (x *DeviceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3246,7 @@ func (x *DeviceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
 func (*DeviceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
@@ -3200,7 +3279,7 @@ type InterfaceSample struct {
 
 func (x *InterfaceSample) Reset() {
 	*x = InterfaceSample{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3291,7 @@ func (x *InterfaceSample) String() string {
 func (*InterfaceSample) ProtoMessage() {}
 
 func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3304,7 @@ func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
 func (*InterfaceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *InterfaceSample) GetPort() string {
@@ -3288,7 +3367,7 @@ type ProcessorSample struct {
 
 func (x *ProcessorSample) Reset() {
 	*x = ProcessorSample{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3379,7 @@ func (x *ProcessorSample) String() string {
 func (*ProcessorSample) ProtoMessage() {}
 
 func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3392,7 @@ func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
 func (*ProcessorSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ProcessorSample) GetBusyNanos() int64 {
@@ -3350,7 +3429,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3441,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +3454,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -3411,7 +3490,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3502,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3515,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TxSample) GetPort() string {
@@ -3483,7 +3562,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3574,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3587,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RxSample) GetPort() string {
@@ -3580,7 +3659,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3671,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3684,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Membership) GetPort() string {
@@ -3645,7 +3724,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3736,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3749,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -3690,7 +3769,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3702,7 +3781,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3794,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -3734,7 +3813,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3746,7 +3825,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3759,7 +3838,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3779,7 +3858,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +3870,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +3883,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3829,7 +3908,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3841,7 +3920,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3854,7 +3933,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -3925,7 +4004,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4016,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4029,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -4043,7 +4122,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x04addr\x18\x02 \x01(\fR\x04addr\x12#\n" +
 	"\rtimeout_nanos\x18\x03 \x01(\x03R\ftimeoutNanos\"#\n" +
 	"\x0fResolveResponse\x12\x10\n" +
-	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xc9\x06\n" +
+	"\x03mac\x18\x01 \x01(\fR\x03mac\"\xf4\x06\n" +
 	"\x06Stream\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x17\n" +
 	"\atx_port\x18\x02 \x01(\tR\x06txPort\x12\x19\n" +
@@ -4077,7 +4156,12 @@ const file_agent_proto_rawDesc = "" +
 	"\rdst_ip_stride\x18  \x01(\rR\vdstIpStride\x12\x1e\n" +
 	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\x12\x16\n" +
 	"\x06custom\x18\x18 \x01(\fR\x06custom\x12\x14\n" +
-	"\x05track\x18\" \x01(\rR\x05track\"\x82\x01\n" +
+	"\x05track\x18\" \x01(\rR\x05track\x12)\n" +
+	"\x04roce\x18# \x01(\v2\x15.nodrop.agent.v1.RoCER\x04roce\"j\n" +
+	"\x04RoCE\x12\x16\n" +
+	"\x06opcode\x18\x01 \x01(\rR\x06opcode\x12#\n" +
+	"\rpartition_key\x18\x02 \x01(\rR\fpartitionKey\x12%\n" +
+	"\x0edestination_qp\x18\x03 \x01(\rR\rdestinationQp\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +
@@ -4169,7 +4253,7 @@ const file_agent_proto_rawDesc = "" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
 	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\x12\x14\n" +
-	"\x05ahead\x18\x05 \x01(\x04R\x05ahead\"\xd4\x03\n" +
+	"\x05ahead\x18\x05 \x01(\x04R\x05ahead\"\xf2\x03\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -4187,7 +4271,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x0esilent_from_ns\x18\r \x01(\x04R\fsilentFromNs\x12 \n" +
 	"\fsilent_to_ns\x18\x0e \x01(\x04R\n" +
 	"silentToNs\x12,\n" +
-	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\"\xb9\x03\n" +
+	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\x12\x1c\n" +
+	"\tcongested\x18\x10 \x01(\x04R\tcongested\"\xb9\x03\n" +
 	"\x05Order\x12\x1d\n" +
 	"\n" +
 	"extent_max\x18\x01 \x01(\x04R\textentMax\x12\x1d\n" +
@@ -4374,7 +4459,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),           // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),                  // 1: nodrop.agent.v1.Beat
@@ -4388,63 +4473,64 @@ var file_agent_proto_goTypes = []any{
 	(*ResolveRequest)(nil),        // 9: nodrop.agent.v1.ResolveRequest
 	(*ResolveResponse)(nil),       // 10: nodrop.agent.v1.ResolveResponse
 	(*Stream)(nil),                // 11: nodrop.agent.v1.Stream
-	(*Tunnel)(nil),                // 12: nodrop.agent.v1.Tunnel
-	(*Vlan)(nil),                  // 13: nodrop.agent.v1.Vlan
-	(*ConfigureRequest)(nil),      // 14: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),     // 15: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),           // 16: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),                  // 17: nodrop.agent.v1.Load
-	(*TrialPart)(nil),             // 18: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),         // 19: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),           // 20: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),          // 21: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),           // 22: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),          // 23: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),           // 24: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),          // 25: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),                // 26: nodrop.agent.v1.Pacing
-	(*Damage)(nil),                // 27: nodrop.agent.v1.Damage
-	(*TxCount)(nil),               // 28: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),               // 29: nodrop.agent.v1.RxCount
-	(*Order)(nil),                 // 30: nodrop.agent.v1.Order
-	(*Latency)(nil),               // 31: nodrop.agent.v1.Latency
-	(*MicroflowsRequest)(nil),     // 32: nodrop.agent.v1.MicroflowsRequest
-	(*MicroflowsResponse)(nil),    // 33: nodrop.agent.v1.MicroflowsResponse
-	(*SumMicroflowsRequest)(nil),  // 34: nodrop.agent.v1.SumMicroflowsRequest
-	(*SumMicroflowsResponse)(nil), // 35: nodrop.agent.v1.SumMicroflowsResponse
-	(*MicroflowSum)(nil),          // 36: nodrop.agent.v1.MicroflowSum
-	(*BadMicroflow)(nil),          // 37: nodrop.agent.v1.BadMicroflow
-	(*Note)(nil),                  // 38: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),       // 39: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),      // 40: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),         // 41: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),        // 42: nodrop.agent.v1.SampleResponse
-	(*DeviceSample)(nil),          // 43: nodrop.agent.v1.DeviceSample
-	(*InterfaceSample)(nil),       // 44: nodrop.agent.v1.InterfaceSample
-	(*ProcessorSample)(nil),       // 45: nodrop.agent.v1.ProcessorSample
-	(*PortSamples)(nil),           // 46: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),              // 47: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),              // 48: nodrop.agent.v1.RxSample
-	(*Membership)(nil),            // 49: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),           // 50: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 51: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),          // 52: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),         // 53: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),               // 54: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),            // 55: nodrop.agent.v1.Unresolved
-	nil,                           // 56: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                           // 57: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                           // 58: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                           // 59: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                           // 60: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                           // 61: nodrop.agent.v1.ReadResponse.UnsentEntry
-	nil,                           // 62: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                           // 63: nodrop.agent.v1.ReadResponse.BeganEntry
-	nil,                           // 64: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                           // 65: nodrop.agent.v1.Order.DegreesEntry
-	nil,                           // 66: nodrop.agent.v1.PortSamples.CaughtUpEntry
-	nil,                           // 67: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                           // 68: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*RoCE)(nil),                  // 12: nodrop.agent.v1.RoCE
+	(*Tunnel)(nil),                // 13: nodrop.agent.v1.Tunnel
+	(*Vlan)(nil),                  // 14: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),      // 15: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),     // 16: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),           // 17: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),                  // 18: nodrop.agent.v1.Load
+	(*TrialPart)(nil),             // 19: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),         // 20: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),           // 21: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),          // 22: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),           // 23: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),          // 24: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),           // 25: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),          // 26: nodrop.agent.v1.ReadResponse
+	(*Pacing)(nil),                // 27: nodrop.agent.v1.Pacing
+	(*Damage)(nil),                // 28: nodrop.agent.v1.Damage
+	(*TxCount)(nil),               // 29: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),               // 30: nodrop.agent.v1.RxCount
+	(*Order)(nil),                 // 31: nodrop.agent.v1.Order
+	(*Latency)(nil),               // 32: nodrop.agent.v1.Latency
+	(*MicroflowsRequest)(nil),     // 33: nodrop.agent.v1.MicroflowsRequest
+	(*MicroflowsResponse)(nil),    // 34: nodrop.agent.v1.MicroflowsResponse
+	(*SumMicroflowsRequest)(nil),  // 35: nodrop.agent.v1.SumMicroflowsRequest
+	(*SumMicroflowsResponse)(nil), // 36: nodrop.agent.v1.SumMicroflowsResponse
+	(*MicroflowSum)(nil),          // 37: nodrop.agent.v1.MicroflowSum
+	(*BadMicroflow)(nil),          // 38: nodrop.agent.v1.BadMicroflow
+	(*Note)(nil),                  // 39: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),       // 40: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),      // 41: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),         // 42: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),        // 43: nodrop.agent.v1.SampleResponse
+	(*DeviceSample)(nil),          // 44: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),       // 45: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),       // 46: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),           // 47: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),              // 48: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),              // 49: nodrop.agent.v1.RxSample
+	(*Membership)(nil),            // 50: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),           // 51: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 52: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),          // 53: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),         // 54: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),               // 55: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),            // 56: nodrop.agent.v1.Unresolved
+	nil,                           // 57: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                           // 58: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                           // 59: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                           // 60: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                           // 61: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                           // 62: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                           // 63: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                           // 64: nodrop.agent.v1.ReadResponse.BeganEntry
+	nil,                           // 65: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                           // 66: nodrop.agent.v1.Order.DegreesEntry
+	nil,                           // 67: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                           // 68: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                           // 69: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -4452,78 +4538,79 @@ var file_agent_proto_depIdxs = []int32{
 	8,  // 2: nodrop.agent.v1.InfoResponse.limits:type_name -> nodrop.agent.v1.Limits
 	5,  // 3: nodrop.agent.v1.Host.clock:type_name -> nodrop.agent.v1.ClockDiscipline
 	7,  // 4: nodrop.agent.v1.Port.card:type_name -> nodrop.agent.v1.Card
-	13, // 5: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
-	12, // 6: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
-	11, // 7: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	17, // 8: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	28, // 9: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	29, // 10: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	38, // 11: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	56, // 12: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	57, // 13: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	58, // 14: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	59, // 15: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	60, // 16: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	61, // 17: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
-	62, // 18: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	63, // 19: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
-	31, // 20: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	30, // 21: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	64, // 22: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	65, // 23: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	28, // 24: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
-	36, // 25: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
-	37, // 26: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
-	46, // 27: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	43, // 28: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	44, // 29: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	45, // 30: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	47, // 31: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	48, // 32: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	66, // 33: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
-	31, // 34: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	49, // 35: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	67, // 36: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	49, // 37: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	68, // 38: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	55, // 39: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	27, // 40: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	26, // 41: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 42: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 43: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	9,  // 44: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	14, // 45: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	18, // 46: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	18, // 47: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	20, // 48: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	22, // 49: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	24, // 50: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	41, // 51: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	39, // 52: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	50, // 53: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	52, // 54: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	32, // 55: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
-	34, // 56: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
-	1,  // 57: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 58: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	10, // 59: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	15, // 60: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	16, // 61: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	19, // 62: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	21, // 63: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	23, // 64: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	25, // 65: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	42, // 66: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	40, // 67: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	51, // 68: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	53, // 69: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	33, // 70: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
-	35, // 71: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
-	57, // [57:72] is the sub-list for method output_type
-	42, // [42:57] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	14, // 5: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
+	13, // 6: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
+	12, // 7: nodrop.agent.v1.Stream.roce:type_name -> nodrop.agent.v1.RoCE
+	11, // 8: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
+	18, // 9: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	29, // 10: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	30, // 11: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	39, // 12: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	57, // 13: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	58, // 14: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	59, // 15: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	60, // 16: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	61, // 17: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	62, // 18: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	63, // 19: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	64, // 20: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
+	32, // 21: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	31, // 22: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	65, // 23: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	66, // 24: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	29, // 25: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
+	37, // 26: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
+	38, // 27: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
+	47, // 28: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	44, // 29: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	45, // 30: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	46, // 31: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	48, // 32: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	49, // 33: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	67, // 34: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	32, // 35: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	50, // 36: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	68, // 37: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	50, // 38: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	69, // 39: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	56, // 40: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	28, // 41: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	27, // 42: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	0,  // 43: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 44: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	9,  // 45: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	15, // 46: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	19, // 47: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	19, // 48: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	21, // 49: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	23, // 50: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	25, // 51: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	42, // 52: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	40, // 53: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	51, // 54: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	53, // 55: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	33, // 56: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
+	35, // 57: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
+	1,  // 58: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 59: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	10, // 60: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	16, // 61: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	17, // 62: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	20, // 63: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	22, // 64: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	24, // 65: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	26, // 66: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	43, // 67: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	41, // 68: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	52, // 69: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	54, // 70: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	34, // 71: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
+	36, // 72: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
+	58, // [58:73] is the sub-list for method output_type
+	43, // [43:58] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -4532,7 +4619,7 @@ func file_agent_proto_init() {
 		return
 	}
 	file_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_proto_msgTypes[54].OneofWrappers = []any{
+	file_agent_proto_msgTypes[55].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -4543,7 +4630,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   69,
+			NumMessages:   70,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

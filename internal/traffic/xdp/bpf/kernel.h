@@ -77,6 +77,9 @@ struct bpf_prog {
 #define IPV4_SIZE 20
 #define IPV6_SIZE 40
 #define UDP_SIZE 8
+#define PORT_ROCE bpf_htons(4791) /* frame.RoCEPort */
+#define BTH_SIZE 12 /* the Base Transport Header of RoCEv2 */
+#define STEER_SIZE 4 /* the word behind the signature that sets the ICRC of RoCEv2 */
 #define PROTO_UDP 17
 #define PROTO_FRAGMENT 44
 #define IPV4_FRAGMENT 0x3fff /* more fragments, or the offset of one */

@@ -29,6 +29,7 @@ struct rx_flow {
 	__u64 overtaken; /* reordered ones behind a frame that came in by another way */
 	__u32 way;       /* the queue and the CPU of the highest number seen */
 	__u32 pad;
+	__u64 congested; /* received with the mark of congestion, CE */
 	__u64 late; /* older than the window: received or duplicate, unknown */
 	__u64 first_ns, last_ns; /* when the first and the last frame arrived */
 	__u64 silent_from, silent_to; /* two arrivals with the longest time between */
@@ -262,6 +263,7 @@ static __always_inline __u64 count_whole(struct rx_port *port, struct rx_flow *f
 		count_frame(f, hole, frame->sequence, (__u64)s->mask + 1, &at, now, latency, bucket, way);
 		if (f->received != before) {
 			trial = f->trial;
+			f->congested += frame->congested;
 			if (record)
 				first = count_record(record, at_record);
 		}
@@ -371,7 +373,7 @@ static __always_inline int receive(struct xdp_md *ctx)
 	int verdict = read_frame(data, end, &frame);
 
 	if (verdict == FRAME_FOREIGN)
-		verdict = read_tunnelled(ctx, &frame);
+		verdict = read_behind(ctx, &frame);
 	if (verdict == FRAME_FOREIGN) {
 		verdict = read_custom(ctx, &frame);
 		if (verdict == FRAME_CORRUPTED && !slot_of(frame.stream))

@@ -18,6 +18,9 @@ enum verdict {
 	FRAME_FRAGMENTED, /* the first fragment of a frame */
 };
 
+/* What precedes the signature. */
+enum transport { TRANSPORT_UDP, TRANSPORT_ROCE };
+
 #define FRAME_PADDED 64 /* up to here a frame may have grown by padding */
 #define HEADERS_MAX 192 /* above where any payload begins */
 
@@ -28,6 +31,7 @@ struct test_frame {
 	__u16 net;     /* where the network layer begins */
 	__u16 payload; /* behind the signature */
 	__u16 length;  /* of the network layer in its header, 0 without one */
+	__u16 congested; /* its mark is CE, congestion experienced (RFC 3168) */
 	__u16 custom;  /* the signature is at the end; the rest is custom bytes and payload */
 };
 
@@ -48,13 +52,6 @@ static __always_inline __u64 sum_signature(void *data)
 	return (__u64)AT(__u32, 0) + AT(__u32, 4) + AT(__u32, 8) + AT(__u32, 12) + AT(__u16, 16);
 }
 
-/* The sum of UDP's header, the signature behind it, and the part of the pseudo
- * header that is not addresses. */
-static __always_inline __u64 sum_udp(void *data)
-{
-	return (__u64)AT(__u32, 0) + AT(__u32, 4) + AT(__u16, 4) + bpf_htons(PROTO_UDP) +
-	       sum_signature(data + UDP_SIZE);
-}
 
 /* Reads the signature, and says whether there is one. */
 static __always_inline int read_signature(void *sig, void *end, struct test_frame *to)
@@ -71,22 +68,53 @@ static __always_inline int read_signature(void *sig, void *end, struct test_fram
 	return 1;
 }
 
+/* Reads the signature behind the header of UDP, or of RoCEv2 behind that, and says whether
+ * there is one. Adds the sum of these headers, of the signature, of the word that sets the ICRC
+ * and of the part of the pseudo header that is not addresses. */
+static __always_inline int read_transport(void *data, void *end, enum transport kind, struct test_frame *to, __u64 *sum)
+{
+	void *sig = data + UDP_SIZE + (kind == TRANSPORT_ROCE ? BTH_SIZE : 0);
+
+	if (!read_signature(sig, end, to))
+		return 0;
+	*sum += (__u64)AT(__u32, 0) + AT(__u32, 4) + AT(__u16, 4) + bpf_htons(PROTO_UDP) + sum_signature(sig);
+	to->payload += UDP_SIZE + SIGNATURE_SIZE;
+	if (kind == TRANSPORT_UDP)
+		return 1;
+	if (sig + SIGNATURE_SIZE + STEER_SIZE > end || AT(__be16, 2) != PORT_ROCE)
+		return 0;
+	*sum += (__u64)AT(__u32, UDP_SIZE) + AT(__u32, UDP_SIZE + 4) + AT(__u32, UDP_SIZE + 8) +
+		AT(__u32, UDP_SIZE + BTH_SIZE + SIGNATURE_SIZE);
+	to->payload += BTH_SIZE + STEER_SIZE;
+	return 1;
+}
+
+/* Returns 1 for the mark CE, whose two bits are set. Without a branch, which would double the
+ * paths that the verifier follows. */
+static __always_inline __u16 is_congested(__u8 traffic_class)
+{
+	return traffic_class & traffic_class >> 1 & 1;
+}
+
 /* Options of IPv4 never occur in test frames. A later fragment has no signature,
  * and is foreign. */
-static __always_inline int read_ipv4(void *data, void *end, struct test_frame *to)
+static __always_inline int read_ipv4(void *data, void *end, enum transport kind, struct test_frame *to)
 {
+	__u64 sum = 0;
+
 	if (data + IPV4_SIZE > end || AT(__u8, 0) != 0x45 || AT(__u8, 9) != PROTO_UDP)
 		return FRAME_FOREIGN;
-	if (!read_signature(data + IPV4_SIZE + UDP_SIZE, end, to))
+	if (!read_transport(data + IPV4_SIZE, end, kind, to, &sum))
 		return FRAME_FOREIGN;
 	if (folded((__u64)AT(__u32, 0) + AT(__u32, 4) + AT(__u32, 8) + AT(__u32, 12) + AT(__u32, 16)) != 0xffff)
 		return FRAME_CORRUPTED;
 	if (AT(__be16, 6) & bpf_htons(IPV4_FRAGMENT))
 		return FRAME_FRAGMENTED;
-	if (folded((__u64)AT(__u32, 12) + AT(__u32, 16) + sum_udp(data + IPV4_SIZE)) != 0xffff)
+	if (folded(sum + AT(__u32, 12) + AT(__u32, 16)) != 0xffff)
 		return FRAME_CORRUPTED;
 	to->length = bpf_ntohs(AT(__be16, 2));
-	to->payload += IPV4_SIZE + UDP_SIZE + SIGNATURE_SIZE;
+	to->payload += IPV4_SIZE;
+	to->congested = is_congested(AT(__u8, 1));
 	return FRAME_WHOLE;
 }
 
@@ -99,7 +127,7 @@ static __always_inline int read_fragment(void *data, void *end, struct test_fram
 	return read_signature(data + IPV6_FRAGMENT_SIZE + UDP_SIZE, end, to) ? FRAME_FRAGMENTED : FRAME_FOREIGN;
 }
 
-static __always_inline int read_ipv6(void *data, void *end, struct test_frame *to)
+static __always_inline int read_ipv6(void *data, void *end, enum transport kind, struct test_frame *to)
 {
 	__u64 sum = 0;
 
@@ -109,14 +137,15 @@ static __always_inline int read_ipv6(void *data, void *end, struct test_frame *t
 		return read_fragment(data, end, to);
 	if (AT(__u8, 6) != PROTO_UDP)
 		return FRAME_FOREIGN;
-	if (!read_signature(data + IPV6_SIZE + UDP_SIZE, end, to))
+	if (!read_transport(data + IPV6_SIZE, end, kind, to, &sum))
 		return FRAME_FOREIGN;
 	for (int i = 8; i < IPV6_SIZE; i += 4)
 		sum += AT(__u32, i);
-	if (folded(sum + sum_udp(data + IPV6_SIZE)) != 0xffff)
+	if (folded(sum) != 0xffff)
 		return FRAME_CORRUPTED;
 	to->length = IPV6_SIZE + bpf_ntohs(AT(__be16, 4));
-	to->payload += IPV6_SIZE + UDP_SIZE + SIGNATURE_SIZE;
+	to->payload += IPV6_SIZE;
+	to->congested = is_congested(AT(__u8, 1) >> 4);
 	return FRAME_WHOLE;
 }
 
@@ -148,9 +177,9 @@ static __always_inline int read_labelled(void *data, void *end, struct test_fram
 		}
 		switch (AT(__u8, LABEL_SIZE) >> 4) {
 		case 4:
-			return read_ipv4(data + LABEL_SIZE, end, to);
+			return read_ipv4(data + LABEL_SIZE, end, TRANSPORT_UDP, to);
 		case 6:
-			return read_ipv6(data + LABEL_SIZE, end, to);
+			return read_ipv6(data + LABEL_SIZE, end, TRANSPORT_UDP, to);
 		}
 		return read_ethernet(data + LABEL_SIZE, end, to);
 	}
@@ -161,9 +190,9 @@ static __always_inline int read_network(void *data, void *end, __be16 type, stru
 {
 	switch (type) {
 	case ETH_IPV4:
-		return read_ipv4(data, end, to);
+		return read_ipv4(data, end, TRANSPORT_UDP, to);
 	case ETH_IPV6:
-		return read_ipv6(data, end, to);
+		return read_ipv6(data, end, TRANSPORT_UDP, to);
 	case ETH_TEST:
 		return read_ethernet(data, end, to);
 	case ETH_MPLS:

@@ -111,7 +111,7 @@ static __always_inline int send_frame(struct xdp_md *ctx, __u32 number, struct t
 		return XDP_DROP;
 	if (f->replay)
 		move(f->slot, f->replay, 0);
-	if (!write_frame((void *)(long)ctx->data, (void *)(long)ctx->data_end, s, time))
+	if (!write_frame(ctx, s, time))
 		return XDP_DROP;
 	if (f->replay)
 		move(f->slot, 0, f->replay - 1);

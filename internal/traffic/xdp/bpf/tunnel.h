@@ -1,4 +1,4 @@
-/* Test frames whose packet is carried in a tunnel. */
+/* Test frames whose packet is carried in a tunnel, and those of RoCEv2. */
 #pragma once
 #include "rxframe.h"
 
@@ -18,6 +18,7 @@
 struct cursor {
 	__u32 at;
 	__be16 type; /* EtherType; 0: what the first bits of a packet say */
+	enum transport kind; /* of the packet */
 };
 
 /* Says whether so many bytes are left from the cursor on. */
@@ -57,7 +58,7 @@ static __always_inline int skip_gre(void *data, void *end, struct cursor *c)
 	return c->type == ETH_IPV4 || c->type == ETH_IPV6;
 }
 
-static __always_inline int skip_udp(void *data, void *end, struct cursor *c)
+static __always_inline int skip_udp(void *data, void *end, struct cursor *c, __u32 packet)
 {
 	__be16 port;
 
@@ -66,6 +67,10 @@ static __always_inline int skip_udp(void *data, void *end, struct cursor *c)
 	port = AT(__be16, c->at + 2);
 	c->at += UDP_SIZE;
 	switch (port) {
+	case PORT_ROCE:
+		c->at = packet;
+		c->kind = TRANSPORT_ROCE;
+		return 1;
 	case PORT_VXLAN:
 		c->type = ETH_BRIDGED;
 		c->at += VXLAN_SIZE;
@@ -86,9 +91,10 @@ static __always_inline int skip_udp(void *data, void *end, struct cursor *c)
 	return 0;
 }
 
-/* Skips the outer packet and the header of the tunnel. */
+/* Skips the outer packet and the header of the tunnel. Frames of RoCEv2 have no tunnel. */
 static __always_inline int skip_tunnel(void *data, void *end, struct cursor *c)
 {
+	__u32 packet = c->at;
 	__u8 protocol;
 
 	if (!HAS(IPV6_SIZE)) /* what a tunnel holds is longer than that over IPv4 too */
@@ -109,17 +115,39 @@ static __always_inline int skip_tunnel(void *data, void *end, struct cursor *c)
 	}
 	switch (protocol) {
 	case PROTO_UDP:
-		return skip_udp(data, end, c);
+		return skip_udp(data, end, c, packet);
 	case PROTO_GRE:
 		return skip_gre(data, end, c);
 	}
 	return 0;
 }
 
-/* Reads a frame whose packet is in a tunnel, and checks the headers of that packet: a
- * device may change those of the tunnel. A function of its own, so that the verifier
+/* Reads the packet of an EtherType at an offset, and checks its headers. A function of its own,
+ * so that the verifier looks at it once for all offsets. */
+__noinline int read_packet(struct xdp_md *ctx, struct test_frame *to, __u32 at, __u32 type, __u32 kind)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	if (!to || at > TUNNELLED_MAX)
+		return FRAME_FOREIGN;
+	to->net = to->payload = at;
+	data += at;
+	if (kind == TRANSPORT_ROCE) {
+		if (type == ETH_IPV4)
+			return read_ipv4(data, end, TRANSPORT_ROCE, to);
+		return read_ipv6(data, end, TRANSPORT_ROCE, to);
+	}
+	if (type == ETH_IPV4)
+		return read_ipv4(data, end, TRANSPORT_UDP, to);
+	if (type == ETH_IPV6)
+		return read_ipv6(data, end, TRANSPORT_UDP, to);
+	return FRAME_FOREIGN;
+}
+
+/* Reads a frame of RoCEv2, or one whose packet is in a tunnel, and checks the headers of that
+ * packet: a device may change those of the tunnel. A function of its own, so that the verifier
  * looks at it once. */
-__noinline int read_tunnelled(struct xdp_md *ctx, struct test_frame *to)
+__noinline int read_behind(struct xdp_md *ctx, struct test_frame *to)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct cursor cursor = {.at = ETH_SIZE}, *c = &cursor;
@@ -143,12 +171,7 @@ __noinline int read_tunnelled(struct xdp_md *ctx, struct test_frame *to)
 		c->type = AT(__be16, c->at + 12);
 		c->at += ETH_SIZE;
 	}
-	if (!read_version(data, end, c) || c->at > TUNNELLED_MAX)
+	if (!read_version(data, end, c))
 		return FRAME_FOREIGN;
-	to->net = to->payload = c->at;
-	if (c->type == ETH_IPV4)
-		return read_ipv4(data + c->at, end, to);
-	if (c->type == ETH_IPV6)
-		return read_ipv6(data + c->at, end, to);
-	return FRAME_FOREIGN;
+	return read_packet(ctx, to, c->at, c->type, c->kind);
 }

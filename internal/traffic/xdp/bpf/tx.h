@@ -15,6 +15,8 @@
 #define HEAD_LEAST 6
 #define NET_MAX (ETH_SIZE + VLANS_MAX * VLAN_SIZE + LABELS_MAX * LABEL_SIZE + TUNNEL_SIZE)
 
+#include "icrc.h"
+
 enum layer { LAYER_NONE, LAYER_IPV4, LAYER_IPV6, LAYER_CUSTOM };
 
 /* One sending stream. User space writes everything but seq, unsent, refused and
@@ -50,7 +52,10 @@ struct tx_stream {
 	__u16 body_at; /* where it is written; 0: every frame has it already, or has none */
 	__u16 id;      /* of the stream */
 	__u8 plain;    /* IPv4 without tags, and nothing but the signature changes from frame to frame */
-	__u8 pad[3];
+	__u8 icrc_from; /* of RoCEv2: where what changes begins, from the network layer on; 0 without */
+	__u8 pad[2];
+	__u32 icrc_sum; /* of the register of the CRC and the word that sets the ICRC */
+	__u32 pad2;
 	__u64 head[HEAD_WORDS]; /* the beginning of the frame */
 };
 
@@ -89,21 +94,43 @@ static __always_inline __u32 step(__u32 *pos, __u32 count)
 
 #define AT(type, off) (*(type *)(data + (off)))
 
-/* The offsets of write_ipv4 and write_ipv6 are those of the network layer. */
 static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
 {
 	AT(__be64, 6) = bpf_cpu_to_be64(mark);
 	AT(__be32, 14) = bpf_htonl(time);
 }
 
-/* Writes what of UDP and the signature behind it changes in every frame. Sum is that of
- * the addresses and ports that change. */
-static __always_inline void write_udp(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
+/* Writes the checksum of UDP. Sum is that of what changes in front of the signature. */
+static __always_inline void write_check(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
 {
 	__u16 check = checksum((__u64)s->udp_sum + sum + (mark >> 32) + (__u32)mark + (__u32)time);
 
 	AT(__be16, 6) = bpf_htons(check ? check : 0xffff); /* 0 would mean none */
+}
+
+/* Writes what of UDP and the signature behind it changes in every frame. Sum is that of
+ * the addresses and ports that change. */
+static __always_inline void write_udp(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
+{
+	write_check(data, s, sum, mark, time);
 	write_signature(data + UDP_SIZE, mark, time);
+}
+
+/* Writes the same behind the header of RoCEv2, whose packet sequence number changes as well. Udp
+ * is where UDP begins. Returns 0 without room. */
+static __always_inline int write_roce(struct xdp_md *ctx, void *data, void *end, struct tx_stream *s, __u32 udp, __u64 sum,
+				      __u64 mark, __u64 time)
+{
+	__u32 number = (__u32)(mark >> 16) & 0xffffff, steer;
+
+	if (data + UDP_SIZE + BTH_SIZE + SIGNATURE_SIZE + STEER_SIZE > end)
+		return 0;
+	AT(__be32, UDP_SIZE + BTH_SIZE - 4) = bpf_htonl(number);
+	write_signature(data + UDP_SIZE + BTH_SIZE, mark, time);
+	steer = s->icrc_sum ^ crc_register(ctx, s->net + s->icrc_from, udp + UDP_SIZE + BTH_SIZE + SIGNATURE_SIZE);
+	AT(__u32, UDP_SIZE + BTH_SIZE + SIGNATURE_SIZE) = steer; /* the CRC is little endian */
+	write_check(data, s, sum + number + bpf_ntohl(steer), mark, time);
+	return 1;
 }
 
 /* Without a network layer, the signature's own checksum follows it. */
@@ -124,7 +151,8 @@ static __always_inline __u32 write_ports(void *data, struct tx_stream *s)
 	return (__u32)sport + dport;
 }
 
-static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 mark, __u64 time)
+/* Writes the addresses and ports that change, and returns their sum. */
+static __always_inline __u64 write_ipv4(void *data, struct tx_stream *s)
 {
 	__u64 sum = 0;
 
@@ -137,7 +165,7 @@ static __always_inline void write_ipv4(void *data, struct tx_stream *s, __u64 ma
 		AT(__be32, 16) = bpf_htonl(dst);
 		sum = (__u64)src + dst + write_ports(data + IPV4_SIZE, s);
 	}
-	write_udp(data + IPV4_SIZE, s, sum, mark, time);
+	return sum;
 }
 
 /* Writes the part of an IPv6 address that counts up. */
@@ -161,7 +189,7 @@ static __always_inline void write_part(void *data, __u8 at, __be64 part)
 	}
 }
 
-static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 mark, __u64 time)
+static __always_inline __u64 write_ipv6(void *data, struct tx_stream *s)
 {
 	__u64 sum = 0;
 
@@ -173,7 +201,7 @@ static __always_inline void write_ipv6(void *data, struct tx_stream *s, __u64 ma
 		write_part(data + 24, s->dst_at, bpf_cpu_to_be64(dst));
 		sum = (__u64)fold64(src) + fold64(dst) + write_ports(data + IPV6_SIZE, s);
 	}
-	write_udp(data + IPV6_SIZE, s, sum, mark, time);
+	return sum;
 }
 
 /* Writes the lower three bytes of address number n of a range. */
@@ -225,11 +253,12 @@ static __always_inline int write_plain(void *data, void *end, struct tx_stream *
 
 /* Writes the stream's next frame at a time, except for its body, and says whether it had
  * room. The signature overwrites a part of the head. */
-static __always_inline int write_frame(void *data, void *end, struct tx_stream *s, __u64 now)
+static __always_inline int write_frame(struct xdp_md *ctx, struct tx_stream *s, __u64 now)
 {
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	__u64 time = now & MASK48;
 	__u32 at = s->net, words = s->words;
-	__u64 mark = s->seq << 16 | time >> 32;
+	__u64 mark = s->seq << 16 | time >> 32, sum;
 	void *net;
 
 	if (at > NET_MAX || data + HEAD_LEAST * 8 > end)
@@ -254,12 +283,20 @@ static __always_inline int write_frame(void *data, void *end, struct tx_stream *
 	case LAYER_IPV4:
 		if (net + IPV4_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
 			return 0;
-		write_ipv4(net, s, mark, time);
+		sum = write_ipv4(net, s);
+		if (!s->icrc_from)
+			write_udp(net + IPV4_SIZE, s, sum, mark, time);
+		else if (!write_roce(ctx, net + IPV4_SIZE, end, s, at + IPV4_SIZE, sum, mark, time))
+			return 0;
 		break;
 	case LAYER_IPV6:
 		if (net + IPV6_SIZE + UDP_SIZE + SIGNATURE_SIZE > end)
 			return 0;
-		write_ipv6(net, s, mark, time);
+		sum = write_ipv6(net, s);
+		if (!s->icrc_from)
+			write_udp(net + IPV6_SIZE, s, sum, mark, time);
+		else if (!write_roce(ctx, net + IPV6_SIZE, end, s, at + IPV6_SIZE, sum, mark, time))
+			return 0;
 		break;
 	case LAYER_CUSTOM:
 		if (!write_custom(data, end, s, mark, time))

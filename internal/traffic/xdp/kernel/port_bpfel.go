@@ -75,6 +75,7 @@ type PortRxFlow struct {
 	Overtaken     uint64
 	Way           uint32
 	Pad           uint32
+	Congested     uint64
 	Late          uint64
 	FirstNs       uint64
 	LastNs        uint64
@@ -298,8 +299,11 @@ type PortTxStream struct {
 	BodyAt     uint16
 	Id         uint16
 	Plain      uint8
-	Pad        [3]uint8
+	IcrcFrom   uint8
+	Pad        [2]uint8
 	_          [2]byte
+	IcrcSum    uint32
+	Pad2       uint32
 	Head       [22]uint64
 }
 
@@ -381,6 +385,7 @@ type PortMapSpecs struct {
 type PortVariableSpecs struct {
 	CaptureBytes  *ebpf.VariableSpec `ebpf:"capture_bytes"`
 	CaptureFrames *ebpf.VariableSpec `ebpf:"capture_frames"`
+	CrcTable      *ebpf.VariableSpec `ebpf:"crc_table"`
 	PortIfindex   *ebpf.VariableSpec `ebpf:"port_ifindex"`
 	PortNetns     *ebpf.VariableSpec `ebpf:"port_netns"`
 }
@@ -456,6 +461,7 @@ func (m *PortMaps) Close() error {
 type PortVariables struct {
 	CaptureBytes  *ebpf.Variable `ebpf:"capture_bytes"`
 	CaptureFrames *ebpf.Variable `ebpf:"capture_frames"`
+	CrcTable      *ebpf.Variable `ebpf:"crc_table"`
 	PortIfindex   *ebpf.Variable `ebpf:"port_ifindex"`
 	PortNetns     *ebpf.Variable `ebpf:"port_netns"`
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/bits"
 	"unsafe"
@@ -122,6 +123,9 @@ func Load(ifindex int, netns uint32, room Room, frags bool, capture traffic.Capt
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("setting %s: %w", name, err)
 		}
+	}
+	if err := spec.Variables["crc_table"].Set(*crc32.IEEETable); err != nil {
+		return nil, fmt.Errorf("setting crc_table: %w", err)
 	}
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {

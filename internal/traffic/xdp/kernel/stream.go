@@ -3,7 +3,9 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"nodrop.dev/nodrop/internal/traffic"
@@ -50,7 +52,7 @@ func Packet(s traffic.Stream) frame.Packet {
 	h := s.Headers
 	p := frame.Packet{
 		SrcMAC: h.SrcMAC, DstMAC: h.DstMAC, VLANs: h.VLANs,
-		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, TTL: h.TTL, Payload: h.Payload, Custom: h.Custom, Size: s.FrameSize,
+		Labels: h.Labels, Tunnel: h.Tunnel, TrafficClass: h.TrafficClass, RoCE: h.RoCE, TTL: h.TTL, Payload: h.Payload, Custom: h.Custom, Size: s.FrameSize,
 	}
 	if h.SrcIP.IsValid() {
 		p.Src, p.Dst = sources(h).fixed, destinations(h).fixed
@@ -104,12 +106,12 @@ func NewTxStream(s traffic.Stream, epoch uint16, extent int, bodies Bodies) (Por
 		clear(ip[10:12])
 		t.Sum = uint32(frame.Sum(ip[:20]))
 		udp := ip[20:]
-		clear(udp[6:8])
+		t.clearVarying(p, b, udp)
 		t.UdpSum = uint32(sumUDP(udp))
 	default:
 		t.Layer = layerIPv6
 		udp := ip[40:]
-		clear(udp[6:8])
+		t.clearVarying(p, b, udp)
 		t.UdpSum = uint32(frame.Sum(ip[8:40]) + sumUDP(udp))
 	}
 	if t.Layer != layerNone {
@@ -123,7 +125,7 @@ func NewTxStream(s traffic.Stream, epoch uint16, extent int, bodies Bodies) (Por
 	}
 	t.Ranges = 1
 	if max(h.SrcIPCount, h.DstIPCount, h.SrcPortCount, h.DstPortCount) == 1 {
-		t.fix(b)
+		t.fix(p, b)
 	}
 	return t, nil
 }
@@ -139,13 +141,16 @@ func (t *PortTxStream) custom(p frame.Packet, b []byte, body uint8) {
 
 // fix puts the addresses and ports, which do not change, into the head and the
 // checksums. B is a frame.
-func (t *PortTxStream) fix(b []byte) {
+func (t *PortTxStream) fix(p frame.Packet, b []byte) {
 	if t.Layer == layerIPv4 && t.Net == 14 && t.Words == headLeast && t.Mixed == 0 && t.BodyAt == 0 && t.Macs == 0 {
 		t.Plain = 1
 	}
 	first := *t
 	first.Write(b, 0)
 	copy(t.headBytes(), b)
+	if p.RoCE.Given() {
+		t.setICRC(p, b, p.PSNOffset())
+	}
 	t.UdpSum = uint32(halves(halves(uint64(t.UdpSum) + halves(t.Src) + halves(t.Dst) + uint64(t.Sport) + uint64(t.Dport))))
 	t.Ranges = 0
 }
@@ -205,13 +210,45 @@ func (t *PortTxStream) Write(b []byte, nanos uint64) {
 		binary.BigEndian.PutUint16(udp, sport)
 		binary.BigEndian.PutUint16(udp[2:], dport)
 	}
+	sig := udp[8:]
+	if t.IcrcFrom != 0 {
+		number := uint32(t.Seq-1) & 0xffffff
+		binary.BigEndian.PutUint32(udp[16:], number)
+		sig = udp[20:]
+		putSignature(sig, mark, nanos)
+		steer := t.IcrcSum ^ register(net[t.IcrcFrom:len(net)-len(sig)+frame.SignatureSize])
+		binary.LittleEndian.PutUint32(sig[frame.SignatureSize:], steer)
+		sum += uint64(number) + uint64(bits.ReverseBytes32(steer))
+	}
 	check := frame.Checksum(uint64(t.UdpSum) + sum + halves(mark) + uint64(uint32(nanos)))
 	if check == 0 {
 		check = 0xffff
 	}
 	binary.BigEndian.PutUint16(udp[6:], check)
-	putSignature(udp[8:], mark, nanos)
+	putSignature(sig, mark, nanos)
 }
+
+// clearVarying clears what a frame b is written with frame by frame, before the rest is summed
+// up.
+func (t *PortTxStream) clearVarying(p frame.Packet, b, udp []byte) {
+	clear(udp[6:8])
+	if p.RoCE.Given() {
+		t.setICRC(p, b, p.AddressOffset())
+		clear(b[p.SteerOffset():][:frame.SteerBytes])
+	}
+}
+
+// setICRC makes the frames of RoCEv2 have a right ICRC. b is one of them, of which all in front
+// of from is the same in every frame, or does not count. By the CRC's linearity, what counts
+// there changes nothing but the sum.
+func (t *PortTxStream) setICRC(p frame.Packet, b []byte, from int) {
+	t.IcrcFrom = uint8(from - p.NetworkOffset())
+	at := p.SteerOffset()
+	t.IcrcSum = binary.LittleEndian.Uint32(b[at:]) ^ register(b[from:at])
+}
+
+// register is the register of the CRC-32 of IEEE 802.3 behind some bytes, if it was zero.
+func register(b []byte) uint32 { return ^crc32.Update(^uint32(0), crc32.IEEETable, b) }
 
 // putSignature writes what of a signature changes from frame to frame.
 func putSignature(b []byte, mark, nanos uint64) {
