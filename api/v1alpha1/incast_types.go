@@ -1,8 +1,8 @@
 package v1alpha1
 
 // IncastTest lets a client ask many servers at once for a block each, over TCP connections that stay open.
-// All blocks leave the device by the port of the client. No test frames are sent: each number of servers
-// makes one row, for all frame sizes.
+// All blocks leave the device by the port of the client. Each number of servers makes one row, for all frame
+// sizes. Test frames are sent with stateless only.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.blockSize) || !has(self.totalSize)",message="give blockSize, which each server sends, or totalSize, which all servers send together, and not both"
 type IncastTest struct {
@@ -52,6 +52,25 @@ type IncastTest struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Client string `json:"client,omitempty"`
+	// stateless are test frames to the port of the client meanwhile (RFC 8239 section 6): the streams of the
+	// profile that go to this port send them from before the first request until after the last byte. Absent
+	// means that no test frames are sent.
+	// +optional
+	Stateless *StatelessTraffic `json:"stateless,omitempty"`
+}
+
+// StatelessTraffic describes test frames that are sent next to connections.
+type StatelessTraffic struct {
+	// load is the share of the line rate that the pattern of the profile gives the port of the client: 20% of a
+	// pair of ports of 10G is 2 Gbit/s.
+	// +required
+	Load LoadAmount `json:"load"`
+	// frameSize of these frames in bytes, with FCS.
+	// +optional
+	// +kubebuilder:default=1518
+	// +kubebuilder:validation:Minimum=64
+	// +kubebuilder:validation:Maximum=9216
+	FrameSize int32 `json:"frameSize,omitempty"`
 }
 
 // DefaultBlockSize is the number of bytes that each server sends if a test gives none.
@@ -135,6 +154,53 @@ type IncastSummary struct {
 	// million.
 	// +optional
 	BusyPPM int64 `json:"busyPPM,omitempty"`
+	// stateless are the test frames that went to the port of the client meanwhile. Absent without them.
+	// +optional
+	Stateless *StatelessFrames `json:"stateless,omitempty"`
+}
+
+// StatelessFrames are test frames that went to the port of a client next to its connections, and the shares of both
+// in what the port carried.
+type StatelessFrames struct {
+	// loadPPM is the intended load in parts per million of line rate.
+	// +required
+	LoadPPM int64 `json:"loadPPM"`
+	// frameSize in bytes, with FCS.
+	// +required
+	FrameSize int32 `json:"frameSize"`
+	// offeredFramesPerSecond is the rate at which frames left the tester.
+	// +required
+	OfferedFramesPerSecond int64 `json:"offeredFramesPerSecond"`
+	// sent is the number of frames that were sent, received the number that arrived at the client's port, and lost
+	// the number that did not.
+	// +required
+	Sent int64 `json:"sent"`
+	// received is described at sent.
+	// +required
+	Received int64 `json:"received"`
+	// lost is described at sent.
+	// +required
+	Lost int64 `json:"lost"`
+	// lossPPM is the share of lost frames among the sent ones in parts per million.
+	// +required
+	LossPPM int64 `json:"lossPPM"`
+	// latency of the frames that arrived. Absent if no frame was timed.
+	// +optional
+	Latency *LatencySummary `json:"latency,omitempty"`
+	// bitsPerSecond is the rate of the frames that the port of the client carried, with FCS and without preamble and
+	// gap, in the time in which they were sent.
+	// +required
+	BitsPerSecond int64 `json:"bitsPerSecond"`
+	// tcpBitsPerSecond is the same for the packets of the connections, including headers and segments that came twice.
+	// +required
+	TCPBitsPerSecond int64 `json:"tcpBitsPerSecond"`
+	// sharePPM is the share of the frames in both, in parts per million.
+	// +required
+	SharePPM int64 `json:"sharePPM"`
+	// tcpSegmentsLost is the number of segments that the servers sent and the client did not receive, by the
+	// counters of their connections.
+	// +required
+	TCPSegmentsLost int64 `json:"tcpSegmentsLost"`
 }
 
 // CompletionTimes is a distribution of times in nanoseconds.

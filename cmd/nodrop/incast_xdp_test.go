@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,4 +45,28 @@ func TestRunIncast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRunIncastNextToFrames sends frames next to the connections of the sample incast-linux, over the queue that it describes. The device has
+// dropped as many packets as frames and segments are lost.
+func TestRunIncastNextToFrames(t *testing.T) {
+	needsRoot(t)
+	sample := changedSample(t, "incast-linux", "rate: 500M", "rate: 50M", "totalSize: 1000000", "totalSize: 200000", "iterations: 20", "iterations: 2", "[1, 2, 4, 8, 16, 32]", "[1, 8]",
+		"  trafficProfileName: incast-linux", "  trafficProfileName: incast-linux\n  settleTime: 300ms\n  restTime: 0s", "congestionControl: reno", "congestionControl: reno\n      stateless: {load: 3%, frameSize: 512}")
+	document := runText(t, sample)
+	for _, row := range byMethod(t, document, map[v1alpha1.Method]int{v1alpha1.MethodIncast: 2})[v1alpha1.MethodIncast] {
+		in, s := row.Incast, row.Incast.Stateless
+		if s == nil || in.DeviceDrops == nil || in.Iterations != 2 || in.CongestionControl != "reno" {
+			t.Fatalf("%s: %+v", row.Name(), in)
+		}
+		t.Logf("%+v, latency %+v, %d dropped, %q", *s, s.Latency, *in.DeviceDrops, row.ValidityReasons)
+		if s.LoadPPM != 30_000 || s.FrameSize != 512 || s.Sent == 0 || s.Sent != s.Received+s.Lost || s.Latency == nil || s.Latency.MinNs <= 0 {
+			t.Errorf("%s: %+v", row.Name(), s)
+		}
+		tester := slices.ContainsFunc(row.TrialRecords.Trials, func(r v1alpha1.TrialRecord) bool { return slices.Contains(r.Reasons, v1alpha1.TrialTesterLost) })
+		if lost := s.Lost + s.TCPSegmentsLost; lost != *in.DeviceDrops && !tester {
+			t.Errorf("%s: %d frames and %d segments are lost, and the device dropped %d packets", row.Name(), s.Lost, s.TCPSegmentsLost, *in.DeviceDrops)
+		}
+	}
+	recomputes(t, document)
 }

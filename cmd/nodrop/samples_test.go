@@ -401,6 +401,28 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			t.Errorf("23 servers: %+v", most)
 		}
 	},
+	"incast-stateless": func(t *testing.T, rows []v1alpha1.ResultRow) {
+		if len(rows) != 6 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		for i, alone := range rows[:3] {
+			row := rows[3+i]
+			s := row.Incast.Stateless
+			if alone.Incast.Stateless != nil || s == nil || row.Load != "20%" || s.LoadPPM != 200_000 || s.FrameSize != 512 || s.Sent != s.Received+s.Lost {
+				t.Fatalf("%s: %+v, and alone %+v", row.Name(), s, alone.Incast.Stateless)
+			}
+			if off := *row.Incast.DeviceDrops - s.Lost - s.TCPSegmentsLost; off < -20 || off > 20 { // one for each stream at both ends of the trial
+				t.Errorf("%s: %d drops, %d frames and %d segments lost", row.Name(), *row.Incast.DeviceDrops, s.Lost, s.TCPSegmentsLost)
+			}
+			// 20 % of the line are 1.925 Gbit/s without preamble and gap.
+			if s.OfferedFramesPerSecond < 469_000 || s.OfferedFramesPerSecond > 470_000 || s.BitsPerSecond > 1_925_000_000 || s.BitsPerSecond+s.TCPBitsPerSecond > 10_000_000_000 || row.Incast.GoodputBitsPerSecond > 8_000_000_000 {
+				t.Errorf("%s: %+v, goodput %d", row.Name(), s, row.Incast.GoodputBitsPerSecond)
+			}
+		}
+		if s := rows[5].Incast.Stateless; s.Lost == 0 || s.TCPSegmentsLost == 0 || s.Latency.MaxNs < 300_000 || s.Latency.MaxNs > 420_000 {
+			t.Errorf("8 servers: %+v %+v", s, s.Latency)
+		}
+	},
 	"message-rate": func(t *testing.T, rows []v1alpha1.ResultRow) {
 		s := rows[0].MessageRate
 		if len(rows) != 1 || s.Rate < 999_000 || s.Rate > 1_000_442 || s.FailedRate < 1_000_441 || s.FailedRate-s.Rate > 1000 || len(s.Passed.Subscribers) != 4 || s.Failed.DeviceLost == 0 {

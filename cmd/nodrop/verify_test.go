@@ -30,7 +30,7 @@ var verifiedSamples = []string{
 }
 
 // scaleSamples are further ones, whose figures are changed in a round of their own.
-var scaleSamples = []string{"configuration-scale", "rpc-latency", "collectives", "bulk", "message-rate"}
+var scaleSamples = []string{"configuration-scale", "rpc-latency", "collectives", "bulk", "message-rate", "incast-stateless"}
 
 // resultsOfEveryMethod runs the samples, and returns their results as documents.
 func resultsOfEveryMethod(t *testing.T) map[string][]byte {

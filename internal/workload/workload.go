@@ -16,6 +16,14 @@ import (
 type Engine interface {
 	// Incast lets a client ask many servers at once for a block each, over connections that stay open.
 	Incast(ctx context.Context, request IncastRequest) (Incast, error)
+	// ConnectIncast makes the hosts of an incast and opens its connections. The next call of Incast uses them, with
+	// the same request, so that nothing else happens next to the frames that are sent meanwhile. It replaces the
+	// hosts of an earlier call.
+	ConnectIncast(ctx context.Context, request IncastRequest) error
+	// DisconnectIncast returns the segments that the servers sent since Incast began, and the ones that the client
+	// received, and removes the hosts. It is called once no segment is on its way any more. It fails without hosts of
+	// ConnectIncast, since nothing is known of the segments then.
+	DisconnectIncast(ctx context.Context) (Segments, error)
 	// Connections lets clients open connections to servers, hold them together, verify each, and close them.
 	Connections(ctx context.Context, request ConnectionsRequest) (Connections, error)
 	// RPC lets a client send requests to a server one after the other, over a connection that stays open.
@@ -61,7 +69,24 @@ type IncastRequest struct {
 	MTU int
 	// CongestionControl of the connections; empty for the default of the hosts.
 	CongestionControl string
+	// Stateless are the test frames that go to the client's port meanwhile; nil for none. An engine that models the
+	// device drops and delays them. Others take such a request with hosts of ConnectIncast only.
+	Stateless *StatelessFrames
 }
+
+// StatelessFrames are test frames that go to a port at a constant rate.
+type StatelessFrames struct {
+	// Bytes of a frame, with FCS.
+	Bytes int
+	// PerSecond is the number of frames in a second.
+	PerSecond int64
+}
+
+// Segments are the segments of the connections of an incast in the direction of the client.
+type Segments struct{ Sent, Received uint64 }
+
+// Lost returns the number of segments that did not arrive.
+func (s Segments) Lost() uint64 { return s.Sent - min(s.Sent, s.Received) }
 
 // Stripe divides a number of bytes among servers. The first ones send a byte more if it cannot be
 // divided evenly.

@@ -1,10 +1,7 @@
 package groundtruth
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,94 +9,28 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netns"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/netif"
-	"nodrop.dev/nodrop/internal/dut"
-	"nodrop.dev/nodrop/internal/manifests/manifest"
-	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/runner"
-	"nodrop.dev/nodrop/internal/traffic/xdp"
-	"nodrop.dev/nodrop/internal/workload"
-	"nodrop.dev/nodrop/internal/workload/kernelstack"
 )
 
-// rpcBed is a Linux router, a tester with the engine xdp, and hosts on its ports.
-type rpcBed struct {
-	*testing.T
-	config runner.Config
-	device *dut.Netns
-	engine *xdp.Engine
-	hosts  *kernelstack.Engine
-}
-
-// newRPCBed makes the bed in network namespaces. Requests have 1 byte: a packet each.
-func newRPCBed(t *testing.T) *rpcBed {
+// newRPCBed makes a bed with a Linux router. Requests have 1 byte: a packet each.
+func newRPCBed(t *testing.T) *hostsBed {
 	t.Helper()
-	runtime.LockOSThread() // for good: the thread ends with the test
-	tester, err := netns.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tester.Close() })
-	p := &pair{test: v1alpha1.Test{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{
+	test := v1alpha1.Test{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{
 		MessageSizes: []int32{1}, Requests: 1000, WarmUpRequests: 100, MTU: 1500, CongestionControl: "reno", Background: []v1alpha1.LoadAmount{"40%"}, BackgroundFrameSize: 1518,
-	}}}
-	p.device.Ports, p.device.Size = 2, 1518
-	b := &rpcBed{T: t, config: p.config()}
-	for i := range b.config.Bed.Spec.Ports {
-		port := &b.config.Bed.Spec.Ports[i]
-		port.Addresses, port.Gateways = []string{fmt.Sprintf("198.18.%d.2/24", i+1)}, []string{fmt.Sprintf("198.18.%d.1", i+1)}
-	}
-	if err := manifest.Default(&b.config.Benchmark, &b.config.Profile, &b.config.Bed); err != nil {
-		t.Fatal(err)
-	}
-	b.device = dut.NewNetns(b.config.Bed.Spec.Ports)
-	if err := b.device.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.device.Restore(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	b.open()
-	return b
+	}}
+	return newHostsBed(t, test, 1518, routed)
 }
 
-// open opens engine and hosts.
-func (b *rpcBed) open() {
-	b.Helper()
-	ports, errs := plan.Ports(&b.config.Bed)
-	if len(errs) > 0 {
-		b.Fatal(errs.ToAggregate())
-	}
-	options := xdp.Options{Host: "here"}
-	var own []workload.Port
-	for _, port := range ports {
-		options.Ports = append(options.Ports, xdp.Port{
-			Name: port.Name, Interface: port.Interface, SpeedBitsPerSecond: port.BitsPerSecond, Addresses: port.HostAddresses(&b.config.Profile),
-		})
-		address, _ := port.Address(false)
-		own = append(own, workload.Port{Name: port.Name, Interface: port.Interface, Address: address, Gateway: port.Gateway(false)})
-	}
-	var err error
-	if b.engine, err = xdp.New(options); err != nil {
-		b.Fatal(err)
-	}
-	if b.hosts, err = kernelstack.New(own); err != nil {
-		b.Fatal(errors.Join(err, b.engine.Close()))
-	}
-	b.Cleanup(func() {
-		if err := errors.Join(b.hosts.Close(), b.engine.Close()); err != nil {
-			b.Error(err)
-		}
-	})
+// routed gives each port a network of its own, with a gateway.
+func routed(i int, port *v1alpha1.Port) {
+	port.Addresses, port.Gateways = []string{fmt.Sprintf("198.18.%d.2/24", i+1)}, []string{fmt.Sprintf("198.18.%d.1", i+1)}
 }
 
 // rows runs the benchmark, and returns the rows without and with background.
-func (b *rpcBed) rows() [2]v1alpha1.ResultRow {
+func (b *hostsBed) rows() [2]v1alpha1.ResultRow {
 	b.Helper()
 	state := runner.Run(b.Context(), b.config, b.engine, runner.WithDevice(b.device), runner.WithWorkload(b.hosts))
 	if len(state.Rows) != 2 || state.Rows[0].RPCLatency == nil || state.Rows[1].RPCLatency == nil {
@@ -110,7 +41,7 @@ func (b *rpcBed) rows() [2]v1alpha1.ResultRow {
 
 // hold makes the device hold each packet of TCP that leaves by any port for a time, up to 50 µs. It returns what
 // ends this.
-func (b *rpcBed) hold(d time.Duration) (release func()) {
+func (b *hostsBed) hold(d time.Duration) (release func()) {
 	b.Helper()
 	const rounds = 7000 // the verifier of the kernel follows each
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual MIT/GPL", Instructions: asm.Instructions{

@@ -19,14 +19,36 @@ import (
 const collapsePPM = 500_000
 
 func describeIncast() trials.Definition {
+	stateless := func(name, metric string, unit trials.Unit, value func(*v1alpha1.StatelessFrames) int64) trials.Column {
+		return trials.Column{Heading: "stateless", Name: name, Metric: metric, Unit: unit, OfSome: true, Value: inIncast.Optional(func(s *v1alpha1.IncastSummary) *int64 {
+			if s.Stateless == nil {
+				return nil
+			}
+			return new(value(s.Stateless))
+		})}
+	}
+	statelessLatency := func(name, metric string, value func(*v1alpha1.LatencySummary) int64) trials.Column {
+		return trials.Column{Heading: "stateless, us", Name: name, Metric: metric, Unit: trials.Nanoseconds, OfSome: true, Value: inIncast.Optional(func(s *v1alpha1.IncastSummary) *int64 {
+			if s.Stateless == nil || s.Stateless.Latency == nil {
+				return nil
+			}
+			return new(value(s.Stateless.Latency))
+		})}
+	}
 	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodIncast, Member: "incast", Mixes: true, Frameless: true, Workload: true,
-			Given: func(t v1alpha1.Test) bool { return t.Incast != nil },
-			Fits:  fitsIncast,
+			Given:    func(t v1alpha1.Test) bool { return t.Incast != nil },
+			Validate: validateIncast,
+			Fits:     fitsIncast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) (steps []plan.Step) {
 				for _, n := range slices.Sorted(slices.Values(test.Incast.Servers)) {
-					steps = append(steps, plan.Step{Servers: n, Trials: 1, Duration: incastTime(test.Incast, n)})
+					s := plan.Step{Trials: 1}
+					if next := test.Incast.Stateless; next != nil {
+						s = plan.AtLoad(v1alpha1.Load(next.Load), 0)
+					}
+					s.Servers, s.Duration, s.Certain = n, incastTime(test.Incast, n), 0
+					steps = append(steps, s)
 				}
 				return steps
 			},
@@ -46,6 +68,12 @@ func describeIncast() trials.Definition {
 			{Heading: "completion, ms", Name: "p99", Unit: trials.LongNanoseconds, Value: inIncast.Number(func(s *v1alpha1.IncastSummary) int64 { return s.Completion.P99Ns })},
 			{Heading: "completion, ms", Name: "max", Unit: trials.LongNanoseconds, Value: inIncast.Number(func(s *v1alpha1.IncastSummary) int64 { return s.Completion.MaxNs })},
 			{Heading: "collapsed", Name: "from", Metric: "CollapsedFrom", Value: inIncast.Optional(func(s *v1alpha1.IncastSummary) *int64 { return s.CollapsedFrom })},
+			stateless("frames/s", "StatelessOffered", trials.Number, func(f *v1alpha1.StatelessFrames) int64 { return f.OfferedFramesPerSecond }),
+			stateless("% lost", "StatelessLoss", trials.PPM, func(f *v1alpha1.StatelessFrames) int64 { return f.LossPPM }),
+			stateless("% of port", "StatelessShare", trials.PPM, func(f *v1alpha1.StatelessFrames) int64 { return f.SharePPM }),
+			statelessLatency("avg", "StatelessLatencyAvg", func(l *v1alpha1.LatencySummary) int64 { return l.AvgNs }),
+			statelessLatency("p99", "StatelessLatencyP99", func(l *v1alpha1.LatencySummary) int64 { return l.P99Ns }),
+			statelessLatency("max", "StatelessLatencyMax", func(l *v1alpha1.LatencySummary) int64 { return l.MaxNs }),
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Incast
@@ -53,7 +81,11 @@ func describeIncast() trials.Definition {
 			if t.TotalSize > 0 {
 				size = fmt.Sprintf("%s bytes from all servers together", traffic.Grouped(t.TotalSize))
 			}
-			return fmt.Sprintf("%s requests of %s, over connections that stay open; MTU %d; packets and TCP counters are sums over all requests", traffic.Grouped(t.Iterations), size, t.MTU)
+			text := fmt.Sprintf("%s requests of %s, over connections that stay open; MTU %d; packets and TCP counters are sums over all requests", traffic.Grouped(t.Iterations), size, t.MTU)
+			if next := t.Stateless; next != nil {
+				text += fmt.Sprintf("; meanwhile frames of %d bytes go to the port of the client at %s of line rate", next.FrameSize, next.Load)
+			}
+			return text
 		},
 	}
 }
@@ -94,6 +126,38 @@ func incastPorts(t *v1alpha1.IncastTest, ports []plan.Port) (client string, serv
 	return client, servers
 }
 
+// validateIncast refuses a load of stateless frames that is a rate: a rate depends on the frame size of the profile, which these
+// frames do not have.
+func validateIncast(test v1alpha1.Test, path *field.Path) (errs field.ErrorList) {
+	if next := test.Incast.Stateless; next != nil && next.Load.IsRate() {
+		errs = append(errs, field.Invalid(path.Child("stateless", "load"), string(next.Load), "give a percentage of line rate above 0% and up to 100%, such as 20%"))
+	}
+	return errs
+}
+
+// toClient returns the IDs of the streams whose frames go to a port, and to no other one.
+func toClient(streams []plan.Stream, ports []plan.Port, client string) (ids []uint16) {
+	for _, s := range streams {
+		if len(s.Rx) == 1 && ports[s.Rx[0]].Name == client {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// statelessFits reports why no frames can go to the client's port next to its connections.
+func statelessFits(t *v1alpha1.IncastTest, in plan.Setting, path *field.Path, client string) field.ErrorList {
+	switch {
+	case t.Stateless == nil:
+		return nil
+	case len(toClient(in.Streams, in.Ports, client)) == 0:
+		return field.ErrorList{field.Invalid(path.Child("stateless"), string(t.Stateless.Load), fmt.Sprintf("no stream of the traffic profile %s goes to port %s of the client only: choose another client, or a pattern that sends to this port, such as pairs or fullMesh", in.Profile, client))}
+	case slices.ContainsFunc(in.Streams, func(s plan.Stream) bool { return s.Flow != "" }):
+		return field.ErrorList{field.Invalid(path.Child("stateless", "frameSize"), t.Stateless.FrameSize, fmt.Sprintf("the flows of the traffic profile %s have loads and sizes of their own: choose a profile without flows", in.Profile))}
+	}
+	return sizeNextToHosts(t.Stateless.FrameSize, in, path.Child("stateless", "frameSize"))
+}
+
 // fitsIncast reports why a bed has no hosts as a test asks for them.
 func fitsIncast(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs field.ErrorList) {
 	t := test.Incast
@@ -108,6 +172,7 @@ func fitsIncast(test v1alpha1.Test, in plan.Setting, path *field.Path) (errs fie
 	if most := slices.Max(t.Servers); t.TotalSize > 0 && t.TotalSize < int64(most) {
 		errs = append(errs, field.Invalid(path.Child("totalSize"), t.TotalSize, fmt.Sprintf("%d servers send at least 1 byte each: give %d or more, or fewer servers", most, most)))
 	}
+	errs = append(errs, statelessFits(t, in, path, client)...)
 	if in.Bed.Spec.Engine.Kind == v1alpha1.EngineSim {
 		return errs
 	}

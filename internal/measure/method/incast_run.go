@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -16,43 +17,76 @@ import (
 	"nodrop.dev/nodrop/internal/workload"
 )
 
-// incast lets a client ask a number of servers for blocks, again and again. No frames are sent.
+// incast lets a client ask a number of servers for blocks, again and again, with frames to its port meanwhile if the test asks for them.
 func incast(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.Outcome, error) {
 	t := step.Test.Incast
 	request := workload.IncastRequest{
 		Blocks: blocks(t, step.Servers), Iterations: int(t.Iterations), MTU: int(t.MTU), CongestionControl: t.CongestionControl,
 	}
 	request.Client, request.Servers = incastPorts(t, tester.Plan.Ports)
-	var before uint64
-	var counted bool
-	found, err := uninterrupted(ctx, func() (_ workload.Incast, err error) {
-		if before, counted, err = dropped(tester, request.Client); err != nil {
-			return workload.Incast{}, err
-		}
-		return tester.Workload.Incast(ctx, request)
-	})
+	var found workload.Incast
+	var next *statelessTrial
+	var drops dropCount
+	var err error
+	if t.Stateless != nil {
+		found, next, err = incastNextToFrames(ctx, tester, step, &request, &drops)
+	} else {
+		found, err = uninterrupted(ctx, func() (workload.Incast, error) {
+			if err := drops.begin(tester, request.Client); err != nil {
+				return workload.Incast{}, err
+			}
+			return tester.Workload.Incast(ctx, request)
+		})
+	}
 	if err != nil {
 		return trials.Outcome{}, err
 	}
 	sum := summarizeIncast(request, found)
-	switch {
-	case found.DeviceDrops != nil:
-		sum.DeviceDrops = new(int64(*found.DeviceDrops))
-	case counted:
-		after, _, err := dropped(tester, request.Client)
-		if err != nil {
-			return trials.Outcome{}, err
-		}
-		sum.DeviceDrops = new(int64(after - before))
+	if sum.DeviceDrops, err = drops.end(tester, request.Client, found.DeviceDrops); err != nil {
+		return trials.Outcome{}, err
 	}
 	compareWithFewest(&sum, step.Servers, tester.Results.Before(step))
+	out := trials.Outcome{Doubt: found.Limits.Doubt(), Fill: func(row *v1alpha1.ResultRow) {
+		// Frames next to the connections are in the summary.
+		*row = v1alpha1.ResultRow{RowID: row.RowID, Trials: row.Trials, ElapsedMilliseconds: row.ElapsedMilliseconds, Incast: &sum}
+	}}
+	if next != nil {
+		sum.Stateless = next.summarize(step, sum)
+		out.Trial, out.Doubt = next.Trial, cmp.Or(out.Doubt, shortOfBackground(next.Trial))
+	}
 	noteIncast(tester, step, sum, found)
-	out := trials.Outcome{Doubt: found.Limits.Doubt(), Fill: func(row *v1alpha1.ResultRow) { row.Incast, row.Frames = &sum, nil }}
 	if texts := found.Settings.Differences(request); len(texts) > 0 {
 		out.Invalid = strings.Join(texts, "; ")
 	}
 	out.Message = describeIncastRow(sum)
 	return out, nil
+}
+
+// dropCount counts the packets that the device drops towards a port.
+type dropCount struct {
+	before uint64
+	known  bool
+}
+
+// begin reads the counter of the device before the first packet.
+func (c *dropCount) begin(tester *trials.Tester, port string) (err error) {
+	c.before, c.known, err = dropped(tester, port)
+	return err
+}
+
+// end returns the number of packets since begin, or the number of a modeled device; nil if neither is known.
+func (c *dropCount) end(tester *trials.Tester, port string, modeled *uint64) (*int64, error) {
+	switch {
+	case modeled != nil:
+		return new(int64(*modeled)), nil
+	case !c.known:
+		return nil, nil
+	}
+	after, _, err := dropped(tester, port)
+	if err != nil {
+		return nil, err
+	}
+	return new(int64(after - c.before)), nil
 }
 
 // dropped returns the number of packets that the device has dropped towards a port, and whether it is known.
@@ -162,6 +196,9 @@ func noteIncast(tester *trials.Tester, step plan.Step, sum v1alpha1.IncastSummar
 		{"windowLimitedPPM", sum.WindowLimitedPPM}, {"busyPPM", sum.BusyPPM},
 	} {
 		record.AddFigure(&r, f.name, f.value)
+	}
+	if next := sum.Stateless; next != nil {
+		record.AddFigure(&r, "tcpSegmentsLost", next.TCPSegmentsLost)
 	}
 	if sum.DeviceDrops != nil {
 		record.AddFigure(&r, "deviceDrops", *sum.DeviceDrops)

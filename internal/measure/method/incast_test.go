@@ -19,12 +19,19 @@ type fakeWorkload struct {
 	took     map[int]time.Duration
 	change   func(*workload.Incast)
 	requests []workload.IncastRequest
+	calls    []string
+	// failures is the number of incasts that fail before one does not.
+	failures int
 }
 
 func (f *fakeWorkload) Close() error { return nil }
 
 func (f *fakeWorkload) Incast(_ context.Context, r workload.IncastRequest) (workload.Incast, error) {
-	f.requests = append(f.requests, r)
+	f.requests, f.calls = append(f.requests, r), append(f.calls, "ask")
+	if f.failures > 0 {
+		f.failures--
+		return workload.Incast{}, errors.New("the hosts of the incast are gone")
+	}
 	took, known := f.took[len(r.Blocks)]
 	if !known {
 		return workload.Incast{}, errors.New("server 7 does not answer")
@@ -40,6 +47,17 @@ func (f *fakeWorkload) Incast(_ context.Context, r workload.IncastRequest) (work
 		f.change(&out)
 	}
 	return out, nil
+}
+
+// ConnectIncast and DisconnectIncast note the order of calls.
+func (f *fakeWorkload) ConnectIncast(_ context.Context, r workload.IncastRequest) error {
+	f.calls = append(f.calls, "connect")
+	return nil
+}
+
+func (f *fakeWorkload) DisconnectIncast(context.Context) (workload.Segments, error) {
+	f.calls = append(f.calls, "disconnect")
+	return workload.Segments{Sent: 100, Received: 93}, nil
 }
 
 // fakeDrops counts 10 more packets each time.

@@ -20,10 +20,19 @@ func planOf(t *testing.T, tests ...v1alpha1.Test) (plan.Plan, error) {
 
 // planWith is planOf with mixes next to the 64 bytes.
 func planWith(mixes []v1alpha1.FrameMix, tests ...v1alpha1.Test) (plan.Plan, error) {
+	return planOfTraffic(mixes, v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, tests...)
+}
+
+// planOfPattern is planOf with a pattern.
+func planOfPattern(pattern v1alpha1.Pattern, tests ...v1alpha1.Test) (plan.Plan, error) {
+	return planOfTraffic(nil, pattern, tests...)
+}
+
+func planOfTraffic(mixes []v1alpha1.FrameMix, pattern v1alpha1.Pattern, tests ...v1alpha1.Test) (plan.Plan, error) {
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = tests
 	var p v1alpha1.TrafficProfile
-	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, FrameMixes: mixes, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
+	p.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{64}, FrameMixes: mixes, Pattern: pattern, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	var bed v1alpha1.TestBed
 	bed.Spec.Engine = v1alpha1.Engine{Kind: v1alpha1.EngineSim, Sim: &v1alpha1.SimEngine{Ports: &v1alpha1.SimPorts{Count: 4, Speed: "10G"}}}
 	bed.Spec.Device.Simulated = &v1alpha1.SimulatedDevice{}

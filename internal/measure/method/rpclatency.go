@@ -101,5 +101,9 @@ func validateRPC(test v1alpha1.Test, path *field.Path) (errs field.ErrorList) {
 
 // fitsRPC reports why a bed has no hosts as a test asks for them.
 func fitsRPC(test v1alpha1.Test, in plan.Setting, path *field.Path) field.ErrorList {
-	return pairFits(test, in, path, end{"client", test.RPCLatency.Client}, end{"server", test.RPCLatency.Server})
+	errs := pairFits(test, in, path, end{"client", test.RPCLatency.Client}, end{"server", test.RPCLatency.Server})
+	if len(test.RPCLatency.Background) > 0 {
+		errs = append(errs, sizeNextToHosts(test.RPCLatency.BackgroundFrameSize, in, path.Child("backgroundFrameSize"))...)
+	}
+	return errs
 }

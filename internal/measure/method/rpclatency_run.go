@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/measure/record"
-	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/frame"
 	"nodrop.dev/nodrop/internal/workload"
 )
@@ -42,7 +42,7 @@ func rpcLatency(ctx context.Context, tester *trials.Tester, step plan.Step) (tri
 			LoadPPM: step.LoadPPM, FrameSize: t.BackgroundFrameSize, OfferedFramesPerSecond: frame.Round(background.OfferedRate()),
 			Sent: int64(background.Sent), Expected: int64(background.Expected), Lost: int64(background.Lost), LossPPM: trials.SharePPM(background.Lost, background.Expected),
 		}
-		out.Doubt = doubtBackground(background, out.Doubt)
+		out.Doubt = cmp.Or(out.Doubt, shortOfBackground(background))
 	}
 	noteRPC(tester, step, sum, found)
 	out.Fill = func(row *v1alpha1.ResultRow) { row.RPCLatency, row.Frames = &sum, nil }
@@ -69,20 +69,9 @@ func withBackground(ctx context.Context, tester *trials.Tester, step plan.Step, 
 	if err != nil {
 		return workload.RPC{}, nil, err
 	}
-	var found *workload.RPC
-	ask := trials.Alongside(func(ctx context.Context, stop func()) error {
-		one, err := tester.Workload.RPC(ctx, request)
-		if err == nil {
-			found = &one
-			stop()
-		}
-		return err
-	})
-	ask = ask.After(func(context.Context, bool) error { found = nil; return nil })
-	early := trials.Finished(func(t *trials.Trial) { t.Ended = t.TxTime })
 	longest := longestBackground(request)
-	event := trials.Event{Step: sized, LoadPPM: step.LoadPPM, Duration: longest}
-	trial, err := tester.Once(ctx, event, traffic.Trial{Loads: loads, Duration: longest}, trials.LateTolerance(longest), ask, early)
+	run := func(ctx context.Context) (workload.RPC, error) { return tester.Workload.RPC(ctx, request) }
+	found, trial, err := nextToHosts(ctx, tester, sized, loads, longest, run, nil)
 	if err != nil {
 		return workload.RPC{}, nil, err
 	}
@@ -90,17 +79,6 @@ func withBackground(ctx context.Context, tester *trials.Tester, step plan.Step, 
 		return workload.RPC{}, nil, fmt.Errorf("%d requests of %d bytes were not answered within %s, for which the background was sent: lower requests or the load", request.Requests, request.Bytes, longest)
 	}
 	return *found, trial, nil
-}
-
-// doubtBackground explains that the tester sent another background than the row names, unless there is a doubt already.
-func doubtBackground(t *trials.Trial, before string) string {
-	switch {
-	case before != "":
-		return before
-	case t.Sent < t.Intended-t.Intended/100:
-		return fmt.Sprintf("the tester sent %s of %s frames of the background in time", traffic.Grouped(t.Sent), traffic.Grouped(t.Intended))
-	}
-	return ""
 }
 
 // summarizeRPC makes the figures of a row.

@@ -164,7 +164,10 @@ func TestBedsWithoutPlaceForRPCLatency(t *testing.T) {
 		"a client that is no port": {func(r *v1alpha1.RPCLatencyTest) { r.Client = "p99" }, `client: Unsupported value: "p99"`},
 		"a server that is no port": {func(r *v1alpha1.RPCLatencyTest) { r.Server = "p99" }, `server: Unsupported value: "p99"`},
 		"one port":                 {func(r *v1alpha1.RPCLatencyTest) { r.Client, r.Server = "p2", "p2" }, "client and server need two ports: choose another port than p2"},
-		"a rate":                   {func(r *v1alpha1.RPCLatencyTest) { r.Background = []v1alpha1.LoadAmount{"5kpps"} }, "give a percentage of line rate above 0% and up to 100%"},
+		"a large background": {func(r *v1alpha1.RPCLatencyTest) {
+			r.Background, r.BackgroundFrameSize = []v1alpha1.LoadAmount{"5%"}, 9300
+		}, "backgroundFrameSize: Invalid value: 9300: give a size from 64 to"},
+		"a rate": {func(r *v1alpha1.RPCLatencyTest) { r.Background = []v1alpha1.LoadAmount{"5kpps"} }, "give a percentage of line rate above 0% and up to 100%"},
 	} {
 		test := rpcTest()
 		tc.change(test.RPCLatency)

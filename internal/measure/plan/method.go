@@ -217,8 +217,9 @@ func RowsPerSize(test v1alpha1.Test) int { return len((Plan{}).steps(test, []Siz
 type Setting struct {
 	// Bed on which it is run.
 	Bed *v1alpha1.TestBed
-	// Profile is the name of the traffic profile.
+	// Profile is the name of the traffic profile, and Packet its packet.
 	Profile string
+	Packet  v1alpha1.Packet
 	// Engine contains the capabilities of the bed's engine.
 	Engine traffic.Capabilities
 	// Ports of the bed, and the streams that the profile makes between them.

@@ -93,7 +93,7 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	}
 	if len(errs) == 0 {
 		sessions, _ := Sessions(bed)
-		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Engine: engine, Ports: ports, Streams: streams(profile, ports), Sessions: sessions, Announcements: announcements(profile, sessions, ports)})
+		errs = validateSetting(b, Setting{Bed: bed, Profile: profile.Name, Packet: profile.Spec.Packet, Engine: engine, Ports: ports, Streams: streams(profile, ports), Sessions: sessions, Announcements: announcements(profile, sessions, ports)})
 	}
 	return errs
 }

@@ -39,20 +39,20 @@ func latencyOf(values []uint64) trials.Latency {
 }
 
 func TestSummaryRoundsOnce(t *testing.T) {
-	s := Summary(latencyOf([]uint64{1000, 1001, 1001, 90}), 4)
+	s := latencyOf([]uint64{1000, 1001, 1001, 90}).Summary(4)
 	want := v1alpha1.LatencySummary{MinNs: 90, AvgNs: 773, MaxNs: 1001, JitterAvgNs: new(int64(304)), JitterMaxNs: new(int64(911))}
 	want.P50Ns, want.P90Ns, want.P99Ns, want.P999Ns = 1001, 1001, 1001, 1001
 	if !reflect.DeepEqual(*s, want) {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
-	if s := Summary(trials.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}, 1); s != nil {
+	if s := (trials.Latency{SumNs: new(big.Int), JitterSumNs: new(big.Int)}).Summary(1); s != nil {
 		t.Errorf("%+v of no frame", s)
 	}
-	one := Summary(latencyOf([]uint64{77}), 1)
+	one := latencyOf([]uint64{77}).Summary(1)
 	if one.P50Ns != 77 || one.P999Ns != 77 || one.JitterAvgNs != nil || one.JitterMaxNs != nil || one.TimedFrames != nil {
 		t.Errorf("one frame: %+v, want all timed, and no jitter", one)
 	}
-	if some := Summary(latencyOf([]uint64{77}), 1_000); some.TimedFrames == nil || *some.TimedFrames != 1 {
+	if some := latencyOf([]uint64{77}).Summary(1_000); some.TimedFrames == nil || *some.TimedFrames != 1 {
 		t.Errorf("one frame of 1000: %+v", some)
 	}
 }

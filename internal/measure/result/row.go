@@ -110,7 +110,7 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 		frames.Stale = new(int64(in.Outcome.Stale))
 	}
 	frames.TrialMilliseconds = t.Duration.Milliseconds()
-	row.Latency = Summary(t.Counters.Latency(), t.Received)
+	row.Latency = t.Counters.Latency().Summary(t.Received)
 	row.Multicast, row.Classes, row.MulticastLatency = t.Counters.Multicast(), t.Counters.Classes(), t.Counters.MulticastLatency()
 	row.Flows, row.Microflows = t.Counters.Flows(), t.Counters.Microflows()
 }
@@ -151,25 +151,6 @@ func nearTheOrderFloor(in Input, frames *v1alpha1.FrameSection) string {
 		return ""
 	}
 	return calibration.OrderFloor(in.Calibration, in.sizes, *frames.Reordered, frames.Received)
-}
-
-// Summary rounds a latency to whole nanoseconds, of so many received frames; nil
-// when none was timed. Jitter that the engine did not measure is absent.
-func Summary(l trials.Latency, received uint64) *v1alpha1.LatencySummary {
-	if l.Count == 0 {
-		return nil
-	}
-	s := &v1alpha1.LatencySummary{
-		MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs),
-	}
-	if l.Count < received {
-		s.TimedFrames = new(int64(l.Count))
-	}
-	if l.JitterCount > 0 {
-		s.JitterAvgNs, s.JitterMaxNs = new(l.JitterAverage()), new(int64(l.JitterMaxNs))
-	}
-	s.P50Ns, s.P90Ns, s.P99Ns, s.P999Ns = l.Percentile(500), l.Percentile(900), l.Percentile(990), l.Percentile(999)
-	return s
 }
 
 // deviceDropped returns what the device's own counters show of the frames that were lost in

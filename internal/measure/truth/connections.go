@@ -32,6 +32,16 @@ func (connectionsModel) Incast(context.Context, workload.IncastRequest) (out wor
 	return out, errors.New("the model has connections only")
 }
 
+// ConnectIncast implements workload.Engine.
+func (connectionsModel) ConnectIncast(context.Context, workload.IncastRequest) error {
+	return errors.New("the model has connections only")
+}
+
+// DisconnectIncast implements workload.Engine.
+func (connectionsModel) DisconnectIncast(context.Context) (out workload.Segments, err error) {
+	return out, errors.New("the model has connections only")
+}
+
 // RPC implements workload.Engine.
 func (connectionsModel) RPC(context.Context, workload.RPCRequest) (out workload.RPC, err error) {
 	return out, errors.New("the model has connections only")

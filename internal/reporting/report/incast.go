@@ -24,12 +24,30 @@ func incastSentence(rows []v1alpha1.ResultRow) string {
 		return cmp.Compare(a.Incast.GoodputBitsPerSecond, b.Incast.GoodputBitsPerSecond)
 	}
 	low, high := slices.MinFunc(rows, byGoodput), slices.MaxFunc(rows, byGoodput)
+	frames := statelessSentence(rows)
 	for _, row := range rows {
 		if from := row.Incast.CollapsedFrom; from != nil {
-			return fmt.Sprintf("From %s on the goodput of one client collapses: it is %s, and %s.", layout.Quantity(*from, "server"), goodput(high), goodput(low))
+			return fmt.Sprintf("From %s on the goodput of one client collapses: it is %s, and %s.", layout.Quantity(*from, "server"), goodput(high), goodput(low)) + frames
 		}
 	}
-	return fmt.Sprintf("The goodput of one client does not collapse: it is %s to %s.", goodput(low), goodput(high))
+	return fmt.Sprintf("The goodput of one client does not collapse: it is %s to %s.", goodput(low), goodput(high)) + frames
+}
+
+// statelessSentence describes what became of frames next to an incast, by the row with the greatest loss; empty without such frames.
+func statelessSentence(rows []v1alpha1.ResultRow) string {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r v1alpha1.ResultRow) bool { return r.Incast.Stateless == nil })
+	if len(rows) == 0 {
+		return ""
+	}
+	most := slices.MaxFunc(rows, func(a, b v1alpha1.ResultRow) int {
+		return cmp.Compare(a.Incast.Stateless.LossPPM, b.Incast.Stateless.LossPPM)
+	})
+	s := most.Incast.Stateless
+	text := fmt.Sprintf(" Of the stateless frames at %s, up to %s are lost, with %s", v1alpha1.FormatPPM(s.LoadPPM), v1alpha1.FormatPPM(s.LossPPM), layout.Quantity(int64(most.Servers), "server"))
+	if s.Latency != nil {
+		text += fmt.Sprintf(", and the others take %s on average and %s at most", trials.TimeText(s.Latency.AvgNs), trials.TimeText(s.Latency.MaxNs))
+	}
+	return text + "."
 }
 
 // goodputByServers draws the goodput for each number of servers; nil for rows of other methods.

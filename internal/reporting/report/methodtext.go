@@ -48,11 +48,12 @@ func (d *Document) methodParagraph() string {
 	return spaced(foldPorts(htmlText(strings.Join(texts, " "))))
 }
 
-// sendsTraffic reports whether a test sends the frames of the profile: the hosts of a workload send their own.
+// sendsTraffic reports whether a test sends the frames of the profile: the hosts of a workload send their own, and some tests send
+// frames next to them.
 func (d *Document) sendsTraffic() bool {
 	return slices.ContainsFunc(d.Spec.Tests, func(t v1alpha1.Test) bool {
 		own, ok := method.DescribeTest(t)
-		return !ok || !own.Workload
+		return !ok || !own.Workload || t.Incast != nil && t.Incast.Stateless != nil || t.RPCLatency != nil && len(t.RPCLatency.Background) > 0
 	})
 }
 

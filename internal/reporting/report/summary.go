@@ -50,7 +50,7 @@ func (d *Document) testSentences(t testResults) []string {
 		}
 	}
 	if text := incastSentence(conclusive); text != "" {
-		return []string{text}
+		return []string{spaced(htmlText(text))}
 	}
 	rows, figures := d.figuresOf(t)
 	if len(figures) == 0 {

@@ -95,7 +95,7 @@ type tableShape struct {
 	// byEvent divides the lost frames into those that an event explains and others.
 	byEvent bool
 	// own has the columns of the method. They replace latency and jitter.
-	own  trials.Definition
+	own  []trials.Column
 	unit layout.BitUnit
 	// long has the units of the times in the own columns.
 	long longUnits
@@ -107,8 +107,9 @@ type tableShape struct {
 
 func (t testResults) shape(unit layout.BitUnit) tableShape {
 	s := tableShape{unit: unit, loss: withPartialDrop(t.rows)}
-	s.own, _ = method.Describe(t.rows[0].Method)
-	s.long = longUnitsOf(s.own.RowColumns(), t.rows)
+	own, _ := method.Describe(t.rows[0].Method)
+	s.own = own.RowColumns(t.rows)
+	s.long = longUnitsOf(s.own, t.rows)
 	s.byEvent = hasLossByEvent(t.rows)
 	s.frames = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Frames != nil })
 	s.load = slices.ContainsFunc(t.rows, func(row v1alpha1.ResultRow) bool { return row.Load != "" })
@@ -155,8 +156,8 @@ func (s tableShape) columns(t testResults) []layout.Column {
 		all = append(all, layout.Column{Heading: heading, Name: "frames/s"}, layout.Column{Heading: heading, Name: s.unit.Name}, shareColumn(t.rows))
 	}
 	switch {
-	case len(s.own.Columns) > 0:
-		for _, c := range s.own.RowColumns() {
+	case len(s.own) > 0:
+		for _, c := range s.own {
 			all = append(all, layout.Column{Heading: s.long.heading(c), Name: c.Name})
 		}
 	case s.frames:
@@ -202,8 +203,8 @@ func (s tableShape) cells(row v1alpha1.ResultRow) []string {
 		cells = append(cells, "-", "-", "-")
 	}
 	switch l := row.Latency; {
-	case len(s.own.Columns) > 0:
-		for _, c := range s.own.RowColumns() {
+	case len(s.own) > 0:
+		for _, c := range s.own {
 			cells = append(cells, s.long.cell(c, &row))
 		}
 	case l != nil && s.frames:

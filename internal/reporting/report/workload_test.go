@@ -51,6 +51,14 @@ func TestReportOfAWorkload(t *testing.T) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
+	d.Rows[1].Incast.Stateless = &v1alpha1.StatelessFrames{LoadPPM: 200_000, LossPPM: 12_300, SharePPM: 250_000, Latency: &v1alpha1.LatencySummary{AvgNs: 150_000, P99Ns: 380_000, MaxNs: 400_000}}
+	html = written(t, d, FormatHTML)
+	for _, want := range []string{"Of the stateless frames at 20%, up to 1.23% are lost, with 4 servers, and the others take 150.000 µs on average and 400.000 µs at most.", "% of port", "380.000"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of frames next to an incast has no %q: %q", want, d.summary())
+		}
+	}
+	d.Rows[1].Incast.Stateless = nil
 	for i := range d.Rows {
 		d.Rows[i].Incast.CollapsedFrom = nil
 	}

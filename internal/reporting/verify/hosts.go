@@ -18,7 +18,7 @@ func (c *check) hostsLimited() bool {
 	if c.row.Connections != nil || c.row.MessageRate != nil {
 		return slices.ContainsFunc(c.log.Trials, func(r v1alpha1.TrialRecord) bool { return len(r.Reasons) > 0 })
 	}
-	if c.row.RPCLatency == nil {
+	if c.row.RPCLatency == nil && (c.row.Incast == nil || c.row.Incast.Stateless == nil) {
 		return false
 	}
 	return slices.ContainsFunc(c.role(""), func(r *v1alpha1.TrialRecord) bool { return r.Sent < r.Intended-r.Intended/100 })

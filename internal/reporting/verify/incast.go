@@ -40,5 +40,36 @@ func (c *check) incast() {
 		}
 	}
 	c.agrees(in+"collapsedFrom", s.CollapsedFrom == nil || s.Collapsed != nil && *s.Collapsed && *s.CollapsedFrom <= int64(c.row.Servers), "at most the servers of the row, which has collapsed")
+	c.stateless()
 	c.agrees(in+"collapsed", s.Collapsed == nil || *s.Collapsed == (s.CollapsedFrom != nil), "true with collapsedFrom, and false without")
+}
+
+// stateless recomputes the figures of frames next to an incast from the trial in which they were sent.
+func (c *check) stateless() {
+	s, r := c.row.Incast.Stateless, c.decides
+	asked := c.test.Incast != nil && c.test.Incast.Stateless != nil
+	c.complain("incast.stateless", s != nil, (s != nil) == asked && (s == nil || r != nil), "present, with the trial that decided the row, if and only if the test asks for stateless frames")
+	if s == nil || r == nil || !asked {
+		return
+	}
+	const in = "incast.stateless."
+	const frameCheck = 4
+	size := int64(c.test.Incast.Stateless.FrameSize)
+	frames, tcp := r.Received*size, c.value("incast.receivedBytes")+c.value("incast.receivedPackets")*frameCheck
+	load, _, _ := c.row.Load.Amount()
+	c.is(in+"loadPPM", load)
+	c.is(in+"loadPPM", r.LoadPPM)
+	for name, want := range map[string]int64{
+		"frameSize": size, "sent": r.Sent, "received": r.Received, "lost": r.Lost, "lossPPM": sharePPM(r.Lost, r.Sent),
+		"offeredFramesPerSecond": rate(r.Sent, r.SendingNs, second), "bitsPerSecond": rate(8*frames, r.SendingNs, second), "tcpBitsPerSecond": rate(8*tcp, r.SendingNs, second),
+		"sharePPM": sharePPM(frames, frames+tcp), "tcpSegmentsLost": c.figure("tcpSegmentsLost").sum,
+	} {
+		c.is(in+name, want)
+	}
+	c.agrees(in+"latency.timedFrames", c.value(in+"latency.timedFrames") <= r.Received, "at most the received frames")
+	if l := r.Latency; l != nil {
+		c.latency(in+"latency.", l)
+		c.ifAny(in+"latency.timedFrames", l.Count)
+	}
+	c.complain(in+"latency", s.Latency != nil, (s.Latency != nil) == (r.Latency != nil), "present if and only if the trial timed frames")
 }

@@ -178,6 +178,7 @@ func (e *Engine) Start(ctx context.Context, trial traffic.Trial) error {
 	e.speaker.lose()
 	e.run.start, e.run.stopped = e.clock.Now(), time.Time{}
 	e.dut.forgetThePast()
+	e.forwarding.crowded = crowded{}
 	e.run.handling.number++
 	e.vary()
 	trial = e.run.begin(trial)

@@ -173,7 +173,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 			}
 			var said string
 			size.shape, said = h.of(s.FrameSize).shape(load)
-			size.shape = size.shape.later(fw.dut.searched())
+			size.shape = fw.crowded.hold(port, size.shape.later(fw.dut.searched()))
 			remark(m, said)
 			fates[s.FrameSize] = size
 		}
@@ -185,6 +185,7 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 		if n := fw.dut.filtered(c.received); n > 0 {
 			c.received, c.gapEnd = c.received-n, c.sent
 		}
+		fw.crowded.drop(port, &c)
 		own.odd.damage(&c, m, port)
 		fw.receive(&c, s.Stream, port, m, d)
 		if c.received == 0 {

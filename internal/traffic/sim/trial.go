@@ -105,6 +105,8 @@ func frames(r traffic.Rate, d time.Duration) uint64 {
 type forwarding struct {
 	run *trialRun
 	dut *dut
+	// crowded is the port at which connections were next to the frames of the trial.
+	crowded crowded
 }
 
 // measureFor computes the first d of the trial: what every stream sends, what the device's

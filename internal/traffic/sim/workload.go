@@ -43,11 +43,26 @@ func (a applications) Incast(ctx context.Context, r workload.IncastRequest) (out
 		out.Completions, out.Skews = append(out.Completions, one.Completion), append(out.Skews, one.Skew)
 		dropped, took = dropped+uint64(one.DroppedPackets), took+one.Completion+p.Hosts.IterationGap
 	}
+	took -= p.Hosts.IterationGap // none follows the last iteration
 	for _, c := range found.Connections {
 		out.Connections = append(out.Connections, workload.Connection{Retransmissions: uint64(c.Retransmissions), Timeouts: uint64(c.Timeouts)})
 	}
-	out.DeviceDrops, out.ReceivedPackets = &dropped, uint64(found.DeliveredPackets)
+	out.ReceivedBytes, out.ReceivedPackets = uint64(found.DeliveredBytes), uint64(found.DeliveredPackets)
+	dropped += uint64(found.Stateless.Dropped)
+	out.DeviceDrops = &dropped
+	a.engine.forwarding.crowded = crowded{port: r.Client, frames: found.Stateless, segments: workload.Segments{Sent: uint64(found.SentPackets), Received: uint64(found.DeliveredPackets)}}
 	return out, a.engine.clock.Sleep(ctx, took)
+}
+
+// ConnectIncast implements workload.Engine: the model has its hosts at once.
+func (a applications) ConnectIncast(_ context.Context, r workload.IncastRequest) error {
+	_, err := a.params(r)
+	return err
+}
+
+// DisconnectIncast implements workload.Engine.
+func (a applications) DisconnectIncast(context.Context) (workload.Segments, error) {
+	return a.engine.forwarding.crowded.segments, nil
 }
 
 // Connections implements workload.Engine: devices are modeled without connections, and admission refuses the test before.
@@ -91,6 +106,9 @@ func (a applications) params(r workload.IncastRequest) (tcpmodel.Params, error) 
 	}
 	if b := a.engine.dut.behaviour.PortBuffer; b != nil {
 		p.Switch.BufferBytes = int(*b)
+	}
+	if s := r.Stateless; s != nil {
+		p.Stateless = tcpmodel.Stateless{FrameBytes: s.Bytes, PerSecond: s.PerSecond}
 	}
 	return p, nil
 }

@@ -23,6 +23,8 @@ type Engine struct {
 	cards []*card.Held
 	// usedPorts is the number of TCP ports of each client that requests have used.
 	usedPorts int
+	// connected is the incast whose hosts ConnectIncast has made; nil for none.
+	connected *incast
 }
 
 var _ workload.Engine = (*Engine)(nil)
@@ -98,6 +100,7 @@ func (e *Engine) Close() error {
 	if !e.tester.IsOpen() {
 		return nil
 	}
+	left := e.removeConnected()
 	err := netif.In(e.tester, func() (err error) {
 		for _, c := range e.cards {
 			err = errors.Join(err, c.Restore())
@@ -108,7 +111,7 @@ func (e *Engine) Close() error {
 	if err != nil {
 		err = fmt.Errorf("turning offloads of the ports on again: %w", err)
 	}
-	return errors.Join(err, e.tester.Close())
+	return errors.Join(left, err, e.tester.Close())
 }
 
 // addresses returns addresses for hosts on a port: the highest ones of its network that are free.

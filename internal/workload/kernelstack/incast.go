@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -50,14 +51,24 @@ type server struct {
 	// before are the counters of the connection before the first iteration.
 	before         workload.Connection
 	beforeTimeouts uint64
+	// sentBefore and receivedBefore are the segments in the direction of the client before the first iteration.
+	sentBefore, receivedBefore uint32
 }
 
 // Incast implements workload.Engine.
 func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (out workload.Incast, err error) {
-	run := &incast{request: request}
-	defer func() { err = errors.Join(err, run.close()) }()
-	if err := e.populate(ctx, run); err != nil {
-		return out, err
+	run := e.connected
+	switch {
+	case run == nil && request.Stateless != nil:
+		return out, errLost
+	case run == nil:
+		run = &incast{request: request}
+		defer func() { err = errors.Join(err, run.close()) }()
+		if err := e.populate(ctx, run); err != nil {
+			return out, err
+		}
+	case !reflect.DeepEqual(run.request, request):
+		return out, errors.New("the hosts of another incast are connected: disconnect them first")
 	}
 	if out.Settings, err = e.settings(run); err != nil {
 		return out, err
@@ -267,6 +278,9 @@ func (s *server) serve() {
 // count reads the counters of the connection before the first iteration.
 func (s *server) count() (err error) {
 	if s.beforeTimeouts, err = s.timeouts(); err != nil {
+		return err
+	}
+	if s.sentBefore, s.receivedBefore, err = s.segments(); err != nil {
 		return err
 	}
 	return control(s.far, func(fd int) error {

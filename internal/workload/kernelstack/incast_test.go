@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/procfs"
 
@@ -164,6 +166,54 @@ func TestIncastKeepsItsGoodputWithALargeBuffer(t *testing.T) {
 	one, many := b.ask(1, 5, 1500), b.ask(32, 5, 9000)
 	if many.goodput() < one.goodput()/2 || many.dropped > 0 {
 		t.Errorf("32 servers: %.0f bit/s with %d timeouts and %d drops, and one server %.0f: collapsed", many.goodput(), many.timeouts(), many.dropped, one.goodput())
+	}
+}
+
+// Hosts that are connected before stay until they are disconnected, and each segment that did not arrive was dropped by the device.
+func TestConnectedIncast(t *testing.T) {
+	b := newBed(t, 32_000, true)
+	request := workload.IncastRequest{
+		Client: "client", Servers: []string{"servers"}, Iterations: 3, MTU: 1500, CongestionControl: "reno",
+		Blocks: workload.Stripe(400_000, 16), Stateless: &workload.StatelessFrames{Bytes: 64, PerSecond: 1},
+	}
+	if _, err := b.Incast(t.Context(), request); !errors.Is(err, errLost) {
+		t.Errorf("frames next to hosts that were not connected: %v", err)
+	}
+	if _, err := b.DisconnectIncast(t.Context()); !errors.Is(err, errLost) {
+		t.Errorf("hosts that were not connected: %v", err)
+	}
+	for range 2 { // the second call replaces the hosts
+		if err := b.ConnectIncast(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := request
+	other.Iterations++
+	if _, err := b.Incast(t.Context(), other); err == nil || !strings.Contains(err.Error(), "the hosts of another incast are connected") {
+		t.Errorf("another incast: %v", err)
+	}
+	before := b.drops()
+	found, err := b.Incast(t.Context(), request)
+	if err != nil || len(found.Completions) != request.Iterations {
+		t.Fatalf("%d iterations, %v", len(found.Completions), err)
+	}
+	// Segments that were sent again without need can be on their way after the last block.
+	lost := func() uint64 {
+		all, err := b.connected.segments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.Lost()
+	}
+	for deadline := time.Now().Add(10 * time.Second); lost() != b.drops()-before && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	all, err := b.DisconnectIncast(t.Context())
+	if dropped := b.drops() - before; err != nil || all.Lost() != dropped || dropped == 0 || all.Sent < 3*400_000/1448 {
+		t.Errorf("%+v, %v: %d segments are lost, and the device dropped %d packets", all, err, all.Lost(), dropped)
+	}
+	if err := b.ConnectIncast(t.Context(), request); err != nil { // and are left to Close
+		t.Error(err)
 	}
 }
 

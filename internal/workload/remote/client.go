@@ -25,6 +25,17 @@ func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (wo
 	return incast.ask(ctx, e, request)
 }
 
+// ConnectIncast implements workload.Engine.
+func (e *Engine) ConnectIncast(ctx context.Context, request workload.IncastRequest) error {
+	_, err := connect.ask(ctx, e, request)
+	return err
+}
+
+// DisconnectIncast implements workload.Engine.
+func (e *Engine) DisconnectIncast(ctx context.Context) (workload.Segments, error) {
+	return disconnect.ask(ctx, e, struct{}{})
+}
+
 // Connections implements workload.Engine.
 func (e *Engine) Connections(ctx context.Context, request workload.ConnectionsRequest) (workload.Connections, error) {
 	return connections.ask(ctx, e, request)

@@ -25,7 +25,13 @@ type method[Request, Answer any] struct {
 
 // The methods of the service.
 var (
-	incast      = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
+	incast  = method[workload.IncastRequest, workload.Incast]{"Incast", workload.Engine.Incast}
+	connect = method[workload.IncastRequest, struct{}]{"ConnectIncast", func(e workload.Engine, ctx context.Context, r workload.IncastRequest) (struct{}, error) {
+		return struct{}{}, e.ConnectIncast(ctx, r)
+	}}
+	disconnect = method[struct{}, workload.Segments]{"DisconnectIncast", func(e workload.Engine, ctx context.Context, _ struct{}) (workload.Segments, error) {
+		return e.DisconnectIncast(ctx)
+	}}
 	rpc         = method[workload.RPCRequest, workload.RPC]{"RPC", workload.Engine.RPC}
 	collective  = method[workload.CollectiveRequest, workload.Collective]{"Collective", workload.Engine.Collective}
 	bulk        = method[workload.BulkRequest, workload.Bulk]{"Bulk", workload.Engine.Bulk}
@@ -36,7 +42,7 @@ var (
 // description describes the service to gRPC.
 var description = grpc.ServiceDesc{
 	ServiceName: service, HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{incast.describe(), connections.describe(), rpc.describe(), collective.describe(), bulk.describe(), messages.describe()},
+	Methods: []grpc.MethodDesc{incast.describe(), connect.describe(), disconnect.describe(), connections.describe(), rpc.describe(), collective.describe(), bulk.describe(), messages.describe()},
 }
 
 // describe returns the method as a server has it.

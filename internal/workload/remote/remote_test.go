@@ -46,6 +46,15 @@ func (e *fakeEngine) Incast(ctx context.Context, request workload.IncastRequest)
 	return e.answer, e.err
 }
 
+func (e *fakeEngine) ConnectIncast(_ context.Context, request workload.IncastRequest) error {
+	e.asked = request
+	return e.err
+}
+
+func (e *fakeEngine) DisconnectIncast(context.Context) (workload.Segments, error) {
+	return workload.Segments{Sent: 7, Received: 5}, e.err
+}
+
 func (e *fakeEngine) Connections(context.Context, workload.ConnectionsRequest) (workload.Connections, error) {
 	return workload.Connections{}, e.err
 }
@@ -148,6 +157,25 @@ func TestIncast(t *testing.T) {
 	end()
 	if engine.calls.Load() != 2 || engine.closed.Load() != 1 {
 		t.Errorf("%d calls, closed %d times", engine.calls.Load(), engine.closed.Load())
+	}
+}
+
+// TestConnectedIncast carries the request with its frames, and the segments.
+func TestConnectedIncast(t *testing.T) {
+	t.Parallel()
+	engine := &fakeEngine{}
+	client, _ := serve(t, opened(engine))
+	far := remote.New(client.Name(), client.Conn())
+	request := workload.IncastRequest{Client: "p1", Servers: []string{"p2"}, Blocks: []int64{3}, Iterations: 4, MTU: 1500, Stateless: &workload.StatelessFrames{Bytes: 64, PerSecond: 5}}
+	if err := far.ConnectIncast(t.Context(), request); err != nil || !reflect.DeepEqual(engine.asked, request) {
+		t.Errorf("asked for %+v, %v, want %+v", engine.asked, err, request)
+	}
+	if found, err := far.DisconnectIncast(t.Context()); err != nil || found.Lost() != 2 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	engine.err = errors.New("port p2 is not known")
+	if err := far.ConnectIncast(t.Context(), request); err == nil || !strings.Contains(err.Error(), "port p2 is not known") {
+		t.Errorf("a failure: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ const (
 	senderTimer                     // of a server's connection
 	receiverTimer                   // of the client's delayed acknowledgment
 	iterationStarts
+	statelessArrives // at the switch; its segment is the number of the frame
 )
 
 // event is one entry of the schedule. Its fields segment and sack depend on its kind.

@@ -107,13 +107,29 @@ type Params struct {
 	Switch   Switch
 	Hosts    Hosts
 	TCP      TCP
+	// Stateless are frames of a source without congestion control.
+	Stateless Stateless
 }
+
+// Stateless describes frames that come to the switch at a constant rate, from the begin of the first iteration to the end of
+// the last one, and leave it by the client's port. They have a link of their own, and with InputBuffer a queue of their own.
+type Stateless struct {
+	// FrameBytes is the size of a frame with FCS.
+	FrameBytes int
+	// PerSecond is the number of frames in a second; 0 for none.
+	PerSecond int64
+}
+
+// maxStateless bounds the stateless frames of a simulation.
+const maxStateless = 50_000_000
 
 const (
 	// tcpipBytes are the headers of IPv4 and TCP with the timestamp option.
 	tcpipBytes = 20 + 20 + 12
 	// ethernetBytes are the bytes of a frame around its IP packet that a buffer holds.
 	ethernetBytes = 14 + 4
+	// fcsBytes are the bytes of ethernetBytes that the counters of an interface leave out.
+	fcsBytes = 4
 	// preambleBytes are preamble, delimiter and gap, which only the link sees.
 	preambleBytes = 20
 )
@@ -136,6 +152,17 @@ func (p Params) block(server int) int {
 	return block
 }
 
+// largestStateless returns the largest frame that the buffer holds.
+func (p Params) largestStateless() int {
+	most := 65_553
+	for _, limit := range []int{p.Switch.BufferBytes, p.Switch.PortBytes} {
+		if limit > 0 {
+			most = min(most, limit)
+		}
+	}
+	return most
+}
+
 func (p Params) leastBlock() int {
 	if p.Striped {
 		return p.Servers
@@ -156,6 +183,8 @@ func (p Params) Validate() error {
 		{"switch.bufferBytes", p.Switch.BufferBytes, 0, 1 << 36},
 		{"switch.portBytes", p.Switch.PortBytes, 0, 1 << 36},
 		{"switch.ecnThresholdBytes", p.Switch.ECNThresholdBytes, 0, 1 << 36},
+		{"stateless.frameBytes", p.Stateless.FrameBytes, 0, p.largestStateless()},
+		{"stateless.perSecond", int(p.Stateless.PerSecond), 0, 1_000_000_000},
 		{"tcp.initialWindow", p.TCP.InitialWindow, 1, 1000},
 		{"tcp.ssThresholdSegments", p.TCP.SSThresholdSegments, 0, 1 << 20},
 		{"tcp.growthLimit", p.TCP.GrowthLimit, 1, 2},
@@ -217,6 +246,8 @@ func (p Params) Validate() error {
 func (p Params) validateBuffer() error {
 	s, frame := p.Switch, p.frameBytes()
 	switch {
+	case p.Stateless.PerSecond > 0 && p.Stateless.FrameBytes < 64:
+		return fmt.Errorf("stateless.frameBytes %d: use 64 or more, or stateless.perSecond 0", p.Stateless.FrameBytes)
 	case s.BufferBytes == 0 && s.PortBytes == 0:
 		return fmt.Errorf("switch.bufferBytes 0: set it or switch.portBytes")
 	case s.BufferBytes > 0 && s.BufferBytes < frame:

@@ -35,6 +35,11 @@ func drawParams(r *rand.Rand) Params {
 	}
 	p.TCP.LostRetransmit = p.TCP.SACK && r.IntN(2) == 0
 	p.TCP.RACK = p.TCP.SACK && r.IntN(3) == 0
+	if r.IntN(3) == 0 {
+		p.Stateless = Stateless{FrameBytes: 64 + r.IntN(1455)}
+		line := p.LinkMbps * 1e6 / 8 / float64(p.Stateless.FrameBytes+preambleBytes)
+		p.Stateless.PerSecond = 1 + int64(line*0.6*r.Float64())
+	}
 	return p
 }
 
@@ -42,6 +47,7 @@ func drawParams(r *rand.Rand) Params {
 func TestConservation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	drops, repeated, marked, timeouts := 0, 0, 0, 0
+	lost := int64(0)
 	for i := range 400 {
 		p := drawParams(r)
 		res, err := Run(p)
@@ -90,6 +96,10 @@ func TestConservation(t *testing.T) {
 		if res.DeliveredPackets-res.DuplicatePackets != segments {
 			t.Errorf("draw %d: delivered %d, of which %d again; want %d new ones\n%+v", i, res.DeliveredPackets, res.DuplicatePackets, segments, p)
 		}
+		if c := res.Stateless; c.Sent != c.Delivered+c.Dropped || (c.Sent > 0) != (p.Stateless.PerSecond > 0) || c.MinWait > c.AvgWait || c.AvgWait > c.MaxWait {
+			t.Errorf("draw %d: stateless frames %+v\n%+v", i, c, p)
+		}
+		lost += res.Stateless.Dropped
 		if limit := p.Switch.BufferBytes; res.MaxQueueBytes > limit {
 			t.Errorf("draw %d: queue of %d bytes in a buffer of %d", i, res.MaxQueueBytes, limit)
 		}
@@ -104,6 +114,9 @@ func TestConservation(t *testing.T) {
 		drops += dropped
 		repeated += again
 		timeouts += expired
+	}
+	if lost == 0 {
+		t.Error("no draw has lost a stateless frame")
 	}
 	if drops == 0 || repeated == 0 || marked == 0 || timeouts == 0 {
 		t.Errorf("the draws have %d drops, %d retransmissions, %d marks, %d timeouts: each must occur", drops, repeated, marked, timeouts)

@@ -23,6 +23,7 @@ type receiver struct {
 func (s *simulation) receive(f frame, at int64) {
 	r := &s.receivers[f.flow]
 	s.result.DeliveredPackets++
+	s.result.DeliveredBytes += int64(f.bytes - fcsBytes)
 	if at-r.lastData > s.minRTO {
 		r.quick = quickAcks
 	}

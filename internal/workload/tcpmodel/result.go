@@ -39,12 +39,35 @@ type Result struct {
 	// SentPackets is the number of segments that servers sent in all iterations, DeliveredPackets the part that reached
 	// the client, of which DuplicatePackets held data that it had already.
 	SentPackets, DeliveredPackets, DuplicatePackets int64
+	// DeliveredBytes are the bytes of the delivered packets in Ethernet frames without FCS.
+	DeliveredBytes int64
 	// MaxQueueBytes is the longest queue.
 	MaxQueueBytes int
+	// Stateless are the counts of stateless frames.
+	Stateless StatelessCounts
+}
+
+// StatelessCounts has the counts of stateless frames, and how long the delivered ones waited for the client's port.
+type StatelessCounts struct {
+	Sent, Delivered, Dropped  int64
+	MinWait, AvgWait, MaxWait time.Duration
+
+	waits int64 // ns, of all delivered frames
+}
+
+// count adds a delivered frame.
+func (c *StatelessCounts) count(wait int64) {
+	if c.Delivered++; c.Delivered == 1 || wait < int64(c.MinWait) {
+		c.MinWait = time.Duration(wait)
+	}
+	c.MaxWait, c.waits = max(c.MaxWait, time.Duration(wait)), c.waits+wait
 }
 
 // summarize computes the figures over all iterations.
 func (r *Result) summarize() {
+	if c := &r.Stateless; c.Delivered > 0 {
+		c.AvgWait = time.Duration(c.waits / c.Delivered)
+	}
 	var bytes int64
 	var total time.Duration
 	times := make([]time.Duration, 0, len(r.Iterations))

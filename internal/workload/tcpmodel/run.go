@@ -1,6 +1,7 @@
 package tcpmodel
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -38,6 +39,9 @@ func Run(p Params) (Result, error) {
 	}
 	s := newSimulation(p)
 	s.events.add(event{kind: iterationStarts})
+	if p.Stateless.PerSecond > 0 {
+		s.events.add(event{kind: statelessArrives})
+	}
 	for {
 		e, ok := s.events.next()
 		if !ok {
@@ -45,6 +49,9 @@ func Run(p Params) (Result, error) {
 		}
 		s.now = e.at
 		s.handle(e)
+		if s.result.Stateless.Sent > maxStateless {
+			return Result{}, fmt.Errorf("%d iterations take more than %s of simulated time, in which %d stateless frames arrive: ask for fewer iterations, a lower load or larger frames", p.Iterations, time.Duration(s.now).Round(time.Millisecond), maxStateless)
+		}
 	}
 	// Drops after the last byte, by repetitions that were not needed, belong to the last iteration.
 	last := &s.result.Iterations[len(s.result.Iterations)-1]
@@ -95,8 +102,12 @@ func (s *simulation) handle(e event) {
 			s.forward()
 		}
 	case portFree:
-		s.receive(s.network.sending, s.now+int64(s.p.Propagation))
+		if s.network.sending.flow != stateless {
+			s.receive(s.network.sending, s.now+int64(s.p.Propagation))
+		}
 		s.forward()
+	case statelessArrives:
+		s.sendStateless(e.segment)
 	case ackArrives:
 		s.acknowledged(e.flow, e)
 	case senderTimer:
@@ -109,8 +120,29 @@ func (s *simulation) handle(e event) {
 // forward sends the next frame to the client.
 func (s *simulation) forward() {
 	if s.network.begin() {
+		if f := &s.network.sending; f.flow == stateless {
+			s.result.Stateless.count(s.now - f.arrived)
+		}
 		s.events.add(event{at: s.now + linkTime(s.network.sending.bytes, s.p.LinkMbps), kind: portFree})
 	}
+}
+
+// sendStateless lets the frame of a number arrive at the switch, and plans the next one until the last iteration has ended.
+func (s *simulation) sendStateless(number int64) {
+	if len(s.result.Iterations) == s.p.Iterations {
+		return
+	}
+	c := &s.result.Stateless
+	c.Sent++
+	if !s.network.arrive(frame{flow: stateless, bytes: s.p.Stateless.FrameBytes, arrived: s.now}, false) {
+		c.Dropped++
+	} else if !s.network.busy {
+		s.forward()
+	}
+	second := int64(time.Second)
+	rate := s.p.Stateless.PerSecond
+	number++
+	s.events.add(event{at: number/rate*second + number%rate*second/rate, kind: statelessArrives, segment: number})
 }
 
 // startIteration sends a request to each server.

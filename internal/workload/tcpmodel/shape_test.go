@@ -1,6 +1,7 @@
 package tcpmodel
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,5 +62,40 @@ func TestShortTimeout(t *testing.T) {
 	short := run(t, p)
 	if long.GoodputMbps > 0.5*p.LinkMbps || short.GoodputMbps < 2*long.GoodputMbps {
 		t.Errorf("%.0f Mbit/s with a minimum of 200 ms, %.0f Mbit/s with 200 µs", long.GoodputMbps, short.GoodputMbps)
+	}
+}
+
+// TestStatelessFramesTakeTheirShare sends frames at a constant rate next to connections. A buffer that takes all windows loses none: the goodput is what the frames
+// leave. A small one loses frames and segments.
+func TestStatelessFramesTakeTheirShare(t *testing.T) {
+	p := recentHosts()
+	p.Servers, p.Iterations, p.BlockBytes, p.Switch.BufferBytes = 4, 10, 4_000_000, 64_000_000
+	alone := run(t, p)
+	p.Stateless = Stateless{FrameBytes: 1518, PerSecond: 10_000_000_000 / 8 / 1538 * 40 / 100}
+	next := run(t, p)
+	if c := next.Stateless; c.Dropped > 0 || next.DroppedPackets > 0 || c.MaxWait == 0 {
+		t.Errorf("a buffer for everything: %+v, %g dropped packets", c, next.DroppedPackets)
+	}
+	if share := next.GoodputMbps / alone.GoodputMbps; share < 0.55 || share > 0.65 {
+		t.Errorf("goodput %.0f Mbit/s without frames, and %.0f next to 40 %% of the link", alone.GoodputMbps, next.GoodputMbps)
+	}
+	p.Switch.BufferBytes = 100_000
+	small := run(t, p)
+	most := time.Duration(100_000+1518) * 8 / 10 // ns at 10 Gbit/s, with preambles and gaps
+	if c := small.Stateless; c.Dropped == 0 || small.DroppedPackets == 0 || c.MaxWait > most*102/100 || c.MaxWait < most*9/10 {
+		t.Errorf("a small buffer: %+v, %g dropped packets, longest wait of a full buffer %s", c, small.DroppedPackets, most)
+	}
+}
+
+// TestTooManyStatelessFrames ends a simulation that would take too long.
+func TestTooManyStatelessFrames(t *testing.T) {
+	p := recentHosts()
+	if testing.Short() {
+		t.Skip("simulates 50 million frames")
+	}
+	p.Servers, p.Iterations, p.BlockBytes = 1, 100_000, 10_000_000
+	p.Stateless = Stateless{FrameBytes: 64, PerSecond: 14_880_952}
+	if _, err := Run(p); err == nil || !strings.Contains(err.Error(), "ask for fewer iterations, a lower load or larger frames") {
+		t.Errorf("%v", err)
 	}
 }

@@ -6,7 +6,11 @@ type frame struct {
 	bytes   int // in the buffer
 	flow    int32
 	marked  bool
+	arrived int64 // of a stateless frame, in ns
 }
+
+// stateless is the flow of frames without a connection.
+const stateless = -1
 
 // fifo is a queue of frames with its length in bytes.
 type fifo struct {
@@ -50,7 +54,7 @@ type network struct {
 func newNetwork(p Params) *network {
 	n := &network{config: p.Switch, queues: make([]fifo, 1)}
 	if p.Switch.Buffering == InputBuffer {
-		n.queues = make([]fifo, p.Servers)
+		n.queues = make([]fifo, p.Servers+1) // the last one has stateless frames
 	}
 	return n
 }
@@ -59,14 +63,18 @@ func newNetwork(p Params) *network {
 func (n *network) arrive(f frame, ecn bool) bool {
 	q := &n.queues[0]
 	if n.config.Buffering == InputBuffer {
-		q = &n.queues[f.flow]
+		if q = &n.queues[len(n.queues)-1]; f.flow != stateless {
+			q = &n.queues[f.flow]
+		}
 	}
 	after := q.bytes + f.bytes
 	c := &n.config
 	if c.BufferBytes > 0 && n.used+f.bytes > c.BufferBytes ||
 		c.PortBytes > 0 && after > c.PortBytes ||
 		c.Alpha > 0 && float64(after) > c.Alpha*float64(c.BufferBytes-n.used) {
-		n.dropped++
+		if f.flow != stateless {
+			n.dropped++
+		}
 		return false
 	}
 	if ecn && c.ECNThresholdBytes > 0 && after > c.ECNThresholdBytes {

@@ -135,6 +135,25 @@ func (l Latency) Compact() *v1alpha1.LatencyRecord {
 	}
 }
 
+// Summary returns a latency in whole nanoseconds, of so many received frames; nil if none was
+// timed. Jitter that the engine did not measure is absent.
+func (l Latency) Summary(received uint64) *v1alpha1.LatencySummary {
+	if l.Count == 0 {
+		return nil
+	}
+	s := &v1alpha1.LatencySummary{
+		MinNs: int64(l.MinNs), AvgNs: l.Average(), MaxNs: int64(l.MaxNs),
+	}
+	if l.Count < received {
+		s.TimedFrames = new(int64(l.Count))
+	}
+	if l.JitterCount > 0 {
+		s.JitterAvgNs, s.JitterMaxNs = new(l.JitterAverage()), new(int64(l.JitterMaxNs))
+	}
+	s.P50Ns, s.P90Ns, s.P99Ns, s.P999Ns = l.Percentile(500), l.Percentile(900), l.Percentile(990), l.Percentile(999)
+	return s
+}
+
 // parts returns the counts of flows or classes, and the latency of multicast by port.
 func (c *Counters) parts() (all []v1alpha1.TrialPart) {
 	if c.kept != nil {

@@ -90,6 +90,9 @@ type Column struct {
 	Metric string
 	// Value is the row's number, and whether it has one.
 	Value func(row *v1alpha1.ResultRow) (int64, bool)
+	// OfSome reports whether only some tests of the method have the number: tables of the others leave
+	// the column out.
+	OfSome bool
 	// Resolution returns by how much the number of a row can be too low or too high, since it
 	// was read at intervals; nil if it is exact.
 	Resolution func(row *v1alpha1.ResultRow) int64
@@ -121,9 +124,13 @@ func nameOf(words string) string {
 	return name.String()
 }
 
-// RowColumns are the columns that are of a row and of no event.
-func (d Definition) RowColumns() []Column {
-	return slices.DeleteFunc(slices.Clone(d.Columns), func(c Column) bool { return c.Event != "" })
+// RowColumns are the columns of a table of rows: they are of no event, and a number that only some tests
+// have is in one of the rows.
+func (d Definition) RowColumns(rows []v1alpha1.ResultRow) []Column {
+	return slices.DeleteFunc(slices.Clone(d.Columns), func(c Column) bool {
+		has := func(row v1alpha1.ResultRow) bool { _, has := c.Value(&row); return has }
+		return c.Event != "" || c.OfSome && !slices.ContainsFunc(rows, has)
+	})
 }
 
 // EventColumns are the columns of each kind of event, and the kinds in their order. All kinds
