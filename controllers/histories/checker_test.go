@@ -29,6 +29,12 @@ type checker struct {
 	// which they had them. Leases of earlier attempts do not count.
 	beds     map[string]string
 	attempts map[string]int32
+	// second are the beds that attempts have in addition, and contended contains the attempts for which rivals may lease one, by attemptName.
+	second    map[string]*secondBed
+	contended map[string]bool
+	// leaders counts the operators that lead, and twoLed reports whether there were two at once.
+	leaders int
+	twoLed  bool
 	// last is the last version of each benchmark, by UID.
 	last map[string]*v1alpha1.Benchmark
 	// parts are the frame sizes that each part of a result holds, by the UID of the
@@ -94,6 +100,7 @@ type checker struct {
 func newChecker() *checker {
 	return &checker{
 		device: baseText, node: node{lost: map[string]bool{}}, hooks: map[string]*hookProgress{},
+		second: map[string]*secondBed{}, contended: map[string]bool{},
 		beds: map[string]string{}, attempts: map[string]int32{}, last: map[string]*v1alpha1.Benchmark{}, parts: map[string]map[string][]int32{},
 		numbers: map[string]int32{}, edits: map[string]int{}, editsAt: map[string]int{},
 		allowed: map[string][]v1alpha1.BenchmarkPhase{}, sick: map[string]bool{}, pods: map[string]*corev1.Pod{},
@@ -165,6 +172,9 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 	if was.UID != "" && (is.UID == "" || passedOn) && c.beds[was.UID] == after.Name && c.attempts[was.UID] == was.Attempt {
 		c.seeRelease(after.Name, was.UID)
 	}
+	if was.UID != "" && (is.UID == "" || passedOn) {
+		c.seeSecondReturned(after.Name, was)
+	}
 	if c.requests != nil && was.UID != is.UID {
 		if holder := c.last[was.UID]; holder != nil {
 			c.requests.lease(after.Name, holder.Namespace, false)
@@ -183,15 +193,19 @@ func (c *checker) seeBed(before, after *v1alpha1.TestBed) {
 		}
 		c.seeLease(after)
 		c.seeNode(after)
-		if last := c.last[is.UID]; last == nil || last.Status.Resumption == nil {
+		if last := c.last[is.UID]; (last == nil || last.Status.Resumption == nil) && !c.hasOther(after.Name, is) {
 			c.editsAt[is.UID] = c.edits[after.Name]
 		}
 	}
 	if other := c.beds[is.UID]; is.UID != "" && (other == "" || is.Attempt >= c.attempts[is.UID]) {
-		if other != "" && other != after.Name && is.Attempt == c.attempts[is.UID] {
-			c.violated("benchmark %s has beds %s and %s", is.UID, other, after.Name)
+		if c.hasOther(after.Name, is) {
+			c.seeSecondBed(after.Name, is)
+		} else {
+			if of := attemptName(is.UID, is.Attempt); other != after.Name || c.attempts[is.UID] != is.Attempt {
+				c.contended[of] = c.rivals()
+			}
+			c.beds[is.UID], c.attempts[is.UID] = after.Name, is.Attempt
 		}
-		c.beds[is.UID], c.attempts[is.UID] = after.Name, is.Attempt
 	}
 	if meta.IsStatusConditionTrue(after.Status.Conditions, v1alpha1.ConditionQuarantined) && !c.sick[is.UID] {
 		c.violated("bed %s is quarantined after %s, whose clean-up could not fail: %s", after.Name, is.UID,
@@ -228,6 +242,7 @@ func (c *checker) seeBenchmark(after *v1alpha1.Benchmark) {
 	uid, name := string(after.UID), after.Name
 	before := c.last[uid]
 	c.last[uid] = after
+	c.seeChoice(uid)
 	if before == nil {
 		return
 	}
@@ -279,6 +294,9 @@ func (c *checker) seePod(pod *corev1.Pod, gone bool) {
 	c.pods[pod.Name] = pod
 	uid := pod.Labels[labobjects.LabelUID]
 	c.started[uid] = true
+	if before == nil {
+		c.seePodOfTwo(pod)
+	}
 	if !runs(pod) || before != nil && runs(before) {
 		return
 	}

@@ -60,8 +60,10 @@ func (w *world) newOperator() *incarnation {
 	l := &link{skew: skew, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2)), latency: w.unit / 20, check: w.check, requests: w.check.requests}
 	w.mu.Unlock()
 	ended := make(chan struct{})
+	w.check.lead(1)
 	w.all.Go(func() {
 		w.run(ctx, l)
+		w.check.lead(-1)
 		close(ended)
 	})
 	l.died = cancel
