@@ -82,16 +82,18 @@ func runOf(lease *v1alpha1.BedLease) labobjects.Run {
 }
 
 // holder returns the benchmark that has a lease and will release it; nil when the API
-// server, not only the cache, has none.
+// server, not only the cache, has none. A version of the cache that is older than the attempt of the lease does
+// not count: the bed in its status may be the bed of an earlier attempt.
 func (r *Reconciler) holder(ctx context.Context, lease *v1alpha1.BedLease) (*v1alpha1.Benchmark, error) {
 	namespace, name, _ := strings.Cut(lease.Holder, "/")
-	for _, reader := range []client.Reader{r.Client, r.Live} {
+	for i, reader := range []client.Reader{r.Client, r.Live} {
 		b := &v1alpha1.Benchmark{}
 		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, b)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("reading benchmark %s: %w", lease.Holder, err)
 		}
-		if err == nil && string(b.UID) == lease.UID && !b.Status.Phase.Finished() {
+		behind := i == 0 && b.Status.Attempt < lease.Attempt
+		if err == nil && string(b.UID) == lease.UID && !b.Status.Phase.Finished() && !behind {
 			return b, nil
 		}
 	}
