@@ -104,8 +104,8 @@ func TestSecondBedIsReturned(t *testing.T) {
 			w.check.lead(others)
 			w.lab.runners.silence(24 * time.Hour) // The benchmark does not end by itself.
 			_ = w.Create(ctx, benchmark("b", "frr1", 0))
-			w.until(ctx, t, "b has its bed", time.Minute, func() bool { return w.leaseOf(ctx, "frr1") != nil })
-			w.changeBedStatus(ctx, t, managedBed, func(bed *v1alpha1.TestBed) { bed.Status.Lease = w.leaseOf(ctx, "frr1").DeepCopy() })
+			w.until(ctx, t, "b has its bed", time.Minute, func() bool { return w.bedInStatus(ctx, "b") == "frr1" })
+			w.leaseToo(ctx, t, managedBed, w.leaseOf(ctx, "frr1"))
 			if others == 0 {
 				if wrong := w.check.violations(); !slices.ContainsFunc(wrong, func(v string) bool { return strings.Contains(v, "has beds frr1 and leaf") }) {
 					t.Errorf("one operator leased two beds: %q", wrong)
@@ -114,8 +114,8 @@ func TestSecondBedIsReturned(t *testing.T) {
 			}
 			w.until(ctx, t, "the second bed is free", 2*time.Minute, func() bool { return w.leaseOf(ctx, managedBed) == nil })
 			w.until(ctx, t, "b measures", 2*time.Minute, func() bool { return w.phaseOf(ctx, "b") == v1alpha1.PhaseRunning })
-			if l := w.leaseOf(ctx, "frr1"); l == nil || len(w.check.second) > 0 {
-				t.Errorf("lease of the first bed: %v; second beds: %v", l, w.check.second)
+			if w.leaseOf(ctx, "frr1") == nil {
+				t.Error("the bed in the status of b is free, too")
 			}
 			if wrong := w.check.violations(); len(wrong) > 0 {
 				t.Error(strings.Join(wrong, "; "))
@@ -184,6 +184,12 @@ func podOf() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "nd-u-agent-0", Labels: map[string]string{labobjects.LabelUID: "u", labobjects.LabelRole: labobjects.RoleAgent}}}
 }
 
+func (w *world) bedInStatus(ctx context.Context, name string) string {
+	b := &v1alpha1.Benchmark{}
+	_ = w.Get(ctx, keyOf(name), b)
+	return b.Status.TestBedName
+}
+
 func (w *world) leaseOf(ctx context.Context, bed string) *v1alpha1.BedLease {
 	b := &v1alpha1.TestBed{}
 	if err := w.Get(ctx, types.NamespacedName{Name: bed}, b); err != nil {
@@ -192,15 +198,19 @@ func (w *world) leaseOf(ctx context.Context, bed string) *v1alpha1.BedLease {
 	return b.Status.Lease
 }
 
-// changeBedStatus changes the status of a bed as an operator does that has read the latest version.
-func (w *world) changeBedStatus(ctx context.Context, t *testing.T, name string, change func(*v1alpha1.TestBed)) {
+// leaseToo writes a lease that another bed has to a bed, as a rival operator does that has read its latest version.
+func (w *world) leaseToo(ctx context.Context, t *testing.T, bed string, lease *v1alpha1.BedLease) {
 	t.Helper()
-	b := &v1alpha1.TestBed{}
-	if err := w.Get(ctx, types.NamespacedName{Name: name}, b); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 50 {
+		b := &v1alpha1.TestBed{}
+		if err = w.Get(ctx, types.NamespacedName{Name: bed}, b); err != nil {
+			continue
+		}
+		b.Status.Lease = lease
+		if err = w.Status().Update(ctx, b); err == nil {
+			return
+		}
 	}
-	change(b)
-	if err := w.Status().Update(ctx, b); err != nil {
-		t.Fatal(err)
-	}
+	t.Fatal(err)
 }
