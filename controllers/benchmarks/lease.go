@@ -192,7 +192,7 @@ func (ls *leases) waitAnew(ctx context.Context, s *kit.Scope) error {
 // doubt lets the bed be probed before its next lease if the traffic pods of the benchmark did not
 // come up on it. It is called while the benchmark has the bed.
 func (ls *leases) doubt(ctx context.Context, s *kit.Scope) error {
-	if s.Status.TestBedName == "" || kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) != v1alpha1.ReasonTrafficFailed {
+	if s.Status.TestBedName == "" || !failedTraffic(s) {
 		return nil
 	}
 	bed := &v1alpha1.TestBed{}
@@ -208,6 +208,11 @@ func (ls *leases) doubt(ctx context.Context, s *kit.Scope) error {
 	}
 	_, err = kit.PatchBed(ctx, ls.client, bed, map[string]any{"health": map[string]any{"doubted": true}}, bed.ResourceVersion)
 	return err
+}
+
+// failedTraffic reports whether the traffic pods of the benchmark did not come up.
+func failedTraffic(s *kit.Scope) bool {
+	return kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) == v1alpha1.ReasonTrafficFailed
 }
 
 // returnAll releases the bed that a benchmark had when it ended, and every other one that the
@@ -247,8 +252,9 @@ func (ls *leases) returnAll(ctx context.Context, s *kit.Scope) error {
 }
 
 // isPassedOn reports whether the allocator takes the bed of a benchmark that has ended for another
-// one. Gates are judged before the last phase, and may wait for their baselines; the bed does not.
+// one. Gates are judged before the last phase, and may wait for their baselines; the bed does not. A bed that is doubted
+// is released, also if the cache does not know of the doubt yet: the allocator learns of both in their order.
 func isPassedOn(s *kit.Scope, bed *v1alpha1.TestBed) bool {
 	return bed.Status.Queued > 0 && kit.IsOpen(bed) && kit.Releasable(bed) && kit.HasLease(bed, s.Run) &&
-		(bed.Status.Health == nil || !bed.Status.Health.Doubted) && len(s.Spec.Gates) == 0 && s.DeletionTimestamp.IsZero()
+		(bed.Status.Health == nil || !bed.Status.Health.Doubted) && !failedTraffic(s) && len(s.Spec.Gates) == 0 && s.DeletionTimestamp.IsZero()
 }
