@@ -5,6 +5,7 @@ package e2e
 import (
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -63,15 +64,20 @@ func TestIncast(t *testing.T) {
 	others := objects.Benchmark(teamNamespace, "connections")
 	others.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: "slow-router", TrafficProfileName: "hosts",
-		Tests: []v1alpha1.Test{{Name: "connections", Connections: &v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity, Connections: 2000}}},
+		Tests: []v1alpha1.Test{
+			{Name: "connections", Connections: &v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity, Connections: 2000}},
+			{Name: "udp", Connections: &v1alpha1.ConnectionsTest{Protocol: v1alpha1.ConnectionsUDP, Measure: v1alpha1.ConnectionsCapacity, Connections: 500, WaitTime: &metav1.Duration{Duration: time.Second}}},
+		},
 	}
 	g.Expect(l.Create(t.Context(), others)).To(Succeed())
 	t.Cleanup(func() { l.remove(t, others) })
 	b = l.finish(t, client.ObjectKeyFromObject(others))
 	expectAllMeasured(g, b)
 	rows = l.rows(t, b)
-	g.Expect(rows).To(HaveLen(1))
-	g.Expect(rows[0].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(2000))), "a router without connection tracking holds all: %s", rows[0].Message)
+	g.Expect(rows).To(HaveLen(2))
+	for i, all := range []int{2000, 500} {
+		g.Expect(rows[i].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(all))), "a router without connection tracking holds all: %s", rows[i].Message)
+	}
 	l.expectClean(t, b)
 
 	others = objects.Benchmark(teamNamespace, "transfers")
@@ -81,6 +87,7 @@ func TestIncast(t *testing.T) {
 			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, Sender: "p2", Receiver: "p1"}},
 			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000}},
 			{Name: "ring", Collectives: &v1alpha1.CollectivesTest{Hosts: 4, MessageSizes: []int32{64_000}, Repetitions: 20}},
+			{Name: "mixed", Incast: &v1alpha1.IncastTest{Servers: []int32{4}, BlockSize: 100_000, Iterations: 30, Stateless: &v1alpha1.StatelessTraffic{Load: "1%"}}},
 		},
 	}
 	g.Expect(l.Create(t.Context(), others)).To(Succeed())
@@ -88,13 +95,18 @@ func TestIncast(t *testing.T) {
 	b = l.finish(t, client.ObjectKeyFromObject(others))
 	expectAllMeasured(g, b)
 	rows = l.rows(t, b)
-	g.Expect(rows).To(HaveLen(3))
-	t.Logf("bulk: %+v; requests: %+v; collectives: %+v", rows[0].Bulk, rows[1].RPCLatency, rows[2].Collectives)
+	g.Expect(rows).To(HaveLen(4))
+	t.Logf("bulk: %+v; requests: %+v; collectives: %+v; frames next to an incast: %+v", rows[0].Bulk, rows[1].RPCLatency, rows[2].Collectives, rows[3].Incast.Stateless)
 	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(20_000_000)), "%s", rows[0].Message)
 	g.Expect(rows[0].Bulk.GoodputBitsPerSecond).To(And(BeNumerically(">", 60_000_000), BeNumerically("<", 100_000_000)), "the router sends 100 Mbit/s")
 	g.Expect(rows[0].Bulk.ReceivedByConnection).To(HaveLen(4))
 	g.Expect(rows[1].RPCLatency).To(HaveField("Requests", BeEquivalentTo(1000)), "%s", rows[1].Message)
 	g.Expect(rows[2].Collectives).To(And(HaveField("Repetitions", BeEquivalentTo(20)), HaveField("WrongResults", BeZero()), HaveField("StepP50Ns", HaveLen(6))), "%s", rows[2].Message)
+	mixed := rows[3].Incast.Stateless
+	g.Expect(mixed).NotTo(BeNil(), "%s", rows[3].Message)
+	g.Expect(mixed.Sent).To(BeNumerically(">", 0))
+	g.Expect(mixed.Lost).To(Equal(mixed.Sent - mixed.Received))
+	g.Expect(mixed.BitsPerSecond+mixed.TCPBitsPerSecond).To(BeNumerically("<", 110_000_000), "the router sends 100 Mbit/s, and its queue is not empty at the end")
 	g.Expect(rows[2].Collectives.BusBitsPerSecond).To(BeNumerically("<", 100_000_000), "every second link goes over the router")
 	l.expectClean(t, b)
 
