@@ -86,7 +86,7 @@ type BenchmarkResultSpec struct {
 
 // ResultEnding describes how the measurement of a result ended. The operator stores it with the
 // last part, before anything is removed from the lab, and takes it over to the status of the
-// Benchmark. An operator that starts in between reads it here. The status is what counts.
+// Benchmark. An operator that starts in between reads it here. The status is authoritative.
 type ResultEnding struct {
 	// attempt is status.attempt of the Benchmark that ended.
 	// +optional

@@ -140,7 +140,7 @@ func PayloadPatterns() []PayloadPattern {
 const (
 	udpSourcePort      = 20001
 	udpDestinationPort = 9
-	// The ports of RoCEv2: the first of those that are not assigned, and its own.
+	// The ports of RoCEv2: the first port that is not assigned, and its own.
 	roceSourcePort      = 49152
 	roceDestinationPort = 4791
 )

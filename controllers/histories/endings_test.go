@@ -144,7 +144,7 @@ func TestOperatorDiesBeforeOutcomeIsInStatus(t *testing.T) {
 	}
 }
 
-// TestRowsKeptAfterDeath lets the operator die between the write of a row and that of the status. The
+// TestRowsKeptAfterDeath lets the operator die between the writes of a row and of the status. The
 // message of the end counts the row, although no operator has counted it in the status.
 func TestRowsKeptAfterDeath(t *testing.T) {
 	l := measureWithDeath(t, func(_ *lives, ch change) bool {

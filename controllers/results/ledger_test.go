@@ -311,7 +311,7 @@ func TestEnding(t *testing.T) {
 		digests[ends] = s.Digest
 		for attempt, want := range map[int32]bool{1: false, 2: ends} {
 			if got := again.Ending(attempt); (got != nil) != want || want && *got != end {
-				t.Errorf("with an end %v, that of attempt %d is %+v", ends, attempt, got)
+				t.Errorf("with an end %v, the end of attempt %d is %+v", ends, attempt, got)
 			}
 		}
 		if has, err := again.End(end); has || err != nil {

@@ -67,8 +67,8 @@ type Headers struct {
 	// Tunnel carries the packets. Its addresses are the same in every frame.
 	Tunnel frame.Tunnel
 	// TrafficClass is the whole octet: of IPv4 the type of service, of IPv6 the
-	// traffic class. The code point stands in its upper six bits (RFC 2474), and ECN in the
-	// lower two (RFC 3168).
+	// traffic class. Its upper six bits are the code point (RFC 2474), and the lower two are
+	// ECN (RFC 3168).
 	TrafficClass uint8
 	// SrcIP and DstIP are the first addresses of their ranges, of one family. When
 	// both are the zero Addr, the frames have no network layer: the signature

@@ -51,35 +51,14 @@ func ModelFits(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1a
 		if err != nil {
 			continue
 		}
-		covers := func(size int) error {
+		errs = append(errs, plan.ValidateSizes(b, profile, func(size int) error {
 			if model.Covers(size) {
 				return nil
 			}
 			lowest, highest := model.Sizes()
 			return fmt.Errorf("the device model of test bed %s (ConfigMap %s, key %s) has frame sizes of %d to %d bytes, not %d: change the frame size, or add a row to the model",
 				bed.Name, ref.Name, ref.Key, lowest, highest, size)
-		}
-		errs = append(errs, plan.ValidateSizes(b, profile, covers)...)
-		errs = append(errs, sizesNextToHosts(b, covers)...)
-	}
-	return errs
-}
-
-// sizesNextToHosts reports which tests send frames next to hosts that a model lacks.
-func sizesNextToHosts(b *v1alpha1.Benchmark, covers func(size int) error) (errs field.ErrorList) {
-	for i, test := range b.Spec.Tests {
-		path := field.NewPath("spec", "tests").Index(i)
-		check := func(size int32, path *field.Path) {
-			if err := covers(int(size)); err != nil {
-				errs = append(errs, field.Invalid(path, size, err.Error()))
-			}
-		}
-		if t := test.Incast; t != nil && t.Stateless != nil {
-			check(t.Stateless.FrameSize, path.Child("incast", "stateless", "frameSize"))
-		}
-		if t := test.RPCLatency; t != nil && len(t.Background) > 0 {
-			check(t.BackgroundFrameSize, path.Child("rpcLatency", "backgroundFrameSize"))
-		}
+		})...)
 	}
 	return errs
 }

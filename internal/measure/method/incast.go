@@ -38,7 +38,13 @@ func describeIncast() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodIncast, Member: "incast", Mixes: true, Frameless: true, Workload: true,
-			Given:    func(t v1alpha1.Test) bool { return t.Incast != nil },
+			Given: func(t v1alpha1.Test) bool { return t.Incast != nil },
+			NextToHosts: func(t v1alpha1.Test) (int32, []string) {
+				if t.Incast.Stateless == nil {
+					return 0, nil
+				}
+				return t.Incast.Stateless.FrameSize, []string{"stateless", "frameSize"}
+			},
 			Validate: validateIncast,
 			Fits:     fitsIncast,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) (steps []plan.Step) {

@@ -18,7 +18,7 @@ func mixedTest(load v1alpha1.LoadAmount, servers ...int32) v1alpha1.Test {
 	return test
 }
 
-// Connections are open before frames are sent, also before those of a trial that is repeated, and are removed after the last frame has settled.
+// Connections are open before frames are sent, in a trial that is repeated as well, and are removed after the last frame has settled.
 func TestIncastNextToFrames(t *testing.T) {
 	p, err := planOf(t, mixedTest("20%", 1, 2))
 	if err != nil {

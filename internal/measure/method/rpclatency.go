@@ -31,7 +31,13 @@ func describeRPCLatency() trials.Definition {
 	return trials.Definition{
 		Method: plan.Method{
 			Name: v1alpha1.MethodRPCLatency, Member: "rpcLatency", Mixes: true, Frameless: true, Workload: true,
-			Given:    func(t v1alpha1.Test) bool { return t.RPCLatency != nil },
+			Given: func(t v1alpha1.Test) bool { return t.RPCLatency != nil },
+			NextToHosts: func(t v1alpha1.Test) (int32, []string) {
+				if len(t.RPCLatency.Background) == 0 {
+					return 0, nil
+				}
+				return t.RPCLatency.BackgroundFrameSize, []string{"backgroundFrameSize"}
+			},
 			Validate: validateRPC,
 			Fits:     fitsRPC,
 			Steps: func(test v1alpha1.Test, _ plan.Scale) (steps []plan.Step) {

@@ -79,8 +79,8 @@ func validateDeadline(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, b
 		"the tests send frames for at least %s (%s), and the benchmark would end before: %s", human.Duration(all), strings.Join(longest, ", "), remedy))}
 }
 
-// ValidateSizes reports the sizes of frames that covers refuses, such as those that the
-// model of a device lacks. What covers returns follows the value. The profile is valid for
+// ValidateSizes reports the sizes of frames that covers refuses, of the profile and next to
+// hosts, such as ones that the model of a device lacks. What covers returns follows the value. The profile is valid for
 // itself.
 func ValidateSizes(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, covers func(size int) error) field.ErrorList {
 	profile = profile.For(&b.Spec)
@@ -105,7 +105,14 @@ func ValidateSizes(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, cove
 			refuse(s.mixPath(i), s.Spec.FrameMixes[i].Name, all)
 		}
 	}
-	return inBenchmark(b, profile, errs)
+	errs = inBenchmark(b, profile, errs)
+	for i, test := range b.Spec.Tests {
+		if m, ok := methodOf(test); ok && m.SendsNextToHosts(test) {
+			size, at := m.NextToHosts(test)
+			refuse(field.NewPath("spec", "tests").Index(i).Child(m.Member, at...), size, []int{int(size)})
+		}
+	}
+	return errs
 }
 
 // inBenchmark moves errors in the sizes of a profile to the benchmark that gives them.

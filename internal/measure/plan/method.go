@@ -68,6 +68,9 @@ type Method struct {
 	// Workload means that the method measures applications of hosts on the ports, which a workload
 	// engine runs.
 	Workload bool
+	// NextToHosts returns the size in bytes of the frames that a test sends next to its hosts, and the names of the field
+	// with it below the member; 0 if the test sends none. It is nil for methods without such frames.
+	NextToHosts func(v1alpha1.Test) (size int32, at []string)
 	// Copies is the number of streams that the method makes of each at once; 0 means 1.
 	Copies int
 	// Topology contains what the method requires of the bed if its streams are its own; nil
@@ -152,6 +155,15 @@ func membersGiven(test v1alpha1.Test) int {
 		}
 	}
 	return given
+}
+
+// SendsNextToHosts reports whether a test sends frames of the profile's packet next to its hosts.
+func (m Method) SendsNextToHosts(test v1alpha1.Test) bool {
+	if m.NextToHosts == nil {
+		return false
+	}
+	size, _ := m.NextToHosts(test)
+	return size > 0
 }
 
 // members names all methods as a test gives them.

@@ -12,6 +12,9 @@ import (
 	"nodrop.dev/nodrop/internal/workload"
 )
 
+// errConnectionsOnly refuses other requests than connections.
+var errConnectionsOnly = errors.New("the model has connections only")
+
 // connectionsModel models a device with a table of connections, and hosts.
 type connectionsModel struct {
 	// table is the number of connections that the device holds.
@@ -29,37 +32,37 @@ func (connectionsModel) Close() error { return nil }
 
 // Incast implements workload.Engine.
 func (connectionsModel) Incast(context.Context, workload.IncastRequest) (out workload.Incast, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // ConnectIncast implements workload.Engine.
 func (connectionsModel) ConnectIncast(context.Context, workload.IncastRequest) error {
-	return errors.New("the model has connections only")
+	return errConnectionsOnly
 }
 
 // DisconnectIncast implements workload.Engine.
 func (connectionsModel) DisconnectIncast(context.Context) (out workload.Segments, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // RPC implements workload.Engine.
 func (connectionsModel) RPC(context.Context, workload.RPCRequest) (out workload.RPC, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // Collective implements workload.Engine.
 func (connectionsModel) Collective(context.Context, workload.CollectiveRequest) (out workload.Collective, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // Bulk implements workload.Engine.
 func (connectionsModel) Bulk(context.Context, workload.BulkRequest) (out workload.Bulk, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // Messages implements workload.Engine.
 func (connectionsModel) Messages(context.Context, workload.MessagesRequest) (out workload.Messages, err error) {
-	return out, errors.New("the model has connections only")
+	return out, errConnectionsOnly
 }
 
 // Connections implements workload.Engine. Hosts send lost packets of TCP again.

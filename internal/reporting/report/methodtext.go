@@ -53,7 +53,7 @@ func (d *Document) methodParagraph() string {
 func (d *Document) sendsTraffic() bool {
 	return slices.ContainsFunc(d.Spec.Tests, func(t v1alpha1.Test) bool {
 		own, ok := method.DescribeTest(t)
-		return !ok || !own.Workload || t.Incast != nil && t.Incast.Stateless != nil || t.RPCLatency != nil && len(t.RPCLatency.Background) > 0
+		return !ok || !own.Workload || own.SendsNextToHosts(t)
 	})
 }
 

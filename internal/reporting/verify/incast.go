@@ -40,8 +40,8 @@ func (c *check) incast() {
 		}
 	}
 	c.agrees(in+"collapsedFrom", s.CollapsedFrom == nil || s.Collapsed != nil && *s.Collapsed && *s.CollapsedFrom <= int64(c.row.Servers), "at most the servers of the row, which has collapsed")
-	c.stateless()
 	c.agrees(in+"collapsed", s.Collapsed == nil || *s.Collapsed == (s.CollapsedFrom != nil), "true with collapsedFrom, and false without")
+	c.stateless()
 }
 
 // stateless recomputes the figures of frames next to an incast from the trial in which they were sent.

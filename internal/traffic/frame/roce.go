@@ -126,11 +126,11 @@ func (p Packet) RoCESurplus() int {
 	return (p.Size - fcsBytes - p.SignatureOffset()) % wordBytes
 }
 
-// register updates the register of the CRC-32 of IEEE 802.3, which starts as all ones and is
+// CRCRegister updates the register of the CRC-32 of IEEE 802.3, which starts as all ones and is
 // inverted at the end.
-func register(r uint32, b []byte) uint32 { return ^crc32.Update(^r, crc32.IEEETable, b) }
+func CRCRegister(r uint32, b []byte) uint32 { return ^crc32.Update(^r, crc32.IEEETable, b) }
 
-// registerBack undoes the last bytes of register.
+// registerBack undoes the last bytes of CRCRegister.
 func registerBack(r uint32, b []byte) uint32 {
 	for n := len(b) - 1; n >= 0; n-- {
 		for i, entry := range crc32.IEEETable {
@@ -172,7 +172,7 @@ func icrcRegister(ip []byte) uint32 {
 	}
 	ones(udp[6:8])
 	ones(udp[udpBytes+4 : udpBytes+5])
-	return register(^uint32(0), masked)
+	return CRCRegister(^uint32(0), masked)
 }
 
 // steer writes into a packet of RoCEv2 the word behind the signature by which the last 4 bytes of the payload are the

@@ -93,7 +93,7 @@ func (run *connections) check() error {
 // raiseFiles raises the limit of open files of a thread, if it is allowed and needed.
 func (run *connections) raiseFiles() error {
 	hosts := run.request.Clients
-	if run.request.Protocol != workload.UDP { // A server of UDP has one socket.
+	if !run.oneSocket {
 		hosts = min(hosts, run.request.Servers)
 	}
 	most := (run.request.Connections-1)/hosts + 1
@@ -206,7 +206,7 @@ func (run *connections) measure(ctx context.Context, out *workload.Connections) 
 		return fmt.Errorf("opening connections: %w", err)
 	}
 	again := phase{begin: run.verify, timeout: t}
-	if run.request.Protocol == workload.UDP { // A burst could be lost, and is not sent again.
+	if run.paced {
 		again.rate = run.request.OpenRate
 	}
 	if _, err := run.each(ctx, again); err != nil {

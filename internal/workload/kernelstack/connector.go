@@ -100,6 +100,13 @@ type transport struct {
 	open, verify func(c *connector, one *connection)
 	// finish closes a connection; nil if the protocol has no end.
 	finish func(c *connector, one *connection)
+	// missing describes what a connection waited for in vain; nil for nothing to describe.
+	missing func(c *connector, one *connection) string
+	// paced reports whether connections are verified at the rate at which they are opened: a burst could be lost, and is
+	// not sent again.
+	paced bool
+	// oneSocket reports whether a server has one socket for all connections.
+	oneSocket bool
 	// event handles what has happened on a connection.
 	event func(c *connector, one *connection, events uint32)
 	// listen makes a host answer.
@@ -223,6 +230,33 @@ func (c *connector) fail(what string, err error) {
 	}
 }
 
+// bindSocket makes the socket of a connection, of type SOCK_STREAM or SOCK_DGRAM, and reports whether it could.
+func (c *connector) bindSocket(one *connection, kind int) bool {
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		c.fail("making a socket", err)
+		return false
+	}
+	one.fd, one.state = fd, connecting
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: c.address.As4(), Port: one.port}); err != nil {
+		c.fail("binding "+c.name(one), err)
+		return false
+	}
+	return true
+}
+
+// connect connects the socket of a connection to its server.
+func (c *connector) connect(one *connection) error {
+	return unix.Connect(one.fd, &unix.SockaddrInet4{Addr: one.server.address.As4(), Port: serverPort})
+}
+
+// hold ends the phase of a connection that had the right answer.
+func (c *connector) hold(one *connection) {
+	one.state = held
+	c.over(one)
+	c.lastEnd = time.Now()
+}
+
 // over ends the phase of a connection.
 func (c *connector) over(one *connection) {
 	if one.pending {
@@ -251,7 +285,11 @@ func (c *connector) expire(one *connection) {
 	case closing:
 		c.end(one, closeTimedOut, "")
 	default:
-		c.end(one, unanswered, c.missing(one))
+		note := ""
+		if c.run.missing != nil {
+			note = c.run.missing(c, one)
+		}
+		c.end(one, unanswered, note)
 	}
 }
 

@@ -19,18 +19,10 @@ var overTCP = transport{
 
 // openTCP sends the first packet of a connection.
 func (c *connector) openTCP(one *connection) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		c.fail("making a socket", err)
+	if !c.bindSocket(one, unix.SOCK_STREAM) {
 		return
 	}
-	one.fd, one.state = fd, connecting
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: c.address.As4(), Port: one.port}); err != nil {
-		c.fail("binding "+c.name(one), err)
-		return
-	}
-	err = unix.Connect(fd, &unix.SockaddrInet4{Addr: one.server.address.As4(), Port: serverPort})
-	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
+	if err := c.connect(one); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		c.refuse(one, err)
 		return
 	}
@@ -117,8 +109,6 @@ func (c *connector) read(one *connection) {
 	case answer.server != one.server.address:
 		c.end(one, wrong, fmt.Sprintf("it came from server %s", answer.server))
 	default:
-		one.state = held
-		c.over(one)
-		c.lastEnd = time.Now()
+		c.hold(one)
 	}
 }

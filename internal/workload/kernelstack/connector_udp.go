@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"nodrop.dev/nodrop/internal/workload"
 )
 
 // overUDP opens and verifies connections of UDP. They have no end: the device forgets them after a time.
 var overUDP = transport{
-	open: (*connector).openUDP, verify: (*connector).awaitServer, event: (*connector).eventUDP,
+	open: (*connector).openUDP, verify: (*connector).awaitServer, event: (*connector).eventUDP, missing: (*connector).missingDatagram,
+	paced: true, oneSocket: true,
 	listen: func(run *connections, h *host) (replier, error) {
 		r := &responder{run: run.id, host: h, sources: map[uint32]source{}}
 		run.responders[h] = r
@@ -30,17 +29,11 @@ const (
 
 // openUDP sends the first request of a connection. Its answer establishes it.
 func (c *connector) openUDP(one *connection) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		c.fail("making a socket", err)
+	if !c.bindSocket(one, unix.SOCK_DGRAM) {
 		return
 	}
-	one.fd, one.state, one.turn = fd, connecting, turnOpen
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: c.address.As4(), Port: one.port}); err != nil {
-		c.fail("binding "+c.name(one), err)
-		return
-	}
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: one.server.address.As4(), Port: serverPort}); err != nil {
+	one.turn = turnOpen
+	if err := c.connect(one); err != nil {
 		c.fail("opening "+c.name(one), err)
 		return
 	}
@@ -93,15 +86,13 @@ func (c *connector) receive(one *connection, m message) {
 			c.end(one, reset, fmt.Sprintf("sending a request: %v", err))
 		}
 	default:
-		one.state = held
-		c.over(one)
-		c.lastEnd = time.Now()
+		c.hold(one)
 	}
 }
 
-// missing describes the datagram for which a connection waited in vain.
-func (c *connector) missing(one *connection) string {
-	if c.run.request.Protocol == workload.UDP && one.turn == turnServer {
+// missingDatagram describes the datagram of the server for which a connection waited in vain; empty if it came.
+func (c *connector) missingDatagram(one *connection) string {
+	if one.turn == turnServer {
 		return "the datagram of the server to " + c.run.responders[one.server].describe(uint32(one.number)) + " did not arrive: the device has no entry for it"
 	}
 	return ""

@@ -65,7 +65,7 @@ func TestShortTimeout(t *testing.T) {
 	}
 }
 
-// TestStatelessFramesTakeTheirShare sends frames at a constant rate next to connections. A buffer that takes all windows loses none: the goodput is what the frames
+// TestStatelessFramesTakeTheirShare sends frames at a constant rate next to connections. A buffer that takes all windows loses none: the goodput is the rest of the rate that the frames
 // leave. A small one loses frames and segments.
 func TestStatelessFramesTakeTheirShare(t *testing.T) {
 	p := recentHosts()

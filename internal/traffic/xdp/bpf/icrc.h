@@ -1,7 +1,7 @@
 /* The invariant CRC (ICRC) of RoCEv2, at the end of a packet: the CRC-32 of IEEE 802.3. A CRC
  * is linear. So the word behind the signature can be chosen by the bytes in front of it that
  * change from frame to frame, so that the register of the CRC behind it never changes. Then the
- * ICRC is the same in every frame of a stream, and stands in its payload already. */
+ * ICRC is the same in every frame of a stream, and is in its payload already. */
 #pragma once
 #include "kernel.h"
 

@@ -1,4 +1,4 @@
-/* Test frames whose packet is carried in a tunnel, and those of RoCEv2. */
+/* Test frames whose packet is carried in a tunnel, and test frames of RoCEv2. */
 #pragma once
 #include "rxframe.h"
 

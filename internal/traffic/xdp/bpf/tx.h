@@ -100,7 +100,7 @@ static __always_inline void write_signature(void *data, __u64 mark, __u64 time)
 	AT(__be32, 14) = bpf_htonl(time);
 }
 
-/* Writes the checksum of UDP. Sum is that of what changes in front of the signature. */
+/* Writes the checksum of UDP. Sum is the sum of what changes in front of the signature. */
 static __always_inline void write_check(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
 {
 	__u16 check = checksum((__u64)s->udp_sum + sum + (mark >> 32) + (__u32)mark + (__u32)time);
@@ -108,7 +108,7 @@ static __always_inline void write_check(void *data, struct tx_stream *s, __u64 s
 	AT(__be16, 6) = bpf_htons(check ? check : 0xffff); /* 0 would mean none */
 }
 
-/* Writes what of UDP and the signature behind it changes in every frame. Sum is that of
+/* Writes what of UDP and the signature behind it changes in every frame. Sum is the sum of
  * the addresses and ports that change. */
 static __always_inline void write_udp(void *data, struct tx_stream *s, __u64 sum, __u64 mark, __u64 time)
 {

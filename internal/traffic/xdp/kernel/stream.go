@@ -3,7 +3,6 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"math/bits"
 	"unsafe"
@@ -216,7 +215,7 @@ func (t *PortTxStream) Write(b []byte, nanos uint64) {
 		binary.BigEndian.PutUint32(udp[16:], number)
 		sig = udp[20:]
 		putSignature(sig, mark, nanos)
-		steer := t.IcrcSum ^ register(net[t.IcrcFrom:len(net)-len(sig)+frame.SignatureSize])
+		steer := t.IcrcSum ^ frame.CRCRegister(0, net[t.IcrcFrom:len(net)-len(sig)+frame.SignatureSize])
 		binary.LittleEndian.PutUint32(sig[frame.SignatureSize:], steer)
 		sum += uint64(number) + uint64(bits.ReverseBytes32(steer))
 	}
@@ -244,11 +243,8 @@ func (t *PortTxStream) clearVarying(p frame.Packet, b, udp []byte) {
 func (t *PortTxStream) setICRC(p frame.Packet, b []byte, from int) {
 	t.IcrcFrom = uint8(from - p.NetworkOffset())
 	at := p.SteerOffset()
-	t.IcrcSum = binary.LittleEndian.Uint32(b[at:]) ^ register(b[from:at])
+	t.IcrcSum = binary.LittleEndian.Uint32(b[at:]) ^ frame.CRCRegister(0, b[from:at])
 }
-
-// register is the register of the CRC-32 of IEEE 802.3 behind some bytes, if it was zero.
-func register(b []byte) uint32 { return ^crc32.Update(^uint32(0), crc32.IEEETable, b) }
 
 // putSignature writes what of a signature changes from frame to frame.
 func putSignature(b []byte, mark, nanos uint64) {
