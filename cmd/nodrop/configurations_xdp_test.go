@@ -234,7 +234,9 @@ func (l *linuxDevice) measure() report.Document {
 	}
 	p := l.start(l.sample, args...)
 	if code := p.exit(); !slices.Contains([]int{exit.Passed, exit.Failed, exit.Inconclusive}, code) {
-		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, &p.stdout)
+		_, message, _ := strings.Cut(p.stdout.String(), `"message": `)
+		message, _, _ = strings.Cut(message, "\n")
+		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, message)
 	}
 	text := []byte(p.stdout.String())
 	if l.output != "" {

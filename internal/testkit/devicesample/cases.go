@@ -65,12 +65,13 @@ func AddLists(bed *v1alpha1.TestBed) {
 	*scales = append(*scales, gap, elsewhere)
 }
 
-// Resets resets a router with a packet filter: its forwarding, so that it forgets the filter, and a port.
+// Resets resets a router with a packet filter: its forwarding, so that it forgets the filter, and a port. A trial has time for a slow login
+// by SSH.
 var Resets = Case{
 	Sample: "device-reset", Start: sshrouter.StartLinuxAt, FrameSize: 128,
 	Tests: `
-- {name: restart, reset: {kind: Software, trigger: Device, load: 2%, leadTime: 500ms, trialDuration: 3s, repetitions: 2}}
-- {name: flap, reset: {kind: Hardware, trigger: Device, method: Timestamp, load: 2%, leadTime: 500ms, trialDuration: 6s}}
+- {name: restart, reset: {kind: Software, trigger: Device, load: 2%, leadTime: 500ms, trialDuration: 6s}}
+- {name: flap, reset: {kind: Hardware, trigger: Device, method: Timestamp, load: 2%, leadTime: 500ms, trialDuration: 9s}}
 `,
 }
 

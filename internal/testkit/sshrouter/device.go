@@ -138,7 +138,8 @@ func (d *device) start(what string, args ...string) *exec.Cmd {
 		_ = log.Close()
 		if d.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			d.t.Logf("%s: %s", what, text)
+			lines := slices.Collect(strings.Lines(string(text)))
+			d.t.Logf("%s: %s", what, strings.Join(lines[max(0, len(lines)-3):], "")) // a few, as the failure is above them
 		}
 	})
 	return cmd
