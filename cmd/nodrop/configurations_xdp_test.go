@@ -130,10 +130,12 @@ func TestRunReadsSNMP(t *testing.T) {
 		if r == nil || r.Unexplained == nil {
 			t.Fatalf("the device was not read: %+v: %s", r, rows[0].Message)
 		}
-		// A trial that was repeated is in the readings, too.
+		if len(r.Counters) != 1 || r.Counters[0].Name != "input discards of inside2" || r.Counted+*r.Unexplained != r.Lost || r.Lost < rows[0].Frames.Lost {
+			t.Errorf("of %d frames: %+v", rows[0].Frames.Sent, r)
+		}
+		// A tester that is short of frames is so in one of the directions, and repeats the trial, which is in the readings, too.
 		half := r.Lost / 2
-		if len(r.Counters) != 1 || r.Counters[0].Name != "input discards of inside2" || r.Counted < half || r.Counted > half+5 || r.Counted+*r.Unexplained != r.Lost ||
-			rows[0].Frames.Lost != rows[0].Frames.Sent || r.Lost < rows[0].Frames.Lost {
+		if once := r.Lost == rows[0].Frames.Lost; once && rows[0].Validity == v1alpha1.ValidityUncalibrated && (r.Counted < half || r.Counted > half+5) {
 			t.Errorf("of %d frames: %+v", rows[0].Frames.Sent, r)
 		}
 		if !slices.ContainsFunc(r.Sensors, func(s v1alpha1.DeviceSensor) bool {
