@@ -65,8 +65,7 @@ func TestRunCommandResets(t *testing.T) {
 		if restart.Reset.Name != "forwardingRestart" || restart.Reset.Trigger != v1alpha1.ResetByDevice || flap.Reset.Name != "portFlap" || flap.Reset.Kind != v1alpha1.ResetHardware {
 			t.Errorf("%+v, %+v", restart.Reset, flap.Reset)
 		}
-		// A tester that paused may have lost or caused a part of the loss, and marks the row.
-		if !slices.Contains([]v1alpha1.Validity{v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityContended}, restart.Validity) {
+		if !devicesample.LimitedByTester(restart) {
 			wasAway(t, restart.Reset, times[:4], 150*time.Millisecond)
 		}
 		wasAway(t, flap.Reset, times[4:], 500*time.Millisecond)
