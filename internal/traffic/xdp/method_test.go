@@ -99,7 +99,8 @@ func orderingOverAReorderer(t *testing.T, transmit Transmit) {
 	if r := row.Ordering.Reordering; r == nil || r.ExtentMaxFrames != 1 || r.NMax != 1 || r.FreeRunFrames != 195 || len(r.Extents) != 1 || r.Extents[0].Frames != 102 || r.NReordered[0] != (v1alpha1.NReordering{N: 1, Frames: 102, PPM: 5100}) {
 		t.Errorf("%+v, want 102 frames one behind", r)
 	}
-	if o := row.Ordering; o.ReorderedPPM != 5100 || o.OutOfSequencePPM != 15_300 || o.OnsetPPM != 500_000 {
-		t.Errorf("%+v, want 0.51 %% and 1.53 %%", o)
+	// The onset is the offered load, of which a busy machine may be short.
+	if o := row.Ordering; o.ReorderedPPM != 5100 || o.OutOfSequencePPM != 15_300 || o.OnsetPPM < 450_000 || o.OnsetPPM > 500_000 {
+		t.Errorf("%+v, want 0.51 %% and 1.53 %% at 50 %%", o)
 	}
 }
