@@ -141,11 +141,10 @@ func New(o Options) (_ *Engine, err error) {
 			if c.Senders < 0 || c.Senders > MaxSenders {
 				return fmt.Errorf("port %s (%s): %d senders: allowed are 1 to %d", c.Name, c.Interface, c.Senders, MaxSenders)
 			}
-			p := newPort(c, names, attached, card)
-			e.ports = append(e.ports, p)
-			if err := p.open(e.netlink, len(o.Ports)+i); err != nil {
-				return fmt.Errorf("opening port %s (%s): %w", c.Name, c.Interface, err)
-			}
+			e.ports = append(e.ports, newPort(c, names, attached, card))
+		}
+		if err := e.ports.open(e.netlink); err != nil {
+			return err
 		}
 		return e.place()
 	})

@@ -65,9 +65,8 @@ func newPort(c Port, own []string, attached attachment, reader cardReader) *port
 	return p
 }
 
-// open takes the interface: it sets it up and attaches the receive program. place chooses the
-// receive queue, see interfaceSettings.steer. It runs in the namespace of the ports.
-func (p *port) open(nl *netlink.Handle, place int) error {
+// setUp takes the interface and sets it up. It runs in the namespace of the ports.
+func (p *port) setUp(nl *netlink.Handle) error {
 	l, err := nl.LinkByName(p.Interface)
 	if err != nil {
 		return fmt.Errorf("looking up the interface: %w", err)
@@ -101,11 +100,32 @@ func (p *port) open(nl *netlink.Handle, place int) error {
 	if t, _ := cardcount.TableOf(p.driver); t.Blind != "" {
 		p.notes = append(p.notes, t.Blind)
 	}
-	p.receive.attached.programs, err = p.receive.attached.load(kernel.Room{Ports: p.receive.attached.lanes}.Rounded(), true)
+	return nil
+}
+
+// load loads the programs, which takes the kernel some tenths of a second. It runs in any namespace, next to other ports.
+func (p *port) load() error {
+	programs, err := p.receive.attached.load(p.room(fewStreams, 0).Rounded(), true)
 	if err != nil {
 		return err
 	}
+	p.receive.attached.programs = programs
 	p.settings.later(func() error { return p.receive.attached.programs.Close() })
+	return nil
+}
+
+// fewStreams is the number of streams of an engine that fit into the first programs.
+const fewStreams = 16
+
+// room is the room for streams that all ports send, and for flows that this one receives.
+func (p *port) room(sending, flows int) kernel.Room {
+	lanes := p.receive.attached.lanes
+	return kernel.Room{Ports: lanes, Streams: sending + kernel.OwnLines*lanes, Flows: flows}
+}
+
+// attach attaches the receive program. place chooses the receive queue, see interfaceSettings.steer. It runs in the namespace of the
+// ports.
+func (p *port) attach(nl *netlink.Handle, place int) error {
 	if err := p.receive.attached.attach(); err != nil {
 		return err
 	}
@@ -144,10 +164,8 @@ func (p *port) configure(tx, rx []traffic.Stream, sending int, bodies kernel.Bod
 	if p.receive.microflows, err = layOut(rx); err != nil {
 		return err
 	}
-	room := kernel.Room{
-		Streams: sending + kernel.OwnLines*p.receive.attached.lanes, Flows: len(rx),
-		Microflows: p.receive.microflows.Records, Firsts: p.receive.microflows.Firsts,
-	}
+	room := p.room(sending, len(rx))
+	room.Microflows, room.Firsts = p.receive.microflows.Records, p.receive.microflows.Firsts
 	if err := p.receive.makeRoom(room); err != nil {
 		return err
 	}

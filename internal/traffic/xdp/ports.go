@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sync/errgroup"
+
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/cardcount"
 )
@@ -31,6 +34,34 @@ func (all ports) holder(addr netip.Addr) *port {
 			if prefix.Addr() == addr {
 				return p
 			}
+		}
+	}
+	return nil
+}
+
+// open takes the interfaces and attaches programs that are loaded side by side. It runs in the namespace of the ports.
+func (all ports) open(nl *netlink.Handle) error {
+	opening := func(p *port, err error) error {
+		if err != nil {
+			return fmt.Errorf("opening port %s (%s): %w", p.Name, p.Interface, err)
+		}
+		return nil
+	}
+	for _, p := range all {
+		if err := p.setUp(nl); err != nil {
+			return opening(p, err)
+		}
+	}
+	var loading errgroup.Group
+	for _, p := range all {
+		loading.Go(func() error { return opening(p, p.load()) })
+	}
+	if err := loading.Wait(); err != nil {
+		return err
+	}
+	for i, p := range all {
+		if err := p.attach(nl, len(all)+i); err != nil {
+			return opening(p, err)
 		}
 	}
 	return nil

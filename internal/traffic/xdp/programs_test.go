@@ -131,3 +131,21 @@ func TestGenericReceive(t *testing.T) {
 		t.Errorf("frags %v, %v", port.receive.attached.programs.Frags, err)
 	}
 }
+
+// The kernel takes some tenths of a second to load programs: few streams fit into those of an engine that was opened.
+func TestFewStreamsNeedNoFurtherPrograms(t *testing.T) {
+	bed := newBed(t)
+	e := bed.backToBack()
+	p := e.ports.named("p2")
+	first := p.receive.attached.programs
+	var streams []traffic.Stream
+	for n := range fewStreams + 1 {
+		streams = append(streams, stream(uint16(n+1), e))
+	}
+	if err := e.Configure(t.Context(), streams[:fewStreams]); err != nil || p.receive.attached.programs != first {
+		t.Errorf("%d streams have further programs, %v", fewStreams, err)
+	}
+	if err := e.Configure(t.Context(), streams); err != nil || p.receive.attached.programs == first {
+		t.Errorf("%d streams have no room, %v", len(streams), err)
+	}
+}
