@@ -116,6 +116,7 @@ func TestRunOverLearntRoutes(t *testing.T) {
 		router.BIRD: overIPv6(peers(`{name: networks, first: "2001:2:0:100::/64", count: 8}`)),
 	} {
 		t.Run(kind, func(t *testing.T) {
+			rare(t, kind == router.FRR) // TestRunConvergesAsCaptured and others have FRR.
 			needsRouter(t, kind)
 			// On a busy machine a router sends nothing for three intervals.
 			rest = strings.Replace(rest, "asn: 65001,", "asn: 65001, bfd: {interval: 150ms, multiplier: 20},", 1)

@@ -43,35 +43,36 @@ func TestRunAccessLists(t *testing.T) {
 	}
 }
 
-// TestRunFilters measures FRR on Linux with filters of half of the networks that it learned; with -short only at the ingress, and without a
-// device that has none or one that allows.
+// TestRunFilters measures FRR on Linux with filters of half of the networks that it learned; with -short only with the one that denies half of
+// them but for an entry.
 func TestRunFilters(t *testing.T) {
 	needsRouter(t, "frr")
 	l := newLinuxDevice(t, devicesample.Filters)
-	if testing.Short() {
-		l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"ingress-deny", "entry-missing"}
-	}
-	l.measureSample()
+	l.shortly("entry-missing").measureSample()
 }
 
 // TestRunNAT measures Linux that translates addresses. The connections of one variant are unknown in the next one, or the
 // missing translation would not be seen.
 func TestRunNAT(t *testing.T) { newLinuxDevice(t, devicesample.NAT).measureSample() }
 
-// TestRunMirror measures a bridge that copies the frames of a port to others.
-func TestRunMirror(t *testing.T) { newLinuxDevice(t, devicesample.Mirror).measureSample() }
+// TestRunMirror measures a bridge that copies the frames of a port to others; with -short without one that copies none.
+func TestRunMirror(t *testing.T) {
+	newLinuxDevice(t, devicesample.Mirror).shortly("mirrored", "dead").measureSample()
+}
 
-// TestRunClasses measures Linux with queues for three classes on an oversubscribed port.
-func TestRunClasses(t *testing.T) { newLinuxDevice(t, devicesample.Classes).measureSample() }
+// TestRunClasses measures Linux with queues for three classes on an oversubscribed port; with -short without one that has no classes.
+func TestRunClasses(t *testing.T) {
+	newLinuxDevice(t, devicesample.Classes).shortly("classes", "swapped").measureSample()
+}
 
 // TestRunLabels measures Open vSwitch, which forwards labelled frames, swaps labels and pops them. One table compares swapped labels
-// with IP.
+// with IP; with -short there is none.
 func TestRunLabels(t *testing.T) {
-	l := newLinuxDevice(t, devicesample.Labels)
-	if testing.Short() { // What forwards frames as they are is measured below, as IP.
-		l.sample.Benchmark.Spec.Variants = []v1alpha1.VariantName{"pop", "missing"}
-	}
+	l := newLinuxDevice(t, devicesample.Labels).shortly("pop", "missing")
 	l.measure()
+	if testing.Short() { // TestRunBulk compares results, and the tests of compare others.
+		return
+	}
 	l.sample.Benchmark.Spec.Variants = nil
 	l.sample.Profile.Spec.Packet = devicesample.Read(t, devicesample.Push.Sample).Profile.Spec.Packet
 	ip := l.measureBase("base", "ip.json")
@@ -166,6 +167,14 @@ type linuxDevice struct {
 	output string
 	// calibration is the file with the measurement of the ports back to back; empty if there is none.
 	calibration string
+}
+
+// shortly leaves variants in short runs; others are like them.
+func (l *linuxDevice) shortly(variants ...v1alpha1.VariantName) *linuxDevice {
+	if testing.Short() {
+		l.sample.Benchmark.Spec.Variants = variants
+	}
+	return l
 }
 
 func newLinuxDevice(t *testing.T, of devicesample.Case) *linuxDevice {

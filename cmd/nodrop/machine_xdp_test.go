@@ -120,7 +120,7 @@ func TestRunMachineEnds(t *testing.T) {
 		"killed while it starts": {unix.SIGKILL, false, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rare(t, name == "interrupted") // TestRunMachine leaves nothing either.
+			rare(t, c.measured) // TestRunMachine leaves nothing either.
 			before := machineFolders(t)
 			p := machineRun(t, "--set", "benchmark.spec.tests=[{name: latency, latency: {loads: [0.2%], trialDuration: 10m}}]")
 			p.begin()

@@ -159,6 +159,7 @@ func TestOneControllerAtATime(t *testing.T) {
 }
 
 func TestOnlyTheRunnerMayDial(t *testing.T) {
+	t.Parallel() // It waits.
 	l, wire := newLab(t), &cable{}
 	address, _ := l.serve(0, "127.0.0.1:0", wire.engine("node-a", "p1"))
 	other := newLab(t)

@@ -35,6 +35,7 @@ func waiting(t *testing.T) (c *Client, engine *fakeEngine, waited chan error) {
 }
 
 func TestSendingStopsWithoutController(t *testing.T) {
+	t.Parallel() // It waits.
 	for name, die := range map[string]func(*proxy, *Client){
 		"the process died":   func(p *proxy, _ *Client) { p.cut() },
 		"the node fell dumb": func(p *proxy, _ *Client) { p.frozen.Store(true) },
@@ -96,6 +97,7 @@ func TestAgentRestartsBetweenCalls(t *testing.T) {
 }
 
 func TestAgentDiesDuringATrial(t *testing.T) {
+	t.Parallel() // It waits.
 	l, wire := newLab(t), &cable{}
 	engine := wire.engine("node-a", "p1", "p2")
 	address, kill := l.serve(0, "127.0.0.1:0", engine)
@@ -119,6 +121,7 @@ func TestAgentDiesDuringATrial(t *testing.T) {
 }
 
 func TestDumbAgentIsNoticed(t *testing.T) {
+	t.Parallel() // It waits.
 	l, wire := newLab(t), &cable{}
 	engine := wire.engine("node-a", "p1", "p2")
 	address, _ := l.serve(0, "127.0.0.1:0", engine)
