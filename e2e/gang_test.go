@@ -14,6 +14,7 @@ import (
 // TestGang applies the sample of a gang while one of its beds is closed: none starts, and both
 // are measured at the same time once it is open.
 func TestGang(t *testing.T) {
+	long(t) // TestGang of controllers.
 	together(t)
 	l, g := newLab(t), NewWithT(t)
 	east, west := client.ObjectKey{Namespace: teamNamespace, Name: "pair-east"}, client.ObjectKey{Namespace: teamNamespace, Name: "pair-west"}

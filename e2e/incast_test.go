@@ -61,10 +61,14 @@ func TestIncast(t *testing.T) {
 	g.Expect(last.Timeouts).To(BeNumerically(">", 0))
 	l.expectClean(t, b)
 
-	others := objects.Benchmark(teamNamespace, "connections")
+	others := objects.Benchmark(teamNamespace, "transfers")
 	others.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: "slow-router", TrafficProfileName: "hosts",
 		Tests: []v1alpha1.Test{
+			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, Sender: "p2", Receiver: "p1"}},
+			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000}},
+			{Name: "ring", Collectives: &v1alpha1.CollectivesTest{Hosts: 4, MessageSizes: []int32{64_000}, Repetitions: 20}},
+			{Name: "mixed", Incast: &v1alpha1.IncastTest{Servers: []int32{4}, BlockSize: 100_000, Iterations: 30, Stateless: &v1alpha1.StatelessTraffic{Load: "1%"}}},
 			{Name: "connections", Connections: &v1alpha1.ConnectionsTest{Measure: v1alpha1.ConnectionsCapacity, Connections: 2000}},
 			{Name: "udp", Connections: &v1alpha1.ConnectionsTest{Protocol: v1alpha1.ConnectionsUDP, Measure: v1alpha1.ConnectionsCapacity, Connections: 500, WaitTime: &metav1.Duration{Duration: time.Second}}},
 		},
@@ -74,28 +78,7 @@ func TestIncast(t *testing.T) {
 	b = l.finish(t, client.ObjectKeyFromObject(others))
 	expectAllMeasured(g, b)
 	rows = l.rows(t, b)
-	g.Expect(rows).To(HaveLen(2))
-	for i, all := range []int{2000, 500} {
-		g.Expect(rows[i].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(all))), "a router without connection tracking holds all: %s", rows[i].Message)
-	}
-	l.expectClean(t, b)
-
-	others = objects.Benchmark(teamNamespace, "transfers")
-	others.Spec = v1alpha1.BenchmarkSpec{
-		TestBedName: "slow-router", TrafficProfileName: "hosts",
-		Tests: []v1alpha1.Test{
-			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, Sender: "p2", Receiver: "p1"}},
-			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000}},
-			{Name: "ring", Collectives: &v1alpha1.CollectivesTest{Hosts: 4, MessageSizes: []int32{64_000}, Repetitions: 20}},
-			{Name: "mixed", Incast: &v1alpha1.IncastTest{Servers: []int32{4}, BlockSize: 100_000, Iterations: 30, Stateless: &v1alpha1.StatelessTraffic{Load: "1%"}}},
-		},
-	}
-	g.Expect(l.Create(t.Context(), others)).To(Succeed())
-	t.Cleanup(func() { l.remove(t, others) })
-	b = l.finish(t, client.ObjectKeyFromObject(others))
-	expectAllMeasured(g, b)
-	rows = l.rows(t, b)
-	g.Expect(rows).To(HaveLen(4))
+	g.Expect(rows).To(HaveLen(6))
 	t.Logf("bulk: %+v; requests: %+v; collectives: %+v; frames next to an incast: %+v", rows[0].Bulk, rows[1].RPCLatency, rows[2].Collectives, rows[3].Incast.Stateless)
 	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(20_000_000)), "%s", rows[0].Message)
 	g.Expect(rows[0].Bulk.GoodputBitsPerSecond).To(And(BeNumerically(">", 60_000_000), BeNumerically("<", 100_000_000)), "the router sends 100 Mbit/s")
@@ -108,6 +91,9 @@ func TestIncast(t *testing.T) {
 	g.Expect(mixed.Lost).To(Equal(mixed.Sent - mixed.Received))
 	g.Expect(mixed.BitsPerSecond+mixed.TCPBitsPerSecond).To(BeNumerically("<", 110_000_000), "the router sends 100 Mbit/s, and its queue is not empty at the end")
 	g.Expect(rows[2].Collectives.BusBitsPerSecond).To(BeNumerically("<", 100_000_000), "every second link goes over the router")
+	for i, all := range []int{2000, 500} {
+		g.Expect(rows[4+i].Connections).To(HaveField("Capacity", HaveValue(BeEquivalentTo(all))), "a router without connection tracking holds all: %s", rows[4+i].Message)
+	}
 	l.expectClean(t, b)
 
 	plain := l.create(t, "no-hosts", append(slices.Clone(shortTrials), "testBedName: frr-router", "testBedName: slow-router", "trafficProfileName: ipv4-pairs", "trafficProfileName: hosts")...)

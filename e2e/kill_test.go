@@ -62,8 +62,9 @@ func TestKill(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "agent" {
-				long(t) // TestAgentDiesDuringATrial of internal/traffic/agent, and TestLosses of controllers.
+			if name != "runner" {
+				// TestAgentDiesDuringATrial of internal/traffic/agent, TestLosses of controllers, and TestKilledOperatorGoesOn of controllers/operator.
+				long(t)
 			}
 			l, g := newLab(t), NewWithT(t)
 			key := l.create(t, "kill-"+name, oneSize...)

@@ -20,9 +20,9 @@ import (
 
 // TestThreeTeams has three teams share two beds: the order is by what a team is behind, then by
 // priority; a reserved bed is used by its holder only; a team without a grant learns
-// which one it needs. TestPreemption has the preemption. With -short a team has one benchmark less: TestSharing of controllers
-// has longer queues.
+// which one it needs. TestPreemption has the preemption.
 func TestThreeTeams(t *testing.T) {
+	long(t) // TestSharing, TestReservations and TestAccess of controllers.
 	together(t)
 	alone(t, &thePolicy)
 	l, g := newLab(t), NewWithT(t)
@@ -43,13 +43,10 @@ func TestThreeTeams(t *testing.T) {
 	}, time.Minute, poll).Should(Succeed())
 
 	var queued []*v1alpha1.Benchmark
-	want := []string{"sharing-a/soon", "sharing-b/only", "sharing-a/first"}
-	if !testing.Short() {
-		want = append(want, "sharing-a/second")
-	}
+	want := []string{"sharing-a/soon", "sharing-b/only", "sharing-a/first", "sharing-a/second"}
 	for i, b := range []struct {
 		namespace, name, class string
-	}{{"sharing-a", "first", ""}, {"sharing-b", "only", ""}, {"sharing-a", "soon", "soon"}, {"sharing-a", "second", ""}}[:len(want)] {
+	}{{"sharing-a", "first", ""}, {"sharing-b", "only", ""}, {"sharing-a", "soon", "soon"}, {"sharing-a", "second", ""}} {
 		if i > 0 {
 			g.Eventually(func() bool { return time.Now().Truncate(time.Second).After(queued[i-1].CreationTimestamp.Time) }, poll*10, poll).Should(BeTrue())
 		}

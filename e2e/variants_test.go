@@ -20,6 +20,7 @@ import (
 // variant is another topology, and what comes back shows which one was up. The topology of
 // the second has an image that does not exist; the benchmark chooses one that the bed allows.
 func TestVariants(t *testing.T) {
+	long(t) // TestVariants of controllers, and TestConfiguredRouter with real variants.
 	together(t)
 	alone(t, &theRouter)
 	l := newLab(t)
