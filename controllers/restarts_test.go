@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -138,4 +140,23 @@ func watchHolders(t *testing.T, events watch.Interface, c client.Reader) []strin
 		current = holder
 	}
 	return seen
+}
+
+// TestLeaseThatIsLeft has an operator that left its lease when it was stopped: the next one does not wait for its end.
+func TestLeaseThatIsLeft(t *testing.T) {
+	w := newWorld(t, startServer(t))
+	w.stop()
+	lease := &coordinationv1.Lease{}
+	w.Expect(client.IgnoreNotFound(w.c.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "nodrop-operator"}, lease))).To(Succeed())
+	began := metav1.NowMicro()
+	lease.Namespace, lease.Name = operatorNamespace, "nodrop-operator"
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new(operatorName), LeaseDurationSeconds: new(int32(3600)), AcquireTime: &began, RenewTime: &began}
+	if lease.UID == "" {
+		create(t, w.c, lease)
+	} else {
+		w.Expect(w.c.Update(t.Context(), lease)).To(Succeed())
+	}
+	w.start()
+	w.modelledBed()
+	w.measures("b")
 }

@@ -246,6 +246,9 @@ func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 	return w
 }
 
+// operatorName is the name of all operators of a case, of which one acts at a time.
+const operatorName = "operator"
+
 // start runs an operator; stop ends it and waits for its end.
 func (w *world) start() { w.stop = w.startOperator() }
 
@@ -256,6 +259,8 @@ func (w *world) startOperator() (stop func()) {
 		Namespace: operatorNamespace, Lab: settings, MetricsAddress: "0", HealthAddress: "0", LeaderElect: !w.crowded, Kueue: w.kueue,
 		// A machine that is busy delays a test, and does not end its operator.
 		RenewDeadline: patience / 2,
+		// One that is stopped as it starts may leave its lease. The next one has the same name, and takes it at once.
+		Identity: operatorName,
 	}
 	options := kit.Options{
 		Lab: settings, Runner: w.runners, DefaultPolicy: w.defaultPolicy, Counts: w.counts,
