@@ -145,6 +145,7 @@ func TestDeviceUpConfiguresNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			rare(t, name == "files" || name == "iproute2") // Their drivers have tests with devices.
 			l := &nodeLab{T: t, docker: l.docker, dir: l.dir, containerlab: l.containerlab}
 			n := &device.Node{NodeConfiguration: *tc.configuration, Wanted: tc.wanted, Base: tc.base}
 			language, err := platform.NodeLanguage(tc.configuration)

@@ -93,7 +93,7 @@ func (c *checker) rowsOf(uid string) int {
 func TestPreemptionSurvivesEveryDeath(t *testing.T) {
 	step := 1
 	if testing.Short() {
-		step = 3 // Still before and after a write.
+		step = 5 // Still before and after a write.
 	}
 	for much := 0; ; much += step {
 		script := []event{
@@ -128,7 +128,7 @@ func TestPreemptionByTwoLeaders(t *testing.T) {
 	}
 	seeds := uint64(100)
 	if testing.Short() {
-		seeds = 30
+		seeds = 15
 	}
 	for seed := range seeds {
 		if o := simulate(t, seed, script); len(o.wrong) > 0 || o.preempted != 1 {

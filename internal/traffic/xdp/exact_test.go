@@ -59,7 +59,7 @@ func TestExactDropper(t *testing.T) {
 	lost := tx.Sent - rx.Received
 	t.Logf("%d frames of 64 bytes through a device sent in %v: %.0f frames/s; received %d, lost %d; the device dropped %d of %d, and %d for want of room",
 		tx.Sent, tx.Duration.Round(time.Millisecond), float64(tx.Sent)/tx.Duration.Seconds(), rx.Received, lost, device.Dropped, device.Frames, device.Refused)
-	if tx.Sent != frames || device.Frames != tx.Sent || uint64(device.Dropped) != frames/1000 {
+	if tx.Sent != frames || device.Frames != tx.Sent || device.Dropped != frames/1000 {
 		t.Errorf("sent %d, the device got %d and dropped %d: want %d and %d", tx.Sent, device.Frames, device.Dropped, frames, frames/1000)
 	}
 	if lost != d.lost() {
