@@ -34,13 +34,13 @@ type DeviceManagement struct {
 // SSHManagement reaches a device by SSH.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.resets) || self.platform != 'netconf'",message="resets are commands, which a session of NETCONF does not run: leave resets out, and reset the device by the switches of its power outlets or by hand",fieldPath=".resets"
-// +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'junos', 'nxos']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe, junos and nxos is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
+// +kubebuilder:validation:XValidation:rule="!has(self.resets) || !(self.platform in ['eos', 'frr', 'iosxe', 'junos', 'nxos', 'srlinux']) || !self.resets.exists(r, has(r.answer))",message="a question on the terminal of the platforms eos, frr, iosxe, junos, nxos and srlinux is not answered: leave answer out, and give a command that asks no question, such as reload now",fieldPath=".resets"
 // +kubebuilder:validation:XValidation:rule="!has(self.scales) || self.platform in ['eos', 'junos', 'nftables', 'nxos']",message="lists are written for the platforms eos, junos, nftables and nxos: leave scales out",fieldPath=".scales"
 type SSHManagement struct {
 	// platform is the kind of device: eos, which is Arista EOS; frr; iosxe and nxos, which are Cisco's; junos, which is Juniper Junos; iproute2,
 	// which are the routes and labels of Linux; netconf, which is any device with NETCONF and a candidate
-	// configuration; nftables, which is the packet filter of Linux; or openvswitch, which are the flows of
-	// its bridges.
+	// configuration; nftables, which is the packet filter of Linux; openvswitch, which are the flows of
+	// its bridges; or srlinux, which is Nokia SR Linux.
 	// +required
 	Platform DevicePlatform `json:"platform"`
 	// address is host:port of the SSH server, such as 192.0.2.1:22.
@@ -110,7 +110,7 @@ type GNMIManagement struct {
 
 // DevicePlatform is a kind of device that is reached by SSH.
 //
-// +kubebuilder:validation:Enum=eos;frr;iosxe;iproute2;junos;netconf;nftables;nxos;openvswitch
+// +kubebuilder:validation:Enum=eos;frr;iosxe;iproute2;junos;netconf;nftables;nxos;openvswitch;srlinux
 type DevicePlatform string
 
 // The platforms.
@@ -135,6 +135,8 @@ const (
 	// PlatformOpenVSwitch are the flows of the bridges of Open vSwitch, whose user may run ovs-vsctl and
 	// ovs-ofctl.
 	PlatformOpenVSwitch DevicePlatform = "openvswitch"
+	// PlatformSRLinux is Nokia SR Linux, whose changes are commits that are confirmed.
+	PlatformSRLinux DevicePlatform = "srlinux"
 )
 
 // DeviceConfigurationSource is the source of a whole configuration, in the words of the device: what the

@@ -57,6 +57,7 @@ var All = slices.SortedFunc(slices.Values(append([]*Platform{
 	}},
 	byCommands("nftables", nftables.Language{}, nftables.New),
 	byCommands("openvswitch", openvswitch.Language{}, openvswitch.New),
+	byCommandLine("srlinux", sshcli.SRLinux),
 }, overGRPC...)), func(a, b *Platform) int { return strings.Compare(a.Name, b.Name) })
 
 // byCommandLine returns a platform whose devices have a command line.

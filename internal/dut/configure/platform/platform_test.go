@@ -12,7 +12,7 @@ import (
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	want := []string{"files", (&v1alpha1.DeviceManagement{GNMI: &v1alpha1.GNMIManagement{}}).Platform()}
-	for _, p := range []v1alpha1.DevicePlatform{v1alpha1.PlatformEOS, v1alpha1.PlatformFRR, v1alpha1.PlatformIOSXE, v1alpha1.PlatformIPRoute2, v1alpha1.PlatformJunos, v1alpha1.PlatformNETCONF, v1alpha1.PlatformNFTables, v1alpha1.PlatformNXOS, v1alpha1.PlatformOpenVSwitch} {
+	for _, p := range []v1alpha1.DevicePlatform{v1alpha1.PlatformEOS, v1alpha1.PlatformFRR, v1alpha1.PlatformIOSXE, v1alpha1.PlatformIPRoute2, v1alpha1.PlatformJunos, v1alpha1.PlatformNETCONF, v1alpha1.PlatformNFTables, v1alpha1.PlatformNXOS, v1alpha1.PlatformOpenVSwitch, v1alpha1.PlatformSRLinux} {
 		want = append(want, string(p))
 	}
 	slices.Sort(want)

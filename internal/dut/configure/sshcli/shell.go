@@ -3,7 +3,7 @@ package sshcli
 import (
 	"regexp"
 
-	"nodrop.dev/nodrop/internal/dut/configure/text"
+	"nodrop.dev/nodrop/internal/dut/configure"
 )
 
 // Shell describes the command line of a kind of device.
@@ -28,5 +28,12 @@ type Shell struct {
 	// transaction describes how lines take effect together; nil if each does at once.
 	transaction *transaction
 	// Dialect of the configurations.
-	Dialect *text.Dialect
+	Dialect Dialect
+}
+
+// Dialect is a language whose commands are entered one after the other.
+type Dialect interface {
+	configure.Language
+	// IsRemoval reports whether a command removes a line of what the device has: another removal may have taken it along.
+	IsRemoval(command string, have configure.Configuration) bool
 }

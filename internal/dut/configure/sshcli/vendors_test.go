@@ -79,6 +79,19 @@ var vendors = []vendor{
 		rejected:  "set routing-options static route 198.18.300.0/24 next-hop 198.18.1.9",
 		otherwise: "set routing-options static route 198.18.9.1/24 next-hop 198.18.1.9", reported: "+ set routing-options static route 198.18.9.0/24 next-hop 198.18.1.9",
 	},
+	{
+		device: "nokia_srl", shell: sshcli.SRLinux, name: "Nokia SR Linux", software: "Nokia SR Linux v24.10.1",
+		replace: []string{
+			"$aes1$AWAdu4eU6gBcGG8=$5e7xP9EPZNMu4yweZDHwXA==", "$aes1$" + secret,
+			" mtu 9200\n", " mtu 9000\n",
+			"export-policy [ first second ]", "export-policy [ second ]",
+			"            next-hop-group tester\n", "",
+		},
+		list: "set / acl acl-filter filter type ipv4 entry ", flat: true, entry: func(i int) string { return fmt.Sprintf("%d match ipv4 source-ip prefix 198.18.%d.0/24", i, i) },
+		rejected:  "set / network-instance default static-routes route 198.18.300.0/24 next-hop-group tester",
+		otherwise: "set / network-instance default static-routes route 198.18.9.1/24 next-hop-group tester",
+		reported:  "+ set / network-instance default static-routes route 198.18.9.0/24 next-hop-group tester",
+	},
 }
 
 // other is the base with other lines and a list.
@@ -102,7 +115,11 @@ func (v *vendor) start(t *testing.T) *drivertest.Device {
 	return drivertest.OverSSH(drivertest.Device{
 		Address: f.Address, Running: f.Running, Other: v.other, Secret: secret,
 		Rejected: func(base configure.Configuration) (configure.Configuration, string) {
-			return v.other(base, 20) + configure.Configuration(v.rejected+"\n"+"ntp server 198.18.7.1\n"), v.rejected
+			behind := "ntp server 198.18.7.1\n"
+			if v.flat {
+				behind = v.list + v.entry(200) + "\n"
+			}
+			return v.other(base, 20) + configure.Configuration(v.rejected+"\n"+behind), v.rejected
 		},
 		Otherwise: func(base configure.Configuration) (configure.Configuration, string) {
 			return v.other(base, 3) + configure.Configuration(v.otherwise+"\n"), v.reported
@@ -116,6 +133,19 @@ func TestVendors(t *testing.T) {
 		t.Run(v.device, func(t *testing.T) {
 			t.Parallel()
 			v.start(t).Run(t)
+		})
+	}
+}
+
+// TestVendorsSoftware has each command line report its version.
+func TestVendorsSoftware(t *testing.T) {
+	for _, v := range vendors {
+		t.Run(v.device, func(t *testing.T) {
+			t.Parallel()
+			got, err := connect(t, v.shell, fakenos.Start(t, v.device)).Software()
+			if err != nil || got != v.software {
+				t.Errorf("%q, %v, want %q", got, err, v.software)
+			}
 		})
 	}
 }
@@ -138,6 +168,8 @@ func TestVendorsLostConnection(t *testing.T) {
 func TestVendorsLeft(t *testing.T) {
 	eos := []string{"configure session nodrop", "no ntp server 1.1.1.1", "show session-config diffs"}
 	junos := []string{"configure exclusive", "delete system services ssh", "show | compare"}
+	srLinux := []string{"enter candidate private name nodrop", "delete / interface ethernet-1/1 mtu", "diff flat"}
+	const commits = "info from state system configuration commit *"
 	for name, tc := range map[string]struct {
 		device string
 		shell  *sshcli.Shell
@@ -146,10 +178,12 @@ func TestVendorsLeft(t *testing.T) {
 		shows, list, pending string
 		committed            bool
 	}{
-		"EOS, an open candidate":       {"arista_eos", sshcli.EOS, eos, "-ntp server 1.1.1.1", "show configuration sessions detail", "nodrop", false},
-		"EOS, an unconfirmed commit":   {"arista_eos", sshcli.EOS, append(eos, "commit timer 00:02:00", "show configuration sessions detail"), "timer: nodrop", "show configuration sessions detail", "nodrop", true},
-		"Junos, an open candidate":     {"juniper_junos", sshcli.Junos, junos, "-set system services ssh", "show system commit", "rollback in", false},
-		"Junos, an unconfirmed commit": {"juniper_junos", sshcli.Junos, append(junos, "commit confirmed 2", "exit", "show system commit"), "rollback in 2mins", "show system commit", "rollback in", true},
+		"EOS, an open candidate":          {"arista_eos", sshcli.EOS, eos, "-ntp server 1.1.1.1", "show configuration sessions detail", "nodrop", false},
+		"EOS, an unconfirmed commit":      {"arista_eos", sshcli.EOS, append(eos, "commit timer 00:02:00", "show configuration sessions detail"), "timer: nodrop", "show configuration sessions detail", "nodrop", true},
+		"Junos, an open candidate":        {"juniper_junos", sshcli.Junos, junos, "-set system services ssh", "show system commit", "rollback in", false},
+		"Junos, an unconfirmed commit":    {"juniper_junos", sshcli.Junos, append(junos, "commit confirmed 2", "exit", "show system commit"), "rollback in 2mins", "show system commit", "rollback in", true},
+		"SR Linux, an open candidate":     {"nokia_srl", sshcli.SRLinux, srLinux, "delete / interface ethernet-1/1 mtu 9200", commits, "unconfirmed", false},
+		"SR Linux, an unconfirmed commit": {"nokia_srl", sshcli.SRLinux, append(srLinux, "commit confirmed timeout 120", commits), "status unconfirmed", commits, "unconfirmed", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,16 +192,8 @@ func TestVendorsLeft(t *testing.T) {
 			if out := f.Enter(tc.begun); !strings.Contains(out, tc.shows) || tc.committed == (f.Running() == base) {
 				t.Fatalf("the device has no change: %s", out)
 			}
-			driver, err := sshcli.New(tc.shell, f.Access())
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := driver.Connect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			if now, err := s.Running(); err != nil || f.Running() != base || len(driver.Language().Differences(configure.Configuration(base), now)) > 0 {
+			s := connect(t, tc.shell, f)
+			if now, err := s.Running(); err != nil || f.Running() != base || len(tc.shell.Dialect.Differences(configure.Configuration(base), now)) > 0 {
 				t.Errorf("%v: the device has\n%s\nwant\n%s", err, now, base)
 			}
 			if out := f.Enter([]string{tc.list}); strings.Contains(out, tc.pending) {
@@ -177,47 +203,57 @@ func TestVendorsLeft(t *testing.T) {
 	}
 }
 
-// TestVendorsTakenBack has Junos take a commit back by itself while a session of NoDrop is about to. The configuration before it is then the
-// rejected one, and is not committed.
+// TestVendorsTakenBack has a device take a commit back by itself while a session of NoDrop is about to. With Junos, the configuration before it is
+// then the rejected one, and is not committed.
 func TestVendorsTakenBack(t *testing.T) {
-	t.Run("of an earlier session", func(t *testing.T) {
-		t.Parallel()
-		f := fakenos.Start(t, "juniper_junos")
-		base := f.Running()
-		f.Enter([]string{"configure exclusive", "delete system services ssh", "commit confirmed 2", "exit", "test expire"})
-		if f.Running() == base {
-			t.Fatal("the device has no change")
-		}
-		s := connectJunos(t, f)
-		now, err := s.Running()
-		if left := sshcli.Junos.Dialect.Differences(configure.Configuration(base), now); err != nil || f.Running() != base || len(left) > 0 {
-			t.Errorf("%v: the device has\n%s\nwant\n%s", err, f.Running(), base)
-		}
-	})
-	t.Run("of the same session", func(t *testing.T) {
-		t.Parallel()
-		f := fakenos.Start(t, "juniper_junos")
-		base := f.Running()
-		s := connectJunos(t, f)
-		have, err := s.Running()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Enter([]string{"test expire"})
-		want := configure.Configuration(strings.Replace(string(have), "mtu 9200", "mtu 9000", 1))
-		var different *configure.DifferentError
-		if _, err := s.Change(have, want); !errors.As(err, &different) {
-			t.Errorf("got %v, want a change that the device does not have any more", err)
-		}
-		if now := f.Running(); now != base {
-			t.Errorf("the device has\n%s\nwant\n%s", now, base)
-		}
-	})
+	for name, tc := range map[string]struct {
+		device string
+		shell  *sshcli.Shell
+		// begun makes a change and has its time end when the device shows it.
+		begun []string
+	}{
+		"Junos":    {"juniper_junos", sshcli.Junos, []string{"configure exclusive", "delete system services ssh", "commit confirmed 2", "exit", "test expire"}},
+		"SR Linux": {"nokia_srl", sshcli.SRLinux, []string{"enter candidate private name nodrop", "delete / interface mgmt0", "commit confirmed timeout 120", "test expire"}},
+	} {
+		t.Run(name+", of an earlier session", func(t *testing.T) {
+			t.Parallel()
+			f := fakenos.Start(t, tc.device)
+			base := f.Running()
+			f.Enter(tc.begun)
+			if f.Running() == base {
+				t.Fatal("the device has no change")
+			}
+			now, err := connect(t, tc.shell, f).Running()
+			if left := tc.shell.Dialect.Differences(configure.Configuration(base), now); err != nil || f.Running() != base || len(left) > 0 {
+				t.Errorf("%v: the device has\n%s\nwant\n%s", err, f.Running(), base)
+			}
+		})
+		t.Run(name+", of the same session", func(t *testing.T) {
+			t.Parallel()
+			f := fakenos.Start(t, tc.device)
+			base := f.Running()
+			s := connect(t, tc.shell, f)
+			have, err := s.Running()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Enter([]string{"test expire"})
+			want := configure.Configuration(strings.Replace(string(have), "mtu 9200", "mtu 9000", 1))
+			var different *configure.DifferentError
+			if _, err := s.Change(have, want); !errors.As(err, &different) {
+				t.Errorf("got %v, want a change that the device does not have any more", err)
+			}
+			if now := f.Running(); now != base {
+				t.Errorf("the device has\n%s\nwant\n%s", now, base)
+			}
+		})
+	}
 }
 
-func connectJunos(t *testing.T, f *fakenos.Device) configure.Session {
+// connect opens a session with a device.
+func connect(t *testing.T, shell *sshcli.Shell, f *fakenos.Device) configure.Session {
 	t.Helper()
-	driver, err := sshcli.New(sshcli.Junos, f.Access())
+	driver, err := sshcli.New(shell, f.Access())
 	if err != nil {
 		t.Fatal(err)
 	}
