@@ -83,8 +83,14 @@ func (l Language) Differences(from, to configure.Configuration) []string {
 	})
 }
 
-// secrets are values behind the names of leaves whose type is a password or a key, encrypted or not.
-var secrets = regexp.MustCompile(`(?i)\b([\w-]*(?:password|secret|key|community|passphrase)) (?:"(?:[^"\\]|\\.)*"|\S+)`)
+var (
+	// secrets are values behind the names of leaves whose type is a password or a key, encrypted or not.
+	secrets = regexp.MustCompile(`(?i)\b([\w-]*(?:password|secret|key|community|passphrase)) (?:"(?:[^"\\]|\\.)*"|\S+)`)
+	// encrypted are values in the form in which the device reports secrets, such as $aes1$ and $y$: messages may repeat them without the name of the leaf.
+	encrypted = regexp.MustCompile(`\$[0-9a-z]{1,5}\$[^\s'"]+`)
+)
 
 // Mask implements configure.Language. It hides the numbers of keys in a keychain as well.
-func (Language) Mask(text string) string { return secrets.ReplaceAllString(text, "$1 (hidden)") }
+func (Language) Mask(text string) string {
+	return encrypted.ReplaceAllString(secrets.ReplaceAllString(text, "$1 (hidden)"), "(hidden)")
+}

@@ -1,6 +1,7 @@
 package srlinux
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,33 @@ func TestNoConfiguration(t *testing.T) {
 	}
 }
 
+// TestRendered reads the configuration that nodrop render writes for SR Linux.
+func TestRendered(t *testing.T) {
+	t.Parallel()
+	c, err := configure.WholeFile(Language{}, "../../router/testdata/srlinux-whole.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// From a device without any of it, each line is set once.
+	text, err := os.ReadFile("../../router/testdata/srlinux-whole.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		lines[strings.ReplaceAll(strings.TrimSpace(line), `"`, "")] = true
+	}
+	commands := (Language{}).Commands("", c)
+	for _, command := range commands {
+		if !lines[strings.ReplaceAll(command, `"`, "")] {
+			t.Errorf("%q is no line of the configuration", command)
+		}
+	}
+	if len(commands) < 20 {
+		t.Errorf("%d lines are set, want most of %d", len(commands), len(lines))
+	}
+}
+
 // TestMask hides passwords, keys and communities, quoted or encrypted.
 func TestMask(t *testing.T) {
 	t.Parallel()
@@ -191,6 +219,7 @@ func TestMask(t *testing.T) {
 		`set / system authentication keychain lab key 1 authentication-key "hunter2 \" and 3"`:                         `set / system authentication keychain lab key (hidden) authentication-key (hidden)`,
 		`set / system snmp access-group lab security-level no-auth-no-priv community-entry ro community $aes1$hunter2`: `set / system snmp access-group lab security-level no-auth-no-priv community-entry ro community (hidden)`,
 		"set / system tls server-profile lab key \"-----BEGIN PRIVATE KEY-----\nhunter2\n-----END\" tls true":          `set / system tls server-profile lab key (hidden) tls true`,
+		`Parsing error: Invalid value '$aes1$hunter2=$x==' for 'community'`:                                            `Parsing error: Invalid value '(hidden)' for 'community'`,
 		`set / interface ethernet-1/1 mtu 9000`:                                                                        `set / interface ethernet-1/1 mtu 9000`,
 	} {
 		if got := (Language{}).Mask(text); got != want {

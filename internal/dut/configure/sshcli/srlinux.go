@@ -13,12 +13,12 @@ const enterSRLinux = "enter candidate private name " + sessionName
 var discardSRLinux = []string{enterSRLinux, "discard now"}
 
 // SRLinux is Nokia SR Linux. Lines are entered in a private candidate, which is committed until a command accepts it. Sources: Configuration Basics Guide,
-// Configuration management (documentation.nokia.com/srlinux), for candidates, their commits and the commands that end them; the YANG module
-// srl_nokia-configuration for the list of commits and their states; and the platform nokia_srl of scrapligo for prompts, the preparation of the
-// terminal and messages. A commit is not saved: a device that is reloaded has its startup configuration.
+// Configuration management (documentation.nokia.com/srlinux), for candidates and their commits; the YANG module srl_nokia-configuration for the list
+// of commits and their states; napalm-srlinux (napalm.srlinux.dev/guide/commit-confirm) for the commands that accept and reject a commit; and the platform
+// nokia_srl of scrapligo for prompts, the preparation of the terminal and messages. A commit is not saved: a device that is reloaded has its startup configuration.
 var SRLinux = &Shell{
 	name: "Nokia SR Linux",
-	// A toolbar may follow until the terminal is prepared. The lines above are two, and no part of a configuration.
+	// A toolbar may follow until the terminal is prepared. A prompt has two lines, which no configuration has, so that it is found before others.
 	prompt:   regexp.MustCompile(`(?m)^--\{[^\n]*\}--\[[^\n]*\]--[^\S\n]*\n[A-Da-d]:[^\s#]+# ?$`),
 	setup:    []string{"environment cli-engine type basic", "environment complete-on-space false"},
 	show:     "info from running /",

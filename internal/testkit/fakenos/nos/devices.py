@@ -148,7 +148,7 @@ class Lines:
 
     def __init__(self, text, header, step, end=("end",)):
         self.first, self.running, self.candidate, self.replaced = parse(text), parse(text), None, None
-        self.header, self.step, self.end, self.deadline = header, step, list(end), 0.0
+        self.header, self.step, self.end, self.deadline, self.expiring = header, step, list(end), 0.0, False
         self.saved()
 
     def show(self, tree=None):
@@ -198,6 +198,16 @@ class Lines:
         if self.replaced is not None and time.monotonic() > self.deadline:
             self.revert()
         return self.replaced is not None
+
+    def expire(self):
+        """Has the time of a commit end right after the device makes it or shows it the next time."""
+        self.expiring = True
+        return "", None
+
+    def shown(self):
+        """Ends the time of a commit that the device has made or shown, if a test wants that."""
+        if self.expiring and self.waits():
+            self.expiring, self.deadline = False, 0.0
 
     def confirm(self):
         self.replaced = None

@@ -76,7 +76,6 @@ def delete(path):
 
 # The configurations before earlier commits, the latest last.
 former = []
-expiring = []
 
 
 def end():
@@ -119,25 +118,15 @@ def commit():
 
 def confirmed():
     lines.commit(120)
-    if expiring:
-        expiring.clear()
-        lines.deadline = 0.0
+    lines.shown()
     load(lines.running)
     return "commit confirmed will be automatically rolled back in 2 minutes unless confirmed\ncommit complete\n\n# commit confirmed will be rolled back in 2 minutes\n", None
-
-
-def expire():
-    """Has the time of a commit end right after the device makes it or shows it the next time."""
-    expiring.append(True)
-    return "", None
 
 
 def log():
     end()
     pending = " commit confirmed, rollback in 2mins" if lines.waits() else ""
-    if expiring:
-        expiring.clear()
-        lines.deadline = 0.0
+    lines.shown()
     return "0   2026-11-28 09:12:01 UTC by lab via cli" + pending + "\n1   2026-11-27 17:03:22 UTC by lab via cli\n", None
 
 
@@ -150,7 +139,7 @@ table = Table("                ^\nsyntax error.", shipped("juniper_junos"))
 table.prints([EXEC], "set cli complete-on-space off", "set cli screen-length 0", "set cli screen-width 0")
 table.on(EXEC, "show configuration | display set", running)
 table.on(EXEC, "show system commit", log)
-table.on(EXEC, "test expire", expire)
+table.on(EXEC, "test expire", lines.expire)
 table.on(EXEC, "configure exclusive", enter)
 table.on(CONFIG, "run show configuration | display set", running)
 table.on(CONFIG, "run show system commit", log)

@@ -1,8 +1,8 @@
 """Nokia SR Linux: an emulation from public documentation, with no part of the device.
 
 It has a private candidate that outlives its session, a commit with a timer, its acceptance and rejection, and the list of commits. Sources: Configuration
-Basics Guide (documentation.nokia.com/srlinux), Configuration management; the YANG module srl_nokia-configuration; prompts and messages as in
-the documentation of containerlab (docs/manual/kinds/srl.md, docs/cmd/exec.md) and scrapli.
+Basics Guide (documentation.nokia.com/srlinux), Configuration management; the YANG module srl_nokia-configuration; prompts, messages and outputs as the
+documentation and the tests of containerlab, napalm-srlinux and scrapli have them. Messages of invalid commits are our own.
 """
 
 from devices import Device, Lines, Table
@@ -127,7 +127,6 @@ def delete(contexts, name):
 
 
 lines = Tree()
-expiring = []
 
 
 def enter():
@@ -152,7 +151,7 @@ def commit():
         return "Validation error: /network-instance[name=default]/interface[name=ethernet-1/9.0]: the subinterface does not exist", None
     lines.commit(120)
     lines.commits.append({"type": "private", "name": "nodrop", "status": "unconfirmed", "username": "admin"})
-    end()
+    lines.shown()
     return "Commit confirmed (automatic rollback in 2 minutes)\nAll changes have been committed. Leaving candidate mode.", UNSAVED
 
 
@@ -167,19 +166,6 @@ def finish(status):
     return "", None
 
 
-def expire():
-    """Has the time of a commit end right after the device makes it or shows it the next time."""
-    expiring.append(True)
-    return "", None
-
-
-def end():
-    """Ends the time of a commit if the test asked for that."""
-    if expiring and lines.waits():
-        expiring.clear()
-        lines.deadline = 0.0
-
-
 def running():
     lines.waits()
     return lines.show(), None
@@ -190,7 +176,7 @@ def commits():
     text = []
     for i, entry in enumerate(lines.commits):
         text += [f"            commit {i + 1} {{", *(f"                {name} {value}" for name, value in entry.items()), "            }"]
-    end()
+    lines.shown()
     return "\n".join(["    system {", "        configuration {", *text, "        }", "    }"]), None
 
 
@@ -231,7 +217,7 @@ for prompt in OPERATIONAL + EDITING:
     table.on(prompt, "enter candidate private name nodrop", enter)
     table.on(prompt, "tools system configuration confirmed-accept", lambda: finish("complete"))
     table.on(prompt, "tools system configuration confirmed-reject", lambda: finish("failed"))
-    table.on(prompt, "test expire", expire)
+    table.on(prompt, "test expire", lines.expire)
 for prompt in EDITING:
     table.on(prompt, "info /", lambda: (lines.show(lines.candidate), None))
     table.on(prompt, "diff flat", diff)
