@@ -111,7 +111,8 @@ func checkAccessLists(t testing.TB, rows []v1alpha1.ResultRow) {
 		if row.Variant == "gap" {
 			want = 0
 		}
-		if row.Frames.LineRatePPM != want {
+		// A tester that pauses finds less.
+		if rate := row.Frames.LineRatePPM; rate > want || rate < want && !LimitedByTester(row) {
 			t.Errorf("%s: the throughput is %d ppm of line rate, want %d", row.Variant, row.Frames.LineRatePPM, want)
 		}
 	}
