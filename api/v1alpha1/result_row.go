@@ -183,6 +183,11 @@ type FrameSection struct {
 	// million. Absent where congested is.
 	// +optional
 	CongestedPPM *int64 `json:"congestedPPM,omitempty"`
+	// flowControl contains the frames by which the device asked the test ports to send nothing
+	// for a time. Absent if the ports received none, except with frames of RoCEv2, and if the
+	// engine does not count them.
+	// +optional
+	FlowControl *FlowControlSummary `json:"flowControl,omitempty"`
 	// truncated frames came back shorter than they were sent (RFC 2544 section 10).
 	// They count as lost. Absent when the engine does not check received frames.
 	// +optional
@@ -215,6 +220,34 @@ type FrameSection struct {
 	// trialMilliseconds is the length of the trial that decided the row.
 	// +optional
 	TrialMilliseconds int64 `json:"trialMilliseconds"`
+}
+
+// FlowControlSummary contains the frames of flow control that the test ports received during the
+// trial of a row. Frames that end a pause count too.
+type FlowControlSummary struct {
+	// pauseFrames are frames for the whole link (IEEE 802.3 annex 31B).
+	// +optional
+	PauseFrames int64 `json:"pauseFrames"`
+	// pfcFrames are frames of priority-based flow control (PFC, IEEE 802.1Qbb), each counted
+	// once for each priority that it enables.
+	// +optional
+	PFCFrames int64 `json:"pfcFrames"`
+	// pfcPriorities has the pfcFrames of each priority that has any.
+	// +optional
+	// +listType=map
+	// +listMapKey=priority
+	// +kubebuilder:validation:MaxItems=8
+	PFCPriorities []PriorityFrames `json:"pfcPriorities,omitempty"`
+}
+
+// PriorityFrames is a number of frames of a priority.
+type PriorityFrames struct {
+	// priority of the link, 0 to 7 (IEEE 802.1Q).
+	// +required
+	Priority int32 `json:"priority"`
+	// frames of the priority.
+	// +required
+	Frames int64 `json:"frames"`
 }
 
 // OrZero returns the section, or one of zeros for a row that has none.

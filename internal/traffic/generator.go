@@ -196,6 +196,8 @@ type Capabilities struct {
 	RoCE bool
 	// CongestionMarks reports whether received frames with the mark CE are counted.
 	CongestionMarks bool
+	// Pauses reports whether received frames of flow control are counted.
+	Pauses bool
 	// CustomBytes reports whether frames whose headers are given byte by byte are sent and
 	// counted.
 	CustomBytes bool

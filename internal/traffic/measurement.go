@@ -37,6 +37,9 @@ type Measurement struct {
 	// ports without any are absent. The measurement of the earlier trial counted them as
 	// lost.
 	Stale map[string]uint64
+	// Pauses counts the frames of flow control that a port received, by the name of the port;
+	// ports without any are absent.
+	Pauses map[string]PauseCount
 	// Microflows are the sums of a MicroflowCounter. Engines leave them out: the caller that
 	// reads the measurement asks for them.
 	Microflows []MicroflowSum
@@ -160,6 +163,9 @@ const (
 	// generic XDP, or sent through a packet socket. It speaks against no validity; the
 	// row's message carries it.
 	NoteFallback NoteKind = "Fallback"
+	// NotePauses explains the Pauses of a port. It affects no validity; the row's message
+	// carries it.
+	NotePauses NoteKind = "Pauses"
 	// NoteModel names values that are missing in the model of a modeled device. It affects
 	// no validity; the row's message carries it.
 	NoteModel NoteKind = "Model"

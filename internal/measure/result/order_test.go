@@ -1,8 +1,10 @@
 package result
 
 import (
+	"reflect"
 	"testing"
 
+	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
@@ -56,6 +58,31 @@ func TestMarksOfFramesThatMayBeMarked(t *testing.T) {
 				if (got == nil) != (want == nil) || got != nil && *got != *want {
 					t.Errorf("%+v: figure %d is wrong", row.Frames, i)
 				}
+			}
+		})
+	}
+}
+
+// A row has the frames of flow control that the ports received, and with RoCEv2 also that there were
+// none.
+func TestFlowControlOfARow(t *testing.T) {
+	counted := traffic.PauseCount{Frames: 5, ByPriority: [8]uint64{3: 20, 7: 1}}
+	for name, tc := range map[string]struct {
+		counts  trials.Counts
+		counter bool
+		want    *v1alpha1.FlowControlSummary
+	}{
+		"some":              {trials.Counts{Pauses: counted}, true, &v1alpha1.FlowControlSummary{PauseFrames: 5, PFCFrames: 21, PFCPriorities: []v1alpha1.PriorityFrames{{Priority: 3, Frames: 20}, {Priority: 7, Frames: 1}}}},
+		"none":              {trials.Counts{}, true, nil},
+		"none with RoCEv2":  {trials.Counts{RoCE: true}, true, &v1alpha1.FlowControlSummary{}},
+		"an engine without": {trials.Counts{RoCE: true}, false, nil},
+		"only pauses":       {trials.Counts{Pauses: traffic.PauseCount{Frames: 2}}, true, &v1alpha1.FlowControlSummary{PauseFrames: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := traffic.Info{Capabilities: traffic.Capabilities{Pauses: tc.counter}}
+			row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Info: info, Outcome: trials.Outcome{Trial: &trials.Trial{Counts: tc.counts}}})
+			if got := row.Frames.FlowControl; !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("%+v, want %+v", got, tc.want)
 			}
 		})
 	}

@@ -104,6 +104,7 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 	if t.Markable {
 		frames.Congested, frames.CongestedPPM = new(int64(t.Congested)), new(trials.SharePPM(t.Congested, t.Received))
 	}
+	frames.FlowControl = flowControl(t, in.Info.Capabilities)
 	if in.Info.Capabilities.FrameChecks {
 		d := t.Damaged
 		frames.Truncated, frames.Corrupted, frames.Fragmented = new(int64(d.Truncated)), new(int64(d.Corrupted)), new(int64(d.Fragmented))
@@ -115,11 +116,27 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 	row.Flows, row.Microflows = t.Counters.Flows(), t.Counters.Microflows()
 }
 
+// flowControl returns the frames of flow control that the ports received; nil if there were none,
+// except with frames of RoCEv2, and if the engine does not count them.
+func flowControl(t *trials.Trial, engine traffic.Capabilities) *v1alpha1.FlowControlSummary {
+	if !engine.Pauses || !t.RoCE && t.Pauses == (traffic.PauseCount{}) {
+		return nil
+	}
+	s := &v1alpha1.FlowControlSummary{PauseFrames: int64(t.Pauses.Frames)}
+	for priority, n := range t.Pauses.ByPriority {
+		if n > 0 {
+			s.PFCFrames += int64(n)
+			s.PFCPriorities = append(s.PFCPriorities, v1alpha1.PriorityFrames{Priority: int32(priority), Frames: int64(n)})
+		}
+	}
+	return s
+}
+
 // engineNotes are the notes of a trial that a row repeats.
 func engineNotes(t *trials.Trial) (texts []string) {
 	for _, n := range t.Notes {
 		switch n.Kind {
-		case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate, traffic.NoteFallback:
+		case traffic.NoteModel, traffic.NoteMisdelivered, traffic.NoteDamaged, traffic.NoteLate, traffic.NoteFallback, traffic.NotePauses:
 			texts = append(texts, n.Text)
 		}
 	}

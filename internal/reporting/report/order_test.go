@@ -110,6 +110,12 @@ func TestMarksInTheText(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
+	for want, counted := range map[bool]*v1alpha1.FlowControlSummary{true: {}, false: {PFCFrames: 1}} {
+		r.FlowControl = counted
+		if text := d.Text(); strings.Contains(text, "the ports received no frame of flow control") != want {
+			t.Errorf("with %+v the text is\n%s", counted, text)
+		}
+	}
 	d.Profile.Packet = v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, RoCEv2: &v1alpha1.RoCEv2Packet{DestinationQP: new(int32(17))}, ECN: v1alpha1.ECT0}
 	if text := d.traffic(); !strings.Contains(text, "RoCEv2 RCSendOnly, partition key 0xffff, destination queue pair 17, from UDP 49152, ECN ECT0") {
 		t.Error(text)

@@ -177,6 +177,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, fmt.Sprintf("%s captured in %s", layout.Quantity(c.Frames, "frame"), c.File))
 	}
 	notes = append(notes, markNotes(frames)...)
+	if f := frames.FlowControl; f != nil && f.PauseFrames+f.PFCFrames == 0 {
+		notes = append(notes, "the ports received no frame of flow control")
+	}
 	// At a load of the test's own, equal groups get what they were sent.
 	if m := row.Multicast; m != nil && m.Groups > 1 && (method.IsThroughput(&row) || m.MinFrames < m.MaxFrames) {
 		notes = append(notes, groupRates(m))

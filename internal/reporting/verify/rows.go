@@ -10,6 +10,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/reporting/report"
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // Document verifies a result. The digest of its content is checked by Content, which has the
@@ -218,6 +219,7 @@ func (c *check) counts() {
 		c.ifAny("frames."+field, want)
 	}
 	c.is("frames.doubtfulLost", figureOf(r, "doubtfulLost"))
+	c.flowControl(r)
 	stale := c.figure("stale").sum
 	for i := range c.trials {
 		stale += c.trials[i].Stale
@@ -226,6 +228,33 @@ func (c *check) counts() {
 		c.agrees("frames.stale", c.value("frames.stale") <= stale, fmt.Sprintf("at most %d", stale))
 	} else {
 		c.ifAny("frames.stale", 0)
+	}
+}
+
+// flowControl recomputes the frames of flow control of the row from a trial.
+func (c *check) flowControl(r *v1alpha1.TrialRecord) {
+	s := c.row.Frames.FlowControl
+	if s == nil {
+		return
+	}
+	c.ifAny("frames.flowControl.pauseFrames", figureOf(r, "pauseFrames"))
+	var listed []v1alpha1.PriorityFrames
+	all := int64(0)
+	for priority := range int32(traffic.Priorities) {
+		if n := figureOf(r, fmt.Sprintf("pfcFrames%d", priority)); n > 0 {
+			all += n
+			listed = append(listed, v1alpha1.PriorityFrames{Priority: priority, Frames: n})
+		}
+	}
+	c.ifAny("frames.flowControl.pfcFrames", all)
+	for i := range s.PFCPriorities {
+		var want v1alpha1.PriorityFrames
+		if i < len(listed) {
+			want = listed[i]
+		}
+		prefix := fmt.Sprintf("frames.flowControl.pfcPriorities[%d].", i)
+		c.is(prefix+"priority", int64(want.Priority))
+		c.is(prefix+"frames", want.Frames)
 	}
 }
 

@@ -282,6 +282,9 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 	for port, p := range m.Pacing {
 		traffic.Put(&part.Pacing, port, &agentpb.Pacing{MaxLagNanos: int64(p.MaxLag), MaxBurst: p.MaxBurst, CaughtUp: p.CaughtUp, MaxClump: p.MaxClump, SpacingErrorNanos: int64(p.SpacingError)})
 	}
+	for port, c := range m.Pauses {
+		traffic.Put(&part.Pauses, port, &agentpb.PauseCount{Frames: c.Frames, ByPriority: c.ByPriority[:]})
+	}
 	for _, n := range m.Notes {
 		part.Notes = append(part.Notes, &agentpb.Note{Kind: string(n.Kind), Text: n.Text})
 	}
@@ -333,6 +336,11 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	}
 	for port, p := range w.GetPacing() {
 		traffic.Put(&m.Pacing, port, traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())})
+	}
+	for port, p := range w.GetPauses() {
+		c := traffic.PauseCount{Frames: p.GetFrames()}
+		copy(c.ByPriority[:], p.GetByPriority())
+		traffic.Put(&m.Pauses, port, c)
 	}
 	for _, n := range w.GetNotes() {
 		m.Notes = append(m.Notes, traffic.Note{Kind: traffic.NoteKind(n.GetKind()), Text: n.GetText()})

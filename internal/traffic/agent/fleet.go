@@ -286,6 +286,7 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			all.Pacing = merged(all.Pacing, part.Pacing)
 			all.Damaged = merged(all.Damaged, part.Damaged)
 			all.Stale = merged(all.Stale, part.Stale)
+			all.Pauses = merged(all.Pauses, part.Pauses)
 			all.Began = merged(all.Began, part.Began)
 		}
 		for key, rx := range part.Rx {

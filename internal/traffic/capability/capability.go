@@ -43,6 +43,7 @@ var byKind = map[string]traffic.Capabilities{
 		CustomBytes:     true,
 		RoCE:            true,
 		CongestionMarks: true,
+		Pauses:          true,
 	},
 	"trex": {
 		Limits: traffic.Limits{

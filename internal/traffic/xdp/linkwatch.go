@@ -44,8 +44,9 @@ func (all ports) watch() (w watch, err error) {
 	return w, nil
 }
 
-// changes adds to a measurement what changed since the trial began.
-func (t *trial) changes(all ports, host string, m *traffic.Measurement) error {
+// changes adds to a measurement what changed since the trial began. paused has the frames of flow
+// control that the card of each port counted.
+func (t *trial) changes(all ports, host string, m *traffic.Measurement, paused []traffic.PauseCount) error {
 	before := t.watch
 	now, err := all.watch()
 	if err != nil {
@@ -59,6 +60,7 @@ func (t *trial) changes(all ports, host string, m *traffic.Measurement) error {
 		strays := now.strays[i].since(before.strays[i])
 		strays.stale += p.receive.stragglers
 		strays.addTo(m, p.Name)
+		addPauses(m, p.Name, strays.pauses, paused[i])
 	}
 	return nil
 }

@@ -174,12 +174,14 @@ func filled(buckets []uint64) map[uint32]uint64 {
 	return frames
 }
 
-// strays are test frames that are not received ones of the trial.
+// strays are frames that are not received test frames of the trial.
 type strays struct {
 	// stale frames are of an earlier trial, unknown ones of streams that the port
 	// does not expect.
 	stale, unknown uint64
 	damaged        traffic.Damage
+	// pauses are frames of flow control.
+	pauses traffic.PauseCount
 }
 
 // since returns the increase since an earlier count.
@@ -190,6 +192,7 @@ func (s strays) since(before strays) strays {
 			Truncated: s.damaged.Truncated - before.damaged.Truncated, Corrupted: s.damaged.Corrupted - before.damaged.Corrupted,
 			Fragmented: s.damaged.Fragmented - before.damaged.Fragmented,
 		},
+		pauses: s.pauses.Since(before.pauses),
 	}
 }
 
@@ -245,6 +248,7 @@ func (r *receiver) strays() (strays, error) {
 		sum.stale += c.Stale
 		sum.unknown += c.Unknown
 		sum.damaged.Add(traffic.Damage{Truncated: c.Truncated, Corrupted: c.Corrupted, Fragmented: c.Fragmented})
+		sum.pauses.Add(traffic.PauseCount{Frames: c.Pauses.Pauses, ByPriority: c.Pauses.Pfc})
 	}
 	return sum, nil
 }

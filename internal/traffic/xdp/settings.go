@@ -122,7 +122,7 @@ func pausesOf(index int) (pauses, error) {
 		return pauses{}, fmt.Errorf("asking for the interface's pause frames: %w", err)
 	}
 	for _, reply := range replies {
-		if p, err := parsePauses(reply); err != nil || p.known {
+		if p, err := parsePauses(reply); err != nil || p != (pauses{}) {
 			return p, err
 		}
 	}

@@ -268,6 +268,7 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 	if err != nil {
 		return err
 	}
+	byCards := make([]traffic.PauseCount, len(e.ports))
 	m.Began = traffic.Moments{}
 	for i, p := range e.ports {
 		m.Began[p.Name] = uint64(e.trial.begin)
@@ -285,9 +286,10 @@ func (e *Engine) observe(ctx context.Context, m *traffic.Measurement) (err error
 			return err
 		}
 		m.Notes = append(m.Notes, p.send.heldBack(m, e.trial.pauses[i], paused)...)
+		byCards[i] = p.counters.pausesBetween(e.trial.losses[i].card, lost[i].card, e.trial.pauses[i], paused)
 	}
 	m.Notes = append(m.Notes, e.trial.fallbacks(e.ports)...)
-	return e.trial.changes(e.ports, e.options.Host, m)
+	return e.trial.changes(e.ports, e.options.Host, m, byCards)
 }
 
 // readSent adds what was sent to a measurement.

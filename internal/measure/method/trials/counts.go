@@ -21,6 +21,10 @@ type Counts struct {
 	// a device may mark any of the frames.
 	Congested uint64
 	Markable  bool
+	// Pauses are the frames of flow control that all ports received.
+	Pauses traffic.PauseCount
+	// RoCE reports whether frames of RoCEv2 were sent.
+	RoCE bool
 	// Order describes the extent of the reordering.
 	Order traffic.Order
 	// Late frames came back too long after later ones to be distinguished from duplicates,

@@ -1,6 +1,7 @@
 package trials
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 	"time"
@@ -60,6 +61,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		t.Intended += tx.Intended
 		t.Sent += tx.Sent
 		t.Markable = t.Markable || s.Headers.ECNCapable()
+		t.RoCE = t.RoCE || s.Headers.RoCE.Given()
 		for _, port := range s.Rx {
 			rx, arrived := t.Counters.At(s, port), t.Counters.Arrived(s, port)
 			if lost := t.count(rx, tx.Sent, arrived); lost > 0 {
@@ -83,6 +85,9 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	}
 	for _, d := range m.Damaged {
 		t.Damaged.Add(d)
+	}
+	for _, c := range m.Pauses {
+		t.Pauses.Add(c)
 	}
 	for _, n := range m.Stale {
 		t.Stale += n
@@ -147,7 +152,20 @@ func (t *Trial) describe() {
 	if n := t.DoubtfulLost(); n > 0 {
 		t.Figure("doubtfulLost", int64(n))
 	}
+	t.addPauses()
 	t.described = true
+}
+
+// addPauses adds the received frames of flow control to the record of the trial.
+func (t *Trial) addPauses() {
+	if n := t.Pauses.Frames; n > 0 {
+		t.Figure("pauseFrames", int64(n))
+	}
+	for priority, n := range t.Pauses.ByPriority {
+		if n > 0 {
+			t.Figure(fmt.Sprintf("pfcFrames%d", priority), int64(n))
+		}
+	}
 }
 
 // reasons are the reasons for the verdict on the trial that may not be the device.

@@ -1780,7 +1780,9 @@ type ReadResponse struct {
 	WireErrors map[string]uint64 `protobuf:"bytes,15,rep,name=wire_errors,json=wireErrors,proto3" json:"wire_errors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// began is when sending began, by the name of the port, in nanoseconds of the clock of its
 	// host, in the last part.
-	Began         map[string]uint64 `protobuf:"bytes,16,rep,name=began,proto3" json:"began,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Began map[string]uint64 `protobuf:"bytes,16,rep,name=began,proto3" json:"began,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// pauses are received frames of flow control by the name of the port, in the last part.
+	Pauses        map[string]*PauseCount `protobuf:"bytes,17,rep,name=pauses,proto3" json:"pauses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1899,6 +1901,66 @@ func (x *ReadResponse) GetBegan() map[string]uint64 {
 	return nil
 }
 
+func (x *ReadResponse) GetPauses() map[string]*PauseCount {
+	if x != nil {
+		return x.Pauses
+	}
+	return nil
+}
+
+type PauseCount struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Frames uint64                 `protobuf:"varint,1,opt,name=frames,proto3" json:"frames,omitempty"`
+	// by_priority has one number for each of the priorities 0 to 7.
+	ByPriority    []uint64 `protobuf:"varint,2,rep,packed,name=by_priority,json=byPriority,proto3" json:"by_priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseCount) Reset() {
+	*x = PauseCount{}
+	mi := &file_agent_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseCount) ProtoMessage() {}
+
+func (x *PauseCount) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseCount.ProtoReflect.Descriptor instead.
+func (*PauseCount) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PauseCount) GetFrames() uint64 {
+	if x != nil {
+		return x.Frames
+	}
+	return 0
+}
+
+func (x *PauseCount) GetByPriority() []uint64 {
+	if x != nil {
+		return x.ByPriority
+	}
+	return nil
+}
+
 type Pacing struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	MaxLagNanos       int64                  `protobuf:"varint,1,opt,name=max_lag_nanos,json=maxLagNanos,proto3" json:"max_lag_nanos,omitempty"`
@@ -1912,7 +1974,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +1986,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +1999,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -1986,7 +2048,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2060,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2073,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -2048,7 +2110,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2122,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2135,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -2136,7 +2198,7 @@ type RxCount struct {
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2210,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2223,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -2295,7 +2357,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2369,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2382,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -2404,7 +2466,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2478,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2491,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2505,7 +2567,7 @@ type MicroflowsRequest struct {
 
 func (x *MicroflowsRequest) Reset() {
 	*x = MicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2579,7 @@ func (x *MicroflowsRequest) String() string {
 func (*MicroflowsRequest) ProtoMessage() {}
 
 func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2592,7 @@ func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*MicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MicroflowsRequest) GetStream() uint32 {
@@ -2563,7 +2625,7 @@ type MicroflowsResponse struct {
 
 func (x *MicroflowsResponse) Reset() {
 	*x = MicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2637,7 @@ func (x *MicroflowsResponse) String() string {
 func (*MicroflowsResponse) ProtoMessage() {}
 
 func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2650,7 @@ func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*MicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MicroflowsResponse) GetFirst() uint64 {
@@ -2637,7 +2699,7 @@ type SumMicroflowsRequest struct {
 
 func (x *SumMicroflowsRequest) Reset() {
 	*x = SumMicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2711,7 @@ func (x *SumMicroflowsRequest) String() string {
 func (*SumMicroflowsRequest) ProtoMessage() {}
 
 func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2724,7 @@ func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SumMicroflowsRequest) GetTx() []*TxCount {
@@ -2688,7 +2750,7 @@ type SumMicroflowsResponse struct {
 
 func (x *SumMicroflowsResponse) Reset() {
 	*x = SumMicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2762,7 @@ func (x *SumMicroflowsResponse) String() string {
 func (*SumMicroflowsResponse) ProtoMessage() {}
 
 func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2775,7 @@ func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SumMicroflowsResponse) GetSums() []*MicroflowSum {
@@ -2742,7 +2804,7 @@ type MicroflowSum struct {
 
 func (x *MicroflowSum) Reset() {
 	*x = MicroflowSum{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2754,7 +2816,7 @@ func (x *MicroflowSum) String() string {
 func (*MicroflowSum) ProtoMessage() {}
 
 func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2767,7 +2829,7 @@ func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowSum.ProtoReflect.Descriptor instead.
 func (*MicroflowSum) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MicroflowSum) GetStream() uint32 {
@@ -2858,7 +2920,7 @@ type BadMicroflow struct {
 
 func (x *BadMicroflow) Reset() {
 	*x = BadMicroflow{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2932,7 @@ func (x *BadMicroflow) String() string {
 func (*BadMicroflow) ProtoMessage() {}
 
 func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2945,7 @@ func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BadMicroflow.ProtoReflect.Descriptor instead.
 func (*BadMicroflow) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BadMicroflow) GetNumber() uint64 {
@@ -2917,7 +2979,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +2991,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2942,7 +3004,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Note) GetKind() string {
@@ -2968,7 +3030,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3042,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3055,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -3014,7 +3076,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3088,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3101,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -3074,7 +3136,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3148,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3161,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -3140,7 +3202,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3152,7 +3214,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3165,7 +3227,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -3221,7 +3283,7 @@ type DeviceSample struct {
 
 func (x *DeviceSample) Reset() {
 	*x = DeviceSample{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3233,7 +3295,7 @@ func (x *DeviceSample) String() string {
 func (*DeviceSample) ProtoMessage() {}
 
 func (x *DeviceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3246,7 +3308,7 @@ func (x *DeviceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
 func (*DeviceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
@@ -3279,7 +3341,7 @@ type InterfaceSample struct {
 
 func (x *InterfaceSample) Reset() {
 	*x = InterfaceSample{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3291,7 +3353,7 @@ func (x *InterfaceSample) String() string {
 func (*InterfaceSample) ProtoMessage() {}
 
 func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3304,7 +3366,7 @@ func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
 func (*InterfaceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *InterfaceSample) GetPort() string {
@@ -3367,7 +3429,7 @@ type ProcessorSample struct {
 
 func (x *ProcessorSample) Reset() {
 	*x = ProcessorSample{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3441,7 @@ func (x *ProcessorSample) String() string {
 func (*ProcessorSample) ProtoMessage() {}
 
 func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3454,7 @@ func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
 func (*ProcessorSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ProcessorSample) GetBusyNanos() int64 {
@@ -3429,7 +3491,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3503,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3516,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -3490,7 +3552,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3564,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3577,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TxSample) GetPort() string {
@@ -3562,7 +3624,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3636,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3649,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RxSample) GetPort() string {
@@ -3659,7 +3721,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3733,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3746,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Membership) GetPort() string {
@@ -3724,7 +3786,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3736,7 +3798,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3749,7 +3811,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -3769,7 +3831,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3781,7 +3843,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3794,7 +3856,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -3813,7 +3875,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +3887,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +3900,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3858,7 +3920,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +3932,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +3945,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3908,7 +3970,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +3982,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +3995,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -4004,7 +4066,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4078,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4091,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -4194,7 +4256,7 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\xfe\t\n" +
+	"\vReadRequest\"\x99\v\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
@@ -4209,7 +4271,8 @@ const file_agent_proto_rawDesc = "" +
 	"\x06unsent\x18\x0e \x03(\v2).nodrop.agent.v1.ReadResponse.UnsentEntryR\x06unsent\x12N\n" +
 	"\vwire_errors\x18\x0f \x03(\v2-.nodrop.agent.v1.ReadResponse.WireErrorsEntryR\n" +
 	"wireErrors\x12>\n" +
-	"\x05began\x18\x10 \x03(\v2(.nodrop.agent.v1.ReadResponse.BeganEntryR\x05began\x1a?\n" +
+	"\x05began\x18\x10 \x03(\v2(.nodrop.agent.v1.ReadResponse.BeganEntryR\x05began\x12A\n" +
+	"\x06pauses\x18\x11 \x03(\v2).nodrop.agent.v1.ReadResponse.PausesEntryR\x06pauses\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aS\n" +
@@ -4235,7 +4298,15 @@ const file_agent_proto_rawDesc = "" +
 	"\n" +
 	"BeganEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xb3\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aV\n" +
+	"\vPausesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.nodrop.agent.v1.PauseCountR\x05value:\x028\x01\"E\n" +
+	"\n" +
+	"PauseCount\x12\x16\n" +
+	"\x06frames\x18\x01 \x01(\x04R\x06frames\x12\x1f\n" +
+	"\vby_priority\x18\x02 \x03(\x04R\n" +
+	"byPriority\"\xb3\x01\n" +
 	"\x06Pacing\x12\"\n" +
 	"\rmax_lag_nanos\x18\x01 \x01(\x03R\vmaxLagNanos\x12\x1b\n" +
 	"\tmax_burst\x18\x02 \x01(\x04R\bmaxBurst\x12\x1b\n" +
@@ -4459,7 +4530,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),           // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),                  // 1: nodrop.agent.v1.Beat
@@ -4488,49 +4559,51 @@ var file_agent_proto_goTypes = []any{
 	(*StopResponse)(nil),          // 24: nodrop.agent.v1.StopResponse
 	(*ReadRequest)(nil),           // 25: nodrop.agent.v1.ReadRequest
 	(*ReadResponse)(nil),          // 26: nodrop.agent.v1.ReadResponse
-	(*Pacing)(nil),                // 27: nodrop.agent.v1.Pacing
-	(*Damage)(nil),                // 28: nodrop.agent.v1.Damage
-	(*TxCount)(nil),               // 29: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),               // 30: nodrop.agent.v1.RxCount
-	(*Order)(nil),                 // 31: nodrop.agent.v1.Order
-	(*Latency)(nil),               // 32: nodrop.agent.v1.Latency
-	(*MicroflowsRequest)(nil),     // 33: nodrop.agent.v1.MicroflowsRequest
-	(*MicroflowsResponse)(nil),    // 34: nodrop.agent.v1.MicroflowsResponse
-	(*SumMicroflowsRequest)(nil),  // 35: nodrop.agent.v1.SumMicroflowsRequest
-	(*SumMicroflowsResponse)(nil), // 36: nodrop.agent.v1.SumMicroflowsResponse
-	(*MicroflowSum)(nil),          // 37: nodrop.agent.v1.MicroflowSum
-	(*BadMicroflow)(nil),          // 38: nodrop.agent.v1.BadMicroflow
-	(*Note)(nil),                  // 39: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),       // 40: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),      // 41: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),         // 42: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),        // 43: nodrop.agent.v1.SampleResponse
-	(*DeviceSample)(nil),          // 44: nodrop.agent.v1.DeviceSample
-	(*InterfaceSample)(nil),       // 45: nodrop.agent.v1.InterfaceSample
-	(*ProcessorSample)(nil),       // 46: nodrop.agent.v1.ProcessorSample
-	(*PortSamples)(nil),           // 47: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),              // 48: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),              // 49: nodrop.agent.v1.RxSample
-	(*Membership)(nil),            // 50: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),           // 51: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 52: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),          // 53: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),         // 54: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),               // 55: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),            // 56: nodrop.agent.v1.Unresolved
-	nil,                           // 57: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                           // 58: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                           // 59: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                           // 60: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                           // 61: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                           // 62: nodrop.agent.v1.ReadResponse.UnsentEntry
-	nil,                           // 63: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                           // 64: nodrop.agent.v1.ReadResponse.BeganEntry
-	nil,                           // 65: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                           // 66: nodrop.agent.v1.Order.DegreesEntry
-	nil,                           // 67: nodrop.agent.v1.PortSamples.CaughtUpEntry
-	nil,                           // 68: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                           // 69: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*PauseCount)(nil),            // 27: nodrop.agent.v1.PauseCount
+	(*Pacing)(nil),                // 28: nodrop.agent.v1.Pacing
+	(*Damage)(nil),                // 29: nodrop.agent.v1.Damage
+	(*TxCount)(nil),               // 30: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),               // 31: nodrop.agent.v1.RxCount
+	(*Order)(nil),                 // 32: nodrop.agent.v1.Order
+	(*Latency)(nil),               // 33: nodrop.agent.v1.Latency
+	(*MicroflowsRequest)(nil),     // 34: nodrop.agent.v1.MicroflowsRequest
+	(*MicroflowsResponse)(nil),    // 35: nodrop.agent.v1.MicroflowsResponse
+	(*SumMicroflowsRequest)(nil),  // 36: nodrop.agent.v1.SumMicroflowsRequest
+	(*SumMicroflowsResponse)(nil), // 37: nodrop.agent.v1.SumMicroflowsResponse
+	(*MicroflowSum)(nil),          // 38: nodrop.agent.v1.MicroflowSum
+	(*BadMicroflow)(nil),          // 39: nodrop.agent.v1.BadMicroflow
+	(*Note)(nil),                  // 40: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),       // 41: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),      // 42: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),         // 43: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),        // 44: nodrop.agent.v1.SampleResponse
+	(*DeviceSample)(nil),          // 45: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),       // 46: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),       // 47: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),           // 48: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),              // 49: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),              // 50: nodrop.agent.v1.RxSample
+	(*Membership)(nil),            // 51: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),           // 52: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 53: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),          // 54: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),         // 55: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),               // 56: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),            // 57: nodrop.agent.v1.Unresolved
+	nil,                           // 58: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                           // 59: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                           // 60: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                           // 61: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                           // 62: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                           // 63: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                           // 64: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                           // 65: nodrop.agent.v1.ReadResponse.BeganEntry
+	nil,                           // 66: nodrop.agent.v1.ReadResponse.PausesEntry
+	nil,                           // 67: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                           // 68: nodrop.agent.v1.Order.DegreesEntry
+	nil,                           // 69: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                           // 70: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                           // 71: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -4543,74 +4616,76 @@ var file_agent_proto_depIdxs = []int32{
 	12, // 7: nodrop.agent.v1.Stream.roce:type_name -> nodrop.agent.v1.RoCE
 	11, // 8: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
 	18, // 9: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	29, // 10: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	30, // 11: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	39, // 12: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	57, // 13: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	58, // 14: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	59, // 15: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	60, // 16: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	61, // 17: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	62, // 18: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
-	63, // 19: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	64, // 20: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
-	32, // 21: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	31, // 22: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	65, // 23: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	66, // 24: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	29, // 25: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
-	37, // 26: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
-	38, // 27: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
-	47, // 28: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	44, // 29: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	45, // 30: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	46, // 31: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	48, // 32: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	49, // 33: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	67, // 34: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
-	32, // 35: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	50, // 36: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	68, // 37: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	50, // 38: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	69, // 39: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	56, // 40: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	28, // 41: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	27, // 42: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	0,  // 43: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 44: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	9,  // 45: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	15, // 46: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	19, // 47: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	19, // 48: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	21, // 49: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	23, // 50: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	25, // 51: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	42, // 52: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	40, // 53: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	51, // 54: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	53, // 55: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	33, // 56: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
-	35, // 57: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
-	1,  // 58: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 59: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	10, // 60: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	16, // 61: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	17, // 62: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	20, // 63: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	22, // 64: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	24, // 65: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	26, // 66: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	43, // 67: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	41, // 68: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	52, // 69: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	54, // 70: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	34, // 71: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
-	36, // 72: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
-	58, // [58:73] is the sub-list for method output_type
-	43, // [43:58] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	30, // 10: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	31, // 11: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	40, // 12: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	58, // 13: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	59, // 14: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	60, // 15: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	61, // 16: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	62, // 17: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	63, // 18: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	64, // 19: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	65, // 20: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
+	66, // 21: nodrop.agent.v1.ReadResponse.pauses:type_name -> nodrop.agent.v1.ReadResponse.PausesEntry
+	33, // 22: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	32, // 23: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	67, // 24: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	68, // 25: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	30, // 26: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
+	38, // 27: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
+	39, // 28: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
+	48, // 29: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	45, // 30: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	46, // 31: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	47, // 32: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	49, // 33: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	50, // 34: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	69, // 35: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	33, // 36: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	51, // 37: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	70, // 38: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	51, // 39: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	71, // 40: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	57, // 41: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	29, // 42: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	28, // 43: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	27, // 44: nodrop.agent.v1.ReadResponse.PausesEntry.value:type_name -> nodrop.agent.v1.PauseCount
+	0,  // 45: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 46: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	9,  // 47: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	15, // 48: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	19, // 49: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	19, // 50: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	21, // 51: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	23, // 52: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	25, // 53: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	43, // 54: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	41, // 55: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	52, // 56: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	54, // 57: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	34, // 58: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
+	36, // 59: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
+	1,  // 60: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 61: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	10, // 62: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	16, // 63: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	17, // 64: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	20, // 65: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	22, // 66: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	24, // 67: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	26, // 68: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	44, // 69: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	42, // 70: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	53, // 71: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	55, // 72: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	35, // 73: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
+	37, // 74: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
+	60, // [60:75] is the sub-list for method output_type
+	45, // [45:60] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -4619,7 +4694,7 @@ func file_agent_proto_init() {
 		return
 	}
 	file_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_proto_msgTypes[55].OneofWrappers = []any{
+	file_agent_proto_msgTypes[56].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -4630,7 +4705,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   70,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

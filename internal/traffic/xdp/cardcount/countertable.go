@@ -3,8 +3,11 @@ package cardcount
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"nodrop.dev/nodrop/internal/traffic"
 )
 
 // CounterTable names the counters of a driver that explain frames which neither the
@@ -26,6 +29,9 @@ type CounterTable struct {
 	// Sent counts the frames that the card sent, of all kinds together. It is empty where
 	// the driver counts only what it gave to the card.
 	Sent []string
+	// PFC counts the received frames of priority-based flow control (PFC) of a priority, whose
+	// number stands for the # in a name. Drivers show some of them only while PFC is on.
+	PFC []string
 	// Late is the longest time after which the counters contain an event.
 	Late time.Duration
 	// Blind describes the losses that the driver does not count; empty if it counts all.
@@ -64,6 +70,7 @@ var CounterTables = map[string]CounterTable{
 		Unsent: []string{"tx_discards_phy", "tx_errors_phy", "tx_queue_dropped", "tx_cqe_err", "tx_xdp_err"},
 		// Those of the function, without the other functions of the port.
 		Sent: []string{"tx_vport_unicast_packets", "tx_vport_multicast_packets", "tx_vport_broadcast_packets"},
+		PFC:  []string{"rx_prio#_pause"},
 		Late: perSecond,
 	},
 	"ice": {
@@ -72,6 +79,7 @@ var CounterTables = map[string]CounterTable{
 		Damaged: nicDamaged,
 		Unsent:  []string{"tx_errors", "link.tx_dropped", "tx_dropped_link_down.nic"},
 		Sent:    byAddress,
+		PFC:     []string{"rx_priority_#_xon.nic", "rx_priority_#_xoff.nic"},
 		Late:    perSecond, // the watchdog's link.tx_dropped
 	},
 	"i40e": {
@@ -82,6 +90,8 @@ var CounterTables = map[string]CounterTable{
 		Damaged: portDamaged,
 		Unsent:  []string{"tx_errors", "tx_dropped", "port.tx_dropped_link_down"},
 		Sent:    byAddress,
+		// The counters have had two names.
+		PFC: []string{"port.rx_priority_#_xon", "port.rx_priority_#_xoff", "port.rx_priority_#_xon_rx", "port.rx_priority_#_xoff_rx"},
 	},
 	"iavf": {
 		Source: "drivers/net/ethernet/intel/iavf/iavf_ethtool.c, iavf_virtchnl.c",
@@ -96,6 +106,7 @@ var CounterTables = map[string]CounterTable{
 		Damaged: append([]string{"rx_length_errors"}, intelDamaged...),
 		Unsent:  []string{"tx_errors", "link.tx_dropped"},
 		Sent:    []string{"tx_pkts_nic"},
+		PFC:     []string{"rx_pb_#_pxon", "rx_pb_#_pxoff"},
 	},
 	"ixgbevf": {
 		Source: "drivers/net/ethernet/intel/ixgbevf/ethtool.c",
@@ -175,7 +186,20 @@ func TableOf(driver string) (CounterTable, bool) {
 
 // Names returns all counters of the table.
 func (t CounterTable) Names() []string {
-	return slices.Concat(t.Missed, t.NotMissed, t.Damaged, t.Unsent, t.Sent)
+	names := slices.Concat(t.Missed, t.NotMissed, t.Damaged, t.Unsent, t.Sent)
+	for priority := range traffic.Priorities {
+		names = append(names, t.PFCOf(priority)...)
+	}
+	return names
+}
+
+// PFCOf returns the counters of received frames of PFC for a priority.
+func (t CounterTable) PFCOf(priority int) []string {
+	var names []string
+	for _, pattern := range t.PFC {
+		names = append(names, strings.ReplaceAll(pattern, "#", strconv.Itoa(priority)))
+	}
+	return names
 }
 
 // Matches reports whether a counter has a name of a table.

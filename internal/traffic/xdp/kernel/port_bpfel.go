@@ -125,6 +125,12 @@ type PortRxMicroflow struct {
 	Last     uint32
 }
 
+type PortRxPauses struct {
+	_      structs.HostLayout
+	Pauses uint64
+	Pfc    [8]uint64
+}
+
 type PortRxPort struct {
 	_          structs.HostLayout
 	Stale      uint64
@@ -134,6 +140,7 @@ type PortRxPort struct {
 	Fragmented uint64
 	Trial      uint64
 	Received   uint64
+	Pauses     PortRxPauses
 }
 
 type PortRxStream struct {
