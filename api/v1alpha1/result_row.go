@@ -183,6 +183,10 @@ type FrameSection struct {
 	// million. Absent where congested is.
 	// +optional
 	CongestedPPM *int64 `json:"congestedPPM,omitempty"`
+	// cnp contains the congestion notification packets of the trial. Absent if the profile asks
+	// for none (cnp of rocev2).
+	// +optional
+	CNP *CNPSummary `json:"cnp,omitempty"`
 	// flowControl contains the frames by which the device asked the test ports to send nothing
 	// for a time. Absent if the ports received none, except with frames of RoCEv2, and if the
 	// engine does not count them.
@@ -220,6 +224,16 @@ type FrameSection struct {
 	// trialMilliseconds is the length of the trial that decided the row.
 	// +optional
 	TrialMilliseconds int64 `json:"trialMilliseconds"`
+}
+
+// CNPSummary contains the congestion notification packets of a trial.
+type CNPSummary struct {
+	// sent packets, by which receiving ports answered marked frames.
+	// +optional
+	Sent int64 `json:"sent"`
+	// received packets at all ports. Those sent and not received were lost on their way back.
+	// +optional
+	Received int64 `json:"received"`
 }
 
 // FlowControlSummary contains the frames of flow control that the test ports received during the

@@ -128,6 +128,7 @@ type PairsPattern struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.udp)",message="udp is given with ethernet, whose frames have no network layer to carry it: remove udp, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.rocev2)",message="rocev2 is given with ethernet, whose frames have no UDP to carry it: remove rocev2, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.rocev2) || (!has(self.udp) && !has(self.tunnel))",message="udp or tunnel is given with rocev2, which has its own UDP ports and is sent without a tunnel: remove it, and give ranges in rocev2.sourcePorts"
+// +kubebuilder:validation:XValidation:rule="!has(self.rocev2) || !has(self.rocev2.cnp) || (has(self.ecn) && !has(self.mpls))",message="rocev2.cnp is given without ecn, so that no device marks packets, or with mpls, behind whose labels packets are not answered: give ecn and remove mpls, or remove cnp"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.ecn)",message="ecn is given with ethernet, whose frames have no IP header: remove ecn, or give ipv4 or ipv6"
 // +kubebuilder:validation:XValidation:rule="!has(self.ecn) || !has(self.tunnel)",message="ecn is given with tunnel, whose outer header a device marks, and only the inner header is counted: remove ecn or tunnel"
 // +kubebuilder:validation:XValidation:rule="!has(self.ethernet) || !has(self.tunnel)",message="tunnel is given with ethernet, whose frames have no packet that it could carry: remove tunnel, or give ipv4 or ipv6"
@@ -237,6 +238,35 @@ type RoCEv2Packet struct {
 	// +optional
 	// +kubebuilder:default={first: 49152, count: 1}
 	SourcePorts *PortRange `json:"sourcePorts,omitempty"`
+	// cnp lets the receiving ports answer packets that arrive with the mark CE by congestion
+	// notification packets (CNP), as network cards do. It needs ecn. Without it no port answers.
+	// The sender does not lower its rate.
+	// +optional
+	CNP *RoCEv2CNP `json:"cnp,omitempty"`
+}
+
+// RoCEv2CNP describes congestion notification packets (CNP; InfiniBand Architecture Specification,
+// annex A17.9.3).
+type RoCEv2CNP struct {
+	// intervalMicroseconds is the shortest time in microseconds between two CNPs of a receiving
+	// port to the frames of one sending port, 0 to 1,000,000. With 0 every marked packet has one.
+	// +optional
+	// +kubebuilder:default=50
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	IntervalMicroseconds *int32 `json:"intervalMicroseconds,omitempty"`
+	// dscp is the differentiated services code point of the CNPs, 0 to 63.
+	// +optional
+	// +kubebuilder:default=48
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=63
+	DSCP *int32 `json:"dscp,omitempty"`
+	// queuePair is the queue pair of the sender, to which the CNPs go, 0 to 16777215.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16777215
+	QueuePair *int32 `json:"queuePair,omitempty"`
 }
 
 // RoCEv2Opcode is an operation of the Base Transport Header.

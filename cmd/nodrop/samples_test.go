@@ -209,6 +209,10 @@ var sampleChecks = map[string]func(*testing.T, []v1alpha1.ResultRow){
 			if f.Congested == nil || f.CongestedPPM == nil || *f.CongestedPPM != marked || f.Received == 0 || *f.Congested*v1alpha1.PPM/f.Received > marked {
 				t.Errorf("%s: %+v, want %d ppm marked", row.Name(), f, marked)
 			}
+			// 4 streams of 10 s. A mark is answered if none before it in 50 µs was.
+			if c := f.CNP; c == nil || c.Sent != c.Received || (c.Sent > 0) != (marked > 0) || c.Sent > 4*10*20_000 || marked > 0 && c.Sent < 4*10*19_000 {
+				t.Errorf("%s: answers %+v", row.Name(), c)
+			}
 		}
 	},
 	"soak": func(t *testing.T, rows []v1alpha1.ResultRow) {

@@ -40,6 +40,9 @@ type Measurement struct {
 	// Pauses counts the frames of flow control that a port received, by the name of the port;
 	// ports without any are absent.
 	Pauses map[string]PauseCount
+	// Notifications counts the congestion notification packets that a port received, by the name
+	// of the port; ports without any are absent.
+	Notifications map[string]uint64
 	// Microflows are the sums of a MicroflowCounter. Engines leave them out: the caller that
 	// reads the measurement asks for them.
 	Microflows []MicroflowSum
@@ -221,6 +224,9 @@ type RxCount struct {
 	// Congested frames are received ones that arrived with the mark CE, congestion
 	// experienced (RFC 3168).
 	Congested uint64
+	// Notified is the number of congestion notification packets by which the port answered
+	// frames with the mark.
+	Notified uint64
 	// Late frames came back so long after later ones that the engine no longer knows
 	// whether they are copies: they are neither received nor duplicate.
 	Late uint64

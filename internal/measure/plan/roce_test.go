@@ -2,6 +2,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic/frame"
@@ -21,6 +22,10 @@ func TestRoCEOfAProfile(t *testing.T) {
 		"all fields": {v1alpha1.Packet{DSCP: ptr[int32](26), ECN: v1alpha1.ECT0, RoCEv2: &v1alpha1.RoCEv2Packet{
 			Opcode: v1alpha1.UCSendOnly, PartitionKey: ptr[int32](0), DestinationQP: ptr[int32](1 << 23), SourcePorts: &v1alpha1.PortRange{First: 50000, Count: 100},
 		}}, frame.RoCE{Opcode: 0x24, DestinationQP: 1 << 23}, 26<<2 | 2, 50000, 100},
+		"answers": {v1alpha1.Packet{ECN: v1alpha1.ECT0, RoCEv2: &v1alpha1.RoCEv2Packet{CNP: &v1alpha1.RoCEv2CNP{}}},
+			frame.RoCE{Opcode: 0x04, PartitionKey: 0xffff, DestinationQP: 2, CNP: frame.CNP{Answers: true, Interval: 50 * time.Microsecond, TrafficClass: 0xc2, QueuePair: 2}}, 2, 49152, 1},
+		"answers of a kind": {v1alpha1.Packet{ECN: v1alpha1.ECT0, RoCEv2: &v1alpha1.RoCEv2Packet{CNP: &v1alpha1.RoCEv2CNP{IntervalMicroseconds: ptr[int32](0), DSCP: ptr[int32](0), QueuePair: ptr[int32](9)}}},
+			frame.RoCE{Opcode: 0x04, PartitionKey: 0xffff, DestinationQP: 2, CNP: frame.CNP{Answers: true, TrafficClass: 2, QueuePair: 9}}, 2, 49152, 1},
 		"a part of a write": {v1alpha1.Packet{IPPrecedence: ptr[int32](5), ECN: v1alpha1.ECT1, RoCEv2: &v1alpha1.RoCEv2Packet{Opcode: v1alpha1.RCWriteMiddle}},
 			frame.RoCE{Opcode: 0x07, PartitionKey: 0xffff, DestinationQP: 2}, 5<<5 | 1, 49152, 1},
 	} {

@@ -141,6 +141,16 @@ func TestValidateRefusesPackets(t *testing.T) {
 			"packet.udp: Forbidden: rocev2 has its own UDP ports: remove udp, and give ranges in rocev2.sourcePorts", "packet.tunnel: Forbidden: packets of rocev2 are sent without a tunnel",
 			`packet.rocev2.opcode: Unsupported value: "RDSend"`, "packet.rocev2.partitionKey: Invalid value: 65536: give 0 to 65535", "packet.rocev2.destinationQP: Invalid value: -1: give 0 to 16777215",
 			"packet.rocev2.sourcePorts.first: Invalid value: 0"}},
+		"CNPs without ECN": {with(v1alpha1.Packet{IPv4: ip, MPLS: &v1alpha1.MPLSStack{Labels: []int32{16}}, RoCEv2: &v1alpha1.RoCEv2Packet{CNP: &v1alpha1.RoCEv2CNP{
+			IntervalMicroseconds: ptr[int32](-1), DSCP: ptr[int32](64), QueuePair: ptr[int32](1 << 24)}}}, 134), []string{
+			"packet.rocev2.cnp: Forbidden: no device marks packets without ecn", "packet.rocev2.cnp: Forbidden: packets behind labels are not answered",
+			"packet.rocev2.cnp.intervalMicroseconds: Invalid value: -1: give 0 to 1000000", "packet.rocev2.cnp.dscp: Invalid value: 64: give 0 to 63",
+			"packet.rocev2.cnp.queuePair: Invalid value: 16777216: give 0 to 16777215"}},
+		"CNPs to groups": {func() *objects {
+			o := pattern(3, v1alpha1.Pattern{FanOut: &v1alpha1.FanOutPattern{}})
+			o.profile.Spec.Packet, o.profile.Spec.FrameSizes = v1alpha1.Packet{IPv4: ip, ECN: v1alpha1.ECT0, RoCEv2: &v1alpha1.RoCEv2Packet{CNP: &v1alpha1.RoCEv2CNP{}}}, []int32{130}
+			return o
+		}(), []string{"packet.rocev2.cnp: Forbidden: the pattern is multicast, and packets to groups are not answered"}},
 		"RoCEv2 without network layer": {with(v1alpha1.Packet{Ethernet: ether, RoCEv2: &v1alpha1.RoCEv2Packet{}, ECN: v1alpha1.ECT0}, 130), []string{
 			"packet.rocev2: Forbidden", "packet.ecn: Forbidden", "give ipv4 or ipv6"}},
 		"ECN in custom bytes": {with(v1alpha1.Packet{Custom: &v1alpha1.CustomPacket{Hex: "0800"}, ECN: v1alpha1.ECT0}, 128), []string{"packet.ecn: Forbidden: the bytes of custom are sent as they are"}},

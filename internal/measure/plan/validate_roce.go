@@ -15,6 +15,8 @@ import (
 const (
 	maxPartitionKey = 1<<16 - 1
 	maxQueuePair    = 1<<24 - 1
+	// maxCNPMicroseconds is the longest time between two congestion notification packets.
+	maxCNPMicroseconds = 1_000_000
 )
 
 // validateECN reports what is wrong with the codepoint of packets that have an IP header.
@@ -51,7 +53,26 @@ func validateRoCE(p v1alpha1.Packet, path *field.Path) field.ErrorList {
 	}
 	errs = append(errs, validateBetween(r.PartitionKey, 0, maxPartitionKey, path.Child("partitionKey"))...)
 	errs = append(errs, validateBetween(r.DestinationQP, 0, maxQueuePair, path.Child("destinationQP"))...)
-	return append(errs, validatePortRange(r.SourcePorts, path.Child("sourcePorts"))...)
+	errs = append(errs, validatePortRange(r.SourcePorts, path.Child("sourcePorts"))...)
+	return append(errs, validateCNP(p, path.Child("cnp"))...)
+}
+
+// validateCNP reports what is wrong with the answers to marked packets.
+func validateCNP(p v1alpha1.Packet, path *field.Path) field.ErrorList {
+	c := p.RoCEv2.CNP
+	if c == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if p.ECN == "" {
+		errs = append(errs, field.Forbidden(path, "no device marks packets without ecn, so that none is answered: give ecn, or remove cnp"))
+	}
+	if p.MPLS != nil {
+		errs = append(errs, field.Forbidden(path, "packets behind labels are not answered: remove mpls or cnp"))
+	}
+	errs = append(errs, validateBetween(c.IntervalMicroseconds, 0, maxCNPMicroseconds, path.Child("intervalMicroseconds"))...)
+	errs = append(errs, validateBetween(c.DSCP, 0, 63, path.Child("dscp"))...)
+	return append(errs, validateBetween(c.QueuePair, 0, maxQueuePair, path.Child("queuePair"))...)
 }
 
 // validateWords refuses a frame size, given by a field, at which packets of RoCEv2 do not carry
@@ -67,10 +88,18 @@ func validateWords(packet v1alpha1.Packet, size int, given any, path *field.Path
 
 // validateRoCEOn refuses packets of RoCEv2 that the engine does not send.
 func validateRoCEOn(profile Section, bed *v1alpha1.TestBed, engine traffic.Capabilities) field.ErrorList {
-	if profile.Spec.Packet.RoCEv2 == nil || engine.RoCE {
+	packet, pattern := profile.Spec.Packet, profile.Spec.Pattern
+	path := profile.Path.Child("packet", "rocev2")
+	switch {
+	case packet.RoCEv2 == nil:
+		return nil
+	case packet.RoCEv2.CNP != nil && (pattern.FanOut != nil || pattern.NToN != nil || pattern.MixedClass != nil):
+		return field.ErrorList{field.Forbidden(path.Child("cnp"),
+			"the pattern is multicast, and packets to groups are not answered: remove cnp, or give pattern pairs, fullMesh or partialMesh")}
+	case engine.RoCE:
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(profile.Path.Child("packet", "rocev2"), fmt.Sprintf(
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
 		"engine %s of test bed %s does not compute the invariant CRC, which changes from frame to frame: remove rocev2, or choose a bed with engine xdp", bed.Spec.Engine.Kind, bed.Name))}
 }
 

@@ -87,3 +87,20 @@ func TestFlowControlOfARow(t *testing.T) {
 		})
 	}
 }
+
+// A row has the congestion notification packets if the profile asks for them, also if there were none.
+func TestNotificationsOfARow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		counts trials.Counts
+		want   *v1alpha1.CNPSummary
+	}{
+		"some":      {trials.Counts{Answered: true, Notified: 9, Notifications: 7}, &v1alpha1.CNPSummary{Sent: 9, Received: 7}},
+		"none":      {trials.Counts{Answered: true}, &v1alpha1.CNPSummary{}},
+		"not asked": {trials.Counts{Markable: true, Notifications: 3}, nil},
+	} {
+		row := Row(plan.Plan{}, Input{Bed: objects.TestBed(""), Outcome: trials.Outcome{Trial: &trials.Trial{Counts: tc.counts}}})
+		if got := row.Frames.CNP; !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}

@@ -104,6 +104,9 @@ func setTrial(row *v1alpha1.ResultRow, in Input) {
 	if t.Markable {
 		frames.Congested, frames.CongestedPPM = new(int64(t.Congested)), new(trials.SharePPM(t.Congested, t.Received))
 	}
+	if t.Answered {
+		frames.CNP = &v1alpha1.CNPSummary{Sent: int64(t.Notified), Received: int64(t.Notifications)}
+	}
 	frames.FlowControl = flowControl(t, in.Info.Capabilities)
 	if in.Info.Capabilities.FrameChecks {
 		d := t.Damaged

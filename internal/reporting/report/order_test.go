@@ -110,14 +110,18 @@ func TestMarksInTheText(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, text)
 		}
 	}
+	r.CNP = &v1alpha1.CNPSummary{Sent: 1000, Received: 998}
+	if text, want := strings.Join(strings.Fields(d.Text()), " "), "marked frames were answered by 1,000 congestion notification packets, of which the senders received 998"; !strings.Contains(text, want) {
+		t.Errorf("want %q in\n%s", want, text)
+	}
 	for want, counted := range map[bool]*v1alpha1.FlowControlSummary{true: {}, false: {PFCFrames: 1}} {
 		r.FlowControl = counted
 		if text := d.Text(); strings.Contains(text, "the ports received no frame of flow control") != want {
 			t.Errorf("with %+v the text is\n%s", counted, text)
 		}
 	}
-	d.Profile.Packet = v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, RoCEv2: &v1alpha1.RoCEv2Packet{DestinationQP: new(int32(17))}, ECN: v1alpha1.ECT0}
-	if text := d.traffic(); !strings.Contains(text, "RoCEv2 RCSendOnly, partition key 0xffff, destination queue pair 17, from UDP 49152, ECN ECT0") {
+	d.Profile.Packet = v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}, RoCEv2: &v1alpha1.RoCEv2Packet{DestinationQP: new(int32(17)), CNP: &v1alpha1.RoCEv2CNP{}}, ECN: v1alpha1.ECT0}
+	if text := d.traffic(); !strings.Contains(text, "RoCEv2 RCSendOnly, partition key 0xffff, destination queue pair 17, from UDP 49152, marks answered by CNPs at least 50 µs apart, ECN ECT0") {
 		t.Error(text)
 	}
 }

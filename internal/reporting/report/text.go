@@ -177,6 +177,9 @@ func rowNotes(row v1alpha1.ResultRow) []string {
 		notes = append(notes, fmt.Sprintf("%s captured in %s", layout.Quantity(c.Frames, "frame"), c.File))
 	}
 	notes = append(notes, markNotes(frames)...)
+	if c := frames.CNP; c != nil && c.Sent+c.Received > 0 {
+		notes = append(notes, fmt.Sprintf("marked frames were answered by %s, of which the senders received %s", layout.Quantity(c.Sent, "congestion notification packet"), layout.Group(c.Received)))
+	}
 	if f := frames.FlowControl; f != nil && f.PauseFrames+f.PFCFrames == 0 {
 		notes = append(notes, "the ports received no frame of flow control")
 	}

@@ -209,6 +209,9 @@ func headerTexts(p v1alpha1.Packet) []string {
 		source, _ := p.UDPPorts()
 		h := frame.RoCEOf(r)
 		parts = append(parts, fmt.Sprintf("RoCEv2 %s, partition key 0x%04x, destination queue pair %d, from UDP %s", cmp.Or(r.Opcode, v1alpha1.RCSendOnly), h.PartitionKey, h.DestinationQP, portRange(source)))
+		if c := h.CNP; c.Answers {
+			parts = append(parts, fmt.Sprintf("marks answered by CNPs at least %d µs apart", c.Interval.Microseconds()))
+		}
 	}
 	if v := p.VLAN; v != nil {
 		parts = append(parts, fmt.Sprintf("VLAN %d priority %d", v.ID, v.Priority))

@@ -212,6 +212,7 @@ func (c *check) counts() {
 	for field, want := range map[string]int64{
 		"duplicate": r.Duplicate, "reordered": r.Reordered, "outOfSequence": r.OutOfSequence, "congested": r.Congested, "late": r.Late,
 		"truncated": r.Truncated, "corrupted": r.Corrupted, "fragmented": r.Fragmented,
+		"cnp.sent": figureOf(r, "cnpsSent"), "cnp.received": figureOf(r, "cnpsReceived"),
 		"lostByEvent":  min(r.Unreachable, r.Lost),
 		"congestedPPM": sharePPM(r.Congested, r.Received),
 		"lossPPM":      sharePPM(r.Lost, r.Expected), "receivedFramesPerSecond": rate(r.Received, max(r.DurationNs, r.SendingNs), second),

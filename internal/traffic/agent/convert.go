@@ -105,11 +105,19 @@ func roceToWire(r frame.RoCE) *agentpb.RoCE {
 	if !r.Given() {
 		return nil
 	}
-	return &agentpb.RoCE{Opcode: uint32(r.Opcode), PartitionKey: uint32(r.PartitionKey), DestinationQp: r.DestinationQP}
+	w := &agentpb.RoCE{Opcode: uint32(r.Opcode), PartitionKey: uint32(r.PartitionKey), DestinationQp: r.DestinationQP}
+	if c := r.CNP; c.Answers {
+		w.Cnp = &agentpb.Cnp{IntervalNanos: int64(c.Interval), TrafficClass: uint32(c.TrafficClass), QueuePair: c.QueuePair}
+	}
+	return w
 }
 
 func roceFromWire(w *agentpb.RoCE) frame.RoCE {
-	return frame.RoCE{Opcode: uint8(w.GetOpcode()), PartitionKey: uint16(w.GetPartitionKey()), DestinationQP: w.GetDestinationQp()}
+	r := frame.RoCE{Opcode: uint8(w.GetOpcode()), PartitionKey: uint16(w.GetPartitionKey()), DestinationQP: w.GetDestinationQp()}
+	if c := w.GetCnp(); c != nil {
+		r.CNP = frame.CNP{Answers: true, Interval: time.Duration(c.GetIntervalNanos()), TrafficClass: uint8(c.GetTrafficClass()), QueuePair: c.GetQueuePair()}
+	}
+	return r
 }
 
 func streamFromWire(w *agentpb.Stream) (traffic.Stream, error) {
@@ -265,7 +273,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		entry := &agentpb.RxCount{
 			Stream: uint32(key.Stream), Port: key.Port,
 			Received: c.Received, Duplicate: c.Duplicate, Reordered: c.Reordered,
-			OutOfSequence: c.OutOfSequence, Congested: c.Congested, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
+			OutOfSequence: c.OutOfSequence, Congested: c.Congested, Notified: c.Notified, Late: c.Late, Next: c.Next, GapEnd: c.GapEnd,
 			FirstNs: c.FirstNs, LastNs: c.LastNs, SilentFromNs: c.SilentFromNs, SilentToNs: c.SilentToNs,
 			Latency: latencyToWire(c.Latency), Order: orderToWire(c.Order),
 		}
@@ -275,7 +283,7 @@ func measurementToWire(m traffic.Measurement, send func(*agentpb.ReadResponse) e
 		}
 	}
 	part.TxTimeNanos, part.Misdelivered, part.Dropped, part.Stale = int64(m.TxTime), m.Misdelivered, m.Dropped, m.Stale
-	part.Unsent, part.WireErrors, part.Began = m.Unsent, m.WireErrors, m.Began
+	part.Unsent, part.WireErrors, part.Began, part.Notifications = m.Unsent, m.WireErrors, m.Began, m.Notifications
 	for port, d := range m.Damaged {
 		traffic.Put(&part.Damaged, port, &agentpb.Damage{Truncated: d.Truncated, Corrupted: d.Corrupted, Fragmented: d.Fragmented})
 	}
@@ -307,7 +315,7 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	for _, c := range w.GetRx() {
 		m.Rx[traffic.RxKey{Stream: uint16(c.GetStream()), Port: c.GetPort()}] = traffic.RxCount{
 			Received: c.GetReceived(), Duplicate: c.GetDuplicate(), Reordered: c.GetReordered(),
-			OutOfSequence: c.GetOutOfSequence(), Congested: c.GetCongested(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
+			OutOfSequence: c.GetOutOfSequence(), Congested: c.GetCongested(), Notified: c.GetNotified(), Late: c.GetLate(), Next: c.GetNext(), GapEnd: c.GetGapEnd(),
 			FirstNs: c.GetFirstNs(), LastNs: c.GetLastNs(), SilentFromNs: c.GetSilentFromNs(), SilentToNs: c.GetSilentToNs(),
 			Latency: latencyFromWire(c.GetLatency()), Order: orderFromWire(c.GetOrder()),
 		}
@@ -336,6 +344,9 @@ func addPart(m *traffic.Measurement, w *agentpb.ReadResponse) {
 	}
 	for port, p := range w.GetPacing() {
 		traffic.Put(&m.Pacing, port, traffic.Pacing{MaxLag: time.Duration(p.GetMaxLagNanos()), MaxBurst: p.GetMaxBurst(), CaughtUp: p.GetCaughtUp(), MaxClump: p.GetMaxClump(), SpacingError: time.Duration(p.GetSpacingErrorNanos())})
+	}
+	if len(w.GetNotifications()) > 0 {
+		m.Notifications = w.GetNotifications()
 	}
 	for port, p := range w.GetPauses() {
 		c := traffic.PauseCount{Frames: p.GetFrames()}

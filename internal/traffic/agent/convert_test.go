@@ -24,7 +24,7 @@ func TestCountsComeOverTheWire(t *testing.T) {
 		TxTime: 6, Notes: []traffic.Note{{Kind: traffic.NoteUnsent, Text: "one less"}}, Misdelivered: map[string]uint64{"p3": 5},
 		Dropped: map[string]uint64{"p2": 7}, Pacing: map[string]traffic.Pacing{"p1": {MaxLag: 3, MaxBurst: 4, CaughtUp: 5, MaxClump: 6, SpacingError: 7}},
 		Damaged: map[string]traffic.Damage{"p2": {Truncated: 1, Corrupted: 2, Fragmented: 3}}, Stale: map[string]uint64{"p1": 4}, Began: traffic.Moments{"p1": 5},
-		Unsent: map[string]uint64{"p1": 8}, WireErrors: map[string]uint64{"p2": 9}, Pauses: map[string]traffic.PauseCount{"p2": {Frames: 3, ByPriority: [8]uint64{4: 5}}},
+		Unsent: map[string]uint64{"p1": 8}, WireErrors: map[string]uint64{"p2": 9}, Pauses: map[string]traffic.PauseCount{"p2": {Frames: 3, ByPriority: [8]uint64{4: 5}}}, Notifications: map[string]uint64{"p1": 6},
 	}
 	got := traffic.Measurement{Tx: map[uint16]traffic.TxCount{}, Rx: map[traffic.RxKey]traffic.RxCount{}}
 	err := measurementToWire(sent, func(w *agentpb.ReadResponse) error {

@@ -287,6 +287,7 @@ func (f *Fleet) Read(ctx context.Context) (traffic.Measurement, error) {
 			all.Damaged = merged(all.Damaged, part.Damaged)
 			all.Stale = merged(all.Stale, part.Stale)
 			all.Pauses = merged(all.Pauses, part.Pauses)
+			all.Notifications = merged(all.Notifications, part.Notifications)
 			all.Began = merged(all.Began, part.Began)
 		}
 		for key, rx := range part.Rx {

@@ -36,6 +36,8 @@ type RoCE struct {
 	PartitionKey uint16
 	// DestinationQP is the destination queue pair, of 24 bits.
 	DestinationQP uint32
+	// CNP are the answers to marked frames.
+	CNP CNP
 }
 
 // opcodes are the values of the opcodes of profiles (section 9.2.1).
@@ -52,7 +54,7 @@ func RoCEOf(r *v1alpha1.RoCEv2Packet) RoCE {
 	if r == nil {
 		return RoCE{}
 	}
-	h := RoCE{Opcode: opcodes[cmp.Or(r.Opcode, v1alpha1.RCSendOnly)], PartitionKey: defaultPartition, DestinationQP: defaultQP}
+	h := RoCE{Opcode: opcodes[cmp.Or(r.Opcode, v1alpha1.RCSendOnly)], PartitionKey: defaultPartition, DestinationQP: defaultQP, CNP: cnpOf(r.CNP)}
 	if r.PartitionKey != nil {
 		h.PartitionKey = uint16(*r.PartitionKey)
 	}

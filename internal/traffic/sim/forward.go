@@ -206,6 +206,10 @@ func (fw *forwarding) forward(m *traffic.Measurement, port string, h *handling, 
 		if size.marking && s.Headers.ECNCapable() {
 			count.Congested = mulDiv(c.received, uint64(own.markedPPM), uint64(whole))
 		}
+		if c := s.Headers.RoCE.CNP; c.Answers && count.Congested > 0 {
+			count.Notified = answersTo(count.Congested, c.Interval, d)
+			traffic.Put(&m.Notifications, s.TxPort, m.Notifications[s.TxPort]+count.Notified)
+		}
 		if size.reordering {
 			count.Reordered = mulDiv(c.received, uint64(own.reorderedPPM), uint64(whole))
 		}

@@ -77,7 +77,7 @@ func (all ports) cabledTo(handle *netlink.Handle, p *port) (*port, error) {
 // measurement. What a port of the engine was refused, it sent again.
 func (t *trial) addLosses(m *traffic.Measurement, all ports, handle *netlink.Handle, p *port, before, now losses) error {
 	if now.card != nil {
-		p.counters.addCard(m, p.send.sentIn(m), before.card, now.card, t.rejected(p))
+		p.counters.addCard(m, p.send.sentIn(m)+answeredAt(m, p.Name), before.card, now.card, t.rejected(p))
 		return nil
 	}
 	sender, err := all.cabledTo(handle, p)

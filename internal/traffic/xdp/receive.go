@@ -68,6 +68,7 @@ func (r *receiver) clear(epoch uint16, number uint64) error {
 			return fmt.Errorf("clearing the counters of stream %d on port %s: %w", s.ID, r.Name, err)
 		}
 	}
+	r.notify()
 	r.microflows.Forget(r.attached.programs) // once frames of earlier trials are stale
 	return nil
 }
@@ -130,6 +131,7 @@ func (r *receiver) count(i int, flow *kernel.PortRxFlow) traffic.RxCount {
 	c, id := countFlow(flow), r.streams[i].ID
 	c.Next -= r.attached.holes.Below(id, c.Next)
 	c.GapEnd -= r.attached.holes.Below(id, c.GapEnd)
+	c.Notified = r.notified(i)
 	return c
 }
 
@@ -182,6 +184,8 @@ type strays struct {
 	damaged        traffic.Damage
 	// pauses are frames of flow control.
 	pauses traffic.PauseCount
+	// notifications are congestion notification packets.
+	notifications uint64
 }
 
 // since returns the increase since an earlier count.
@@ -192,7 +196,8 @@ func (s strays) since(before strays) strays {
 			Truncated: s.damaged.Truncated - before.damaged.Truncated, Corrupted: s.damaged.Corrupted - before.damaged.Corrupted,
 			Fragmented: s.damaged.Fragmented - before.damaged.Fragmented,
 		},
-		pauses: s.pauses.Since(before.pauses),
+		pauses:        s.pauses.Since(before.pauses),
+		notifications: s.notifications - before.notifications,
 	}
 }
 
@@ -205,6 +210,9 @@ func (s strays) addTo(m *traffic.Measurement, port string) {
 	}
 	if s.stale > 0 {
 		traffic.Put(&m.Stale, port, s.stale)
+	}
+	if s.notifications > 0 {
+		traffic.Put(&m.Notifications, port, s.notifications)
 	}
 	if d := s.damaged; d != (traffic.Damage{}) {
 		traffic.Put(&m.Damaged, port, d)
@@ -248,6 +256,7 @@ func (r *receiver) strays() (strays, error) {
 		sum.stale += c.Stale
 		sum.unknown += c.Unknown
 		sum.damaged.Add(traffic.Damage{Truncated: c.Truncated, Corrupted: c.Corrupted, Fragmented: c.Fragmented})
+		sum.notifications += c.Notified
 		sum.pauses.Add(traffic.PauseCount{Frames: c.Pauses.Pauses, ByPriority: c.Pauses.Pfc})
 	}
 	return sum, nil

@@ -112,6 +112,9 @@ func (e *Engine) prepare(ctx context.Context, t *trial) error {
 				return err
 			}
 		}
+		if err := p.checkNotify(); err != nil {
+			return err
+		}
 		p.settings.keepPauseOff()
 		paused, err := pausesOf(p.index)
 		if err != nil {

@@ -21,6 +21,10 @@ type Counts struct {
 	// a device may mark any of the frames.
 	Congested uint64
 	Markable  bool
+	// Notified and Notifications are the congestion notification packets that all ports sent and
+	// received. Answered reports whether marked frames were to be answered.
+	Notified, Notifications uint64
+	Answered                bool
 	// Pauses are the frames of flow control that all ports received.
 	Pauses traffic.PauseCount
 	// RoCE reports whether frames of RoCEv2 were sent.
@@ -59,6 +63,7 @@ func (c *Counts) count(rx traffic.RxCount, sent, arrived uint64) (lost uint64) {
 	c.Reordered += rx.Reordered
 	c.OutOfSequence += rx.OutOfSequence
 	c.Congested += rx.Congested
+	c.Notified += rx.Notified
 	c.Order.Add(rx.Order)
 	c.Late += rx.Late
 	c.Excess += rx.Received - min(sent, rx.Received)

@@ -62,6 +62,7 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 		t.Sent += tx.Sent
 		t.Markable = t.Markable || s.Headers.ECNCapable()
 		t.RoCE = t.RoCE || s.Headers.RoCE.Given()
+		t.Answered = t.Answered || s.Headers.RoCE.CNP.Answers
 		for _, port := range s.Rx {
 			rx, arrived := t.Counters.At(s, port), t.Counters.Arrived(s, port)
 			if lost := t.count(rx, tx.Sent, arrived); lost > 0 {
@@ -85,6 +86,9 @@ func NewTrial(p plan.Plan, size plan.Size, ppm int64, d time.Duration, m traffic
 	}
 	for _, d := range m.Damaged {
 		t.Damaged.Add(d)
+	}
+	for _, n := range m.Notifications {
+		t.Notifications += n
 	}
 	for _, c := range m.Pauses {
 		t.Pauses.Add(c)
@@ -153,6 +157,10 @@ func (t *Trial) describe() {
 		t.Figure("doubtfulLost", int64(n))
 	}
 	t.addPauses()
+	if t.Answered {
+		t.Figure("cnpsSent", int64(t.Notified))
+		t.Figure("cnpsReceived", int64(t.Notifications))
+	}
 	t.described = true
 }
 

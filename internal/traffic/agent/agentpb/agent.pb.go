@@ -1092,6 +1092,8 @@ type RoCE struct {
 	Opcode        uint32                 `protobuf:"varint,1,opt,name=opcode,proto3" json:"opcode,omitempty"`
 	PartitionKey  uint32                 `protobuf:"varint,2,opt,name=partition_key,json=partitionKey,proto3" json:"partition_key,omitempty"`
 	DestinationQp uint32                 `protobuf:"varint,3,opt,name=destination_qp,json=destinationQp,proto3" json:"destination_qp,omitempty"`
+	// Absent if marked frames are not answered.
+	Cnp           *Cnp `protobuf:"bytes,4,opt,name=cnp,proto3" json:"cnp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1147,6 +1149,74 @@ func (x *RoCE) GetDestinationQp() uint32 {
 	return 0
 }
 
+func (x *RoCE) GetCnp() *Cnp {
+	if x != nil {
+		return x.Cnp
+	}
+	return nil
+}
+
+// Cnp are the congestion notification packets that answer marked frames.
+type Cnp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	IntervalNanos int64                  `protobuf:"varint,1,opt,name=interval_nanos,json=intervalNanos,proto3" json:"interval_nanos,omitempty"`
+	TrafficClass  uint32                 `protobuf:"varint,2,opt,name=traffic_class,json=trafficClass,proto3" json:"traffic_class,omitempty"`
+	QueuePair     uint32                 `protobuf:"varint,3,opt,name=queue_pair,json=queuePair,proto3" json:"queue_pair,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cnp) Reset() {
+	*x = Cnp{}
+	mi := &file_agent_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cnp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cnp) ProtoMessage() {}
+
+func (x *Cnp) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cnp.ProtoReflect.Descriptor instead.
+func (*Cnp) Descriptor() ([]byte, []int) {
+	return file_agent_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Cnp) GetIntervalNanos() int64 {
+	if x != nil {
+		return x.IntervalNanos
+	}
+	return 0
+}
+
+func (x *Cnp) GetTrafficClass() uint32 {
+	if x != nil {
+		return x.TrafficClass
+	}
+	return 0
+}
+
+func (x *Cnp) GetQueuePair() uint32 {
+	if x != nil {
+		return x.QueuePair
+	}
+	return 0
+}
+
 type Tunnel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -1161,7 +1231,7 @@ type Tunnel struct {
 
 func (x *Tunnel) Reset() {
 	*x = Tunnel{}
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1243,7 @@ func (x *Tunnel) String() string {
 func (*Tunnel) ProtoMessage() {}
 
 func (x *Tunnel) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[13]
+	mi := &file_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1256,7 @@ func (x *Tunnel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tunnel.ProtoReflect.Descriptor instead.
 func (*Tunnel) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Tunnel) GetKind() string {
@@ -1241,7 +1311,7 @@ type Vlan struct {
 
 func (x *Vlan) Reset() {
 	*x = Vlan{}
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1323,7 @@ func (x *Vlan) String() string {
 func (*Vlan) ProtoMessage() {}
 
 func (x *Vlan) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[14]
+	mi := &file_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1336,7 @@ func (x *Vlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vlan.ProtoReflect.Descriptor instead.
 func (*Vlan) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Vlan) GetId() uint32 {
@@ -1292,7 +1362,7 @@ type ConfigureRequest struct {
 
 func (x *ConfigureRequest) Reset() {
 	*x = ConfigureRequest{}
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1374,7 @@ func (x *ConfigureRequest) String() string {
 func (*ConfigureRequest) ProtoMessage() {}
 
 func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[15]
+	mi := &file_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1387,7 @@ func (x *ConfigureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConfigureRequest) GetStreams() []*Stream {
@@ -1335,7 +1405,7 @@ type ConfigureResponse struct {
 
 func (x *ConfigureResponse) Reset() {
 	*x = ConfigureResponse{}
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1417,7 @@ func (x *ConfigureResponse) String() string {
 func (*ConfigureResponse) ProtoMessage() {}
 
 func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[16]
+	mi := &file_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1430,7 @@ func (x *ConfigureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_proto_rawDescGZIP(), []int{17}
 }
 
 type ArmResponse struct {
@@ -1371,7 +1441,7 @@ type ArmResponse struct {
 
 func (x *ArmResponse) Reset() {
 	*x = ArmResponse{}
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1453,7 @@ func (x *ArmResponse) String() string {
 func (*ArmResponse) ProtoMessage() {}
 
 func (x *ArmResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[17]
+	mi := &file_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1466,7 @@ func (x *ArmResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArmResponse.ProtoReflect.Descriptor instead.
 func (*ArmResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_proto_rawDescGZIP(), []int{18}
 }
 
 type Load struct {
@@ -1413,7 +1483,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1495,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[18]
+	mi := &file_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1508,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Load) GetStream() uint32 {
@@ -1495,7 +1565,7 @@ type TrialPart struct {
 
 func (x *TrialPart) Reset() {
 	*x = TrialPart{}
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1577,7 @@ func (x *TrialPart) String() string {
 func (*TrialPart) ProtoMessage() {}
 
 func (x *TrialPart) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[19]
+	mi := &file_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1590,7 @@ func (x *TrialPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrialPart.ProtoReflect.Descriptor instead.
 func (*TrialPart) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TrialPart) GetLoads() []*Load {
@@ -1552,7 +1622,7 @@ type StartResponse struct {
 
 func (x *StartResponse) Reset() {
 	*x = StartResponse{}
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1634,7 @@ func (x *StartResponse) String() string {
 func (*StartResponse) ProtoMessage() {}
 
 func (x *StartResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[20]
+	mi := &file_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1647,7 @@ func (x *StartResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
 func (*StartResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_proto_rawDescGZIP(), []int{21}
 }
 
 type WaitRequest struct {
@@ -1588,7 +1658,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1670,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[21]
+	mi := &file_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1683,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_proto_rawDescGZIP(), []int{22}
 }
 
 type WaitResponse struct {
@@ -1624,7 +1694,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1706,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[22]
+	mi := &file_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1719,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_proto_rawDescGZIP(), []int{23}
 }
 
 type StopRequest struct {
@@ -1660,7 +1730,7 @@ type StopRequest struct {
 
 func (x *StopRequest) Reset() {
 	*x = StopRequest{}
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1742,7 @@ func (x *StopRequest) String() string {
 func (*StopRequest) ProtoMessage() {}
 
 func (x *StopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[23]
+	mi := &file_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1755,7 @@ func (x *StopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
 func (*StopRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_proto_rawDescGZIP(), []int{24}
 }
 
 type StopResponse struct {
@@ -1696,7 +1766,7 @@ type StopResponse struct {
 
 func (x *StopResponse) Reset() {
 	*x = StopResponse{}
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1778,7 @@ func (x *StopResponse) String() string {
 func (*StopResponse) ProtoMessage() {}
 
 func (x *StopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[24]
+	mi := &file_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1791,7 @@ func (x *StopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
 func (*StopResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_proto_rawDescGZIP(), []int{25}
 }
 
 type ReadRequest struct {
@@ -1732,7 +1802,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1814,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[25]
+	mi := &file_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1827,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_proto_rawDescGZIP(), []int{26}
 }
 
 type ReadResponse struct {
@@ -1782,14 +1852,17 @@ type ReadResponse struct {
 	// host, in the last part.
 	Began map[string]uint64 `protobuf:"bytes,16,rep,name=began,proto3" json:"began,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// pauses are received frames of flow control by the name of the port, in the last part.
-	Pauses        map[string]*PauseCount `protobuf:"bytes,17,rep,name=pauses,proto3" json:"pauses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Pauses map[string]*PauseCount `protobuf:"bytes,17,rep,name=pauses,proto3" json:"pauses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// notifications are received congestion notification packets by the name of the port, in the
+	// last part.
+	Notifications map[string]uint64 `protobuf:"bytes,18,rep,name=notifications,proto3" json:"notifications,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1874,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[26]
+	mi := &file_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1887,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadResponse) GetTx() []*TxCount {
@@ -1908,6 +1981,13 @@ func (x *ReadResponse) GetPauses() map[string]*PauseCount {
 	return nil
 }
 
+func (x *ReadResponse) GetNotifications() map[string]uint64 {
+	if x != nil {
+		return x.Notifications
+	}
+	return nil
+}
+
 type PauseCount struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Frames uint64                 `protobuf:"varint,1,opt,name=frames,proto3" json:"frames,omitempty"`
@@ -1919,7 +1999,7 @@ type PauseCount struct {
 
 func (x *PauseCount) Reset() {
 	*x = PauseCount{}
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2011,7 @@ func (x *PauseCount) String() string {
 func (*PauseCount) ProtoMessage() {}
 
 func (x *PauseCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[27]
+	mi := &file_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2024,7 @@ func (x *PauseCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseCount.ProtoReflect.Descriptor instead.
 func (*PauseCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PauseCount) GetFrames() uint64 {
@@ -1974,7 +2054,7 @@ type Pacing struct {
 
 func (x *Pacing) Reset() {
 	*x = Pacing{}
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2066,7 @@ func (x *Pacing) String() string {
 func (*Pacing) ProtoMessage() {}
 
 func (x *Pacing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[28]
+	mi := &file_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2079,7 @@ func (x *Pacing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pacing.ProtoReflect.Descriptor instead.
 func (*Pacing) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pacing) GetMaxLagNanos() int64 {
@@ -2048,7 +2128,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2140,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[29]
+	mi := &file_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2153,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Damage) GetTruncated() uint64 {
@@ -2110,7 +2190,7 @@ type TxCount struct {
 
 func (x *TxCount) Reset() {
 	*x = TxCount{}
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2202,7 @@ func (x *TxCount) String() string {
 func (*TxCount) ProtoMessage() {}
 
 func (x *TxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[30]
+	mi := &file_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2215,7 @@ func (x *TxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxCount.ProtoReflect.Descriptor instead.
 func (*TxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TxCount) GetStream() uint32 {
@@ -2191,14 +2271,16 @@ type RxCount struct {
 	SilentToNs    uint64                 `protobuf:"varint,14,opt,name=silent_to_ns,json=silentToNs,proto3" json:"silent_to_ns,omitempty"`
 	Order         *Order                 `protobuf:"bytes,15,opt,name=order,proto3" json:"order,omitempty"`
 	// Received frames with the mark CE.
-	Congested     uint64 `protobuf:"varint,16,opt,name=congested,proto3" json:"congested,omitempty"`
+	Congested uint64 `protobuf:"varint,16,opt,name=congested,proto3" json:"congested,omitempty"`
+	// Congestion notification packets that answered them.
+	Notified      uint64 `protobuf:"varint,17,opt,name=notified,proto3" json:"notified,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RxCount) Reset() {
 	*x = RxCount{}
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2292,7 @@ func (x *RxCount) String() string {
 func (*RxCount) ProtoMessage() {}
 
 func (x *RxCount) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[31]
+	mi := &file_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2305,7 @@ func (x *RxCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxCount.ProtoReflect.Descriptor instead.
 func (*RxCount) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RxCount) GetStream() uint32 {
@@ -2338,6 +2420,13 @@ func (x *RxCount) GetCongested() uint64 {
 	return 0
 }
 
+func (x *RxCount) GetNotified() uint64 {
+	if x != nil {
+		return x.Notified
+	}
+	return 0
+}
+
 // Order says how far behind the reordered frames of a stream came.
 type Order struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2357,7 +2446,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2458,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[32]
+	mi := &file_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2471,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Order) GetExtentMax() uint64 {
@@ -2466,7 +2555,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2567,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[33]
+	mi := &file_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2580,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Latency) GetCount() uint64 {
@@ -2567,7 +2656,7 @@ type MicroflowsRequest struct {
 
 func (x *MicroflowsRequest) Reset() {
 	*x = MicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2668,7 @@ func (x *MicroflowsRequest) String() string {
 func (*MicroflowsRequest) ProtoMessage() {}
 
 func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[34]
+	mi := &file_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2681,7 @@ func (x *MicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*MicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MicroflowsRequest) GetStream() uint32 {
@@ -2625,7 +2714,7 @@ type MicroflowsResponse struct {
 
 func (x *MicroflowsResponse) Reset() {
 	*x = MicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2726,7 @@ func (x *MicroflowsResponse) String() string {
 func (*MicroflowsResponse) ProtoMessage() {}
 
 func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[35]
+	mi := &file_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +2739,7 @@ func (x *MicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*MicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MicroflowsResponse) GetFirst() uint64 {
@@ -2699,7 +2788,7 @@ type SumMicroflowsRequest struct {
 
 func (x *SumMicroflowsRequest) Reset() {
 	*x = SumMicroflowsRequest{}
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2711,7 +2800,7 @@ func (x *SumMicroflowsRequest) String() string {
 func (*SumMicroflowsRequest) ProtoMessage() {}
 
 func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[36]
+	mi := &file_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2724,7 +2813,7 @@ func (x *SumMicroflowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsRequest.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SumMicroflowsRequest) GetTx() []*TxCount {
@@ -2750,7 +2839,7 @@ type SumMicroflowsResponse struct {
 
 func (x *SumMicroflowsResponse) Reset() {
 	*x = SumMicroflowsResponse{}
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2851,7 @@ func (x *SumMicroflowsResponse) String() string {
 func (*SumMicroflowsResponse) ProtoMessage() {}
 
 func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[37]
+	mi := &file_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2864,7 @@ func (x *SumMicroflowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumMicroflowsResponse.ProtoReflect.Descriptor instead.
 func (*SumMicroflowsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SumMicroflowsResponse) GetSums() []*MicroflowSum {
@@ -2804,7 +2893,7 @@ type MicroflowSum struct {
 
 func (x *MicroflowSum) Reset() {
 	*x = MicroflowSum{}
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +2905,7 @@ func (x *MicroflowSum) String() string {
 func (*MicroflowSum) ProtoMessage() {}
 
 func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[38]
+	mi := &file_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +2918,7 @@ func (x *MicroflowSum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MicroflowSum.ProtoReflect.Descriptor instead.
 func (*MicroflowSum) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MicroflowSum) GetStream() uint32 {
@@ -2920,7 +3009,7 @@ type BadMicroflow struct {
 
 func (x *BadMicroflow) Reset() {
 	*x = BadMicroflow{}
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3021,7 @@ func (x *BadMicroflow) String() string {
 func (*BadMicroflow) ProtoMessage() {}
 
 func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[39]
+	mi := &file_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3034,7 @@ func (x *BadMicroflow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BadMicroflow.ProtoReflect.Descriptor instead.
 func (*BadMicroflow) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BadMicroflow) GetNumber() uint64 {
@@ -2979,7 +3068,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3080,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[40]
+	mi := &file_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3093,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Note) GetKind() string {
@@ -3030,7 +3119,7 @@ type ProgressRequest struct {
 
 func (x *ProgressRequest) Reset() {
 	*x = ProgressRequest{}
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3131,7 @@ func (x *ProgressRequest) String() string {
 func (*ProgressRequest) ProtoMessage() {}
 
 func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[41]
+	mi := &file_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3144,7 @@ func (x *ProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressRequest.ProtoReflect.Descriptor instead.
 func (*ProgressRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ProgressRequest) GetAgeNanos() int64 {
@@ -3076,7 +3165,7 @@ type ProgressResponse struct {
 
 func (x *ProgressResponse) Reset() {
 	*x = ProgressResponse{}
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3088,7 +3177,7 @@ func (x *ProgressResponse) String() string {
 func (*ProgressResponse) ProtoMessage() {}
 
 func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[42]
+	mi := &file_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3101,7 +3190,7 @@ func (x *ProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgressResponse.ProtoReflect.Descriptor instead.
 func (*ProgressResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ProgressResponse) GetExpected() uint64 {
@@ -3136,7 +3225,7 @@ type SampleRequest struct {
 
 func (x *SampleRequest) Reset() {
 	*x = SampleRequest{}
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3148,7 +3237,7 @@ func (x *SampleRequest) String() string {
 func (*SampleRequest) ProtoMessage() {}
 
 func (x *SampleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[43]
+	mi := &file_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3161,7 +3250,7 @@ func (x *SampleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleRequest.ProtoReflect.Descriptor instead.
 func (*SampleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SampleRequest) GetIntervalNanos() int64 {
@@ -3202,7 +3291,7 @@ type SampleResponse struct {
 
 func (x *SampleResponse) Reset() {
 	*x = SampleResponse{}
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3303,7 @@ func (x *SampleResponse) String() string {
 func (*SampleResponse) ProtoMessage() {}
 
 func (x *SampleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[44]
+	mi := &file_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3316,7 @@ func (x *SampleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SampleResponse.ProtoReflect.Descriptor instead.
 func (*SampleResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SampleResponse) GetAtNanos() int64 {
@@ -3283,7 +3372,7 @@ type DeviceSample struct {
 
 func (x *DeviceSample) Reset() {
 	*x = DeviceSample{}
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3384,7 @@ func (x *DeviceSample) String() string {
 func (*DeviceSample) ProtoMessage() {}
 
 func (x *DeviceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[45]
+	mi := &file_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3397,7 @@ func (x *DeviceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceSample.ProtoReflect.Descriptor instead.
 func (*DeviceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DeviceSample) GetInterfaces() []*InterfaceSample {
@@ -3341,7 +3430,7 @@ type InterfaceSample struct {
 
 func (x *InterfaceSample) Reset() {
 	*x = InterfaceSample{}
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3353,7 +3442,7 @@ func (x *InterfaceSample) String() string {
 func (*InterfaceSample) ProtoMessage() {}
 
 func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[46]
+	mi := &file_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3366,7 +3455,7 @@ func (x *InterfaceSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSample.ProtoReflect.Descriptor instead.
 func (*InterfaceSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *InterfaceSample) GetPort() string {
@@ -3429,7 +3518,7 @@ type ProcessorSample struct {
 
 func (x *ProcessorSample) Reset() {
 	*x = ProcessorSample{}
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3530,7 @@ func (x *ProcessorSample) String() string {
 func (*ProcessorSample) ProtoMessage() {}
 
 func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[47]
+	mi := &file_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3543,7 @@ func (x *ProcessorSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessorSample.ProtoReflect.Descriptor instead.
 func (*ProcessorSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ProcessorSample) GetBusyNanos() int64 {
@@ -3491,7 +3580,7 @@ type PortSamples struct {
 
 func (x *PortSamples) Reset() {
 	*x = PortSamples{}
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3503,7 +3592,7 @@ func (x *PortSamples) String() string {
 func (*PortSamples) ProtoMessage() {}
 
 func (x *PortSamples) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[48]
+	mi := &file_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3516,7 +3605,7 @@ func (x *PortSamples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortSamples.ProtoReflect.Descriptor instead.
 func (*PortSamples) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PortSamples) GetTx() []*TxSample {
@@ -3552,7 +3641,7 @@ type TxSample struct {
 
 func (x *TxSample) Reset() {
 	*x = TxSample{}
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +3653,7 @@ func (x *TxSample) String() string {
 func (*TxSample) ProtoMessage() {}
 
 func (x *TxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[49]
+	mi := &file_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +3666,7 @@ func (x *TxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxSample.ProtoReflect.Descriptor instead.
 func (*TxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TxSample) GetPort() string {
@@ -3624,7 +3713,7 @@ type RxSample struct {
 
 func (x *RxSample) Reset() {
 	*x = RxSample{}
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3725,7 @@ func (x *RxSample) String() string {
 func (*RxSample) ProtoMessage() {}
 
 func (x *RxSample) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[50]
+	mi := &file_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +3738,7 @@ func (x *RxSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RxSample.ProtoReflect.Descriptor instead.
 func (*RxSample) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RxSample) GetPort() string {
@@ -3721,7 +3810,7 @@ type Membership struct {
 
 func (x *Membership) Reset() {
 	*x = Membership{}
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3733,7 +3822,7 @@ func (x *Membership) String() string {
 func (*Membership) ProtoMessage() {}
 
 func (x *Membership) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[51]
+	mi := &file_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3746,7 +3835,7 @@ func (x *Membership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Membership.ProtoReflect.Descriptor instead.
 func (*Membership) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{51}
+	return file_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Membership) GetPort() string {
@@ -3786,7 +3875,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +3887,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[52]
+	mi := &file_agent_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +3900,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{52}
+	return file_agent_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *JoinRequest) GetMemberships() []*Membership {
@@ -3831,7 +3920,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +3932,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[53]
+	mi := &file_agent_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +3945,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JoinResponse) GetMoments() map[string]uint64 {
@@ -3875,7 +3964,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +3976,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[54]
+	mi := &file_agent_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +3989,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LeaveRequest) GetMemberships() []*Membership {
@@ -3920,7 +4009,7 @@ type LeaveResponse struct {
 
 func (x *LeaveResponse) Reset() {
 	*x = LeaveResponse{}
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3932,7 +4021,7 @@ func (x *LeaveResponse) String() string {
 func (*LeaveResponse) ProtoMessage() {}
 
 func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[55]
+	mi := &file_agent_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3945,7 +4034,7 @@ func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
 func (*LeaveResponse) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LeaveResponse) GetMoments() map[string]uint64 {
@@ -3970,7 +4059,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4071,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[56]
+	mi := &file_agent_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4084,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Failure) GetKind() isFailure_Kind {
@@ -4066,7 +4155,7 @@ type Unresolved struct {
 
 func (x *Unresolved) Reset() {
 	*x = Unresolved{}
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4078,7 +4167,7 @@ func (x *Unresolved) String() string {
 func (*Unresolved) ProtoMessage() {}
 
 func (x *Unresolved) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_proto_msgTypes[57]
+	mi := &file_agent_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4091,7 +4180,7 @@ func (x *Unresolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unresolved.ProtoReflect.Descriptor instead.
 func (*Unresolved) Descriptor() ([]byte, []int) {
-	return file_agent_proto_rawDescGZIP(), []int{57}
+	return file_agent_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Unresolved) GetPort() string {
@@ -4219,11 +4308,17 @@ const file_agent_proto_rawDesc = "" +
 	"\vdst_ip_bits\x18! \x01(\rR\tdstIpBits\x12\x16\n" +
 	"\x06custom\x18\x18 \x01(\fR\x06custom\x12\x14\n" +
 	"\x05track\x18\" \x01(\rR\x05track\x12)\n" +
-	"\x04roce\x18# \x01(\v2\x15.nodrop.agent.v1.RoCER\x04roce\"j\n" +
+	"\x04roce\x18# \x01(\v2\x15.nodrop.agent.v1.RoCER\x04roce\"\x92\x01\n" +
 	"\x04RoCE\x12\x16\n" +
 	"\x06opcode\x18\x01 \x01(\rR\x06opcode\x12#\n" +
 	"\rpartition_key\x18\x02 \x01(\rR\fpartitionKey\x12%\n" +
-	"\x0edestination_qp\x18\x03 \x01(\rR\rdestinationQp\"\x82\x01\n" +
+	"\x0edestination_qp\x18\x03 \x01(\rR\rdestinationQp\x12&\n" +
+	"\x03cnp\x18\x04 \x01(\v2\x14.nodrop.agent.v1.CnpR\x03cnp\"p\n" +
+	"\x03Cnp\x12%\n" +
+	"\x0einterval_nanos\x18\x01 \x01(\x03R\rintervalNanos\x12#\n" +
+	"\rtraffic_class\x18\x02 \x01(\rR\ftrafficClass\x12\x1d\n" +
+	"\n" +
+	"queue_pair\x18\x03 \x01(\rR\tqueuePair\"\x82\x01\n" +
 	"\x06Tunnel\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x10\n" +
@@ -4256,7 +4351,7 @@ const file_agent_proto_rawDesc = "" +
 	"\fWaitResponse\"\r\n" +
 	"\vStopRequest\"\x0e\n" +
 	"\fStopResponse\"\r\n" +
-	"\vReadRequest\"\x99\v\n" +
+	"\vReadRequest\"\xb3\f\n" +
 	"\fReadResponse\x12(\n" +
 	"\x02tx\x18\x01 \x03(\v2\x18.nodrop.agent.v1.TxCountR\x02tx\x12(\n" +
 	"\x02rx\x18\x02 \x03(\v2\x18.nodrop.agent.v1.RxCountR\x02rx\x12\"\n" +
@@ -4272,7 +4367,8 @@ const file_agent_proto_rawDesc = "" +
 	"\vwire_errors\x18\x0f \x03(\v2-.nodrop.agent.v1.ReadResponse.WireErrorsEntryR\n" +
 	"wireErrors\x12>\n" +
 	"\x05began\x18\x10 \x03(\v2(.nodrop.agent.v1.ReadResponse.BeganEntryR\x05began\x12A\n" +
-	"\x06pauses\x18\x11 \x03(\v2).nodrop.agent.v1.ReadResponse.PausesEntryR\x06pauses\x1a?\n" +
+	"\x06pauses\x18\x11 \x03(\v2).nodrop.agent.v1.ReadResponse.PausesEntryR\x06pauses\x12V\n" +
+	"\rnotifications\x18\x12 \x03(\v20.nodrop.agent.v1.ReadResponse.NotificationsEntryR\rnotifications\x1a?\n" +
 	"\x11MisdeliveredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aS\n" +
@@ -4301,7 +4397,10 @@ const file_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1aV\n" +
 	"\vPausesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.nodrop.agent.v1.PauseCountR\x05value:\x028\x01\"E\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.nodrop.agent.v1.PauseCountR\x05value:\x028\x01\x1a@\n" +
+	"\x12NotificationsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"E\n" +
 	"\n" +
 	"PauseCount\x12\x16\n" +
 	"\x06frames\x18\x01 \x01(\x04R\x06frames\x12\x1f\n" +
@@ -4324,7 +4423,7 @@ const file_agent_proto_rawDesc = "" +
 	"\bintended\x18\x02 \x01(\x04R\bintended\x12\x12\n" +
 	"\x04sent\x18\x03 \x01(\x04R\x04sent\x12%\n" +
 	"\x0eduration_nanos\x18\x04 \x01(\x03R\rdurationNanos\x12\x14\n" +
-	"\x05ahead\x18\x05 \x01(\x04R\x05ahead\"\xf2\x03\n" +
+	"\x05ahead\x18\x05 \x01(\x04R\x05ahead\"\x8e\x04\n" +
 	"\aRxCount\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\tR\x04port\x12\x1a\n" +
@@ -4343,7 +4442,8 @@ const file_agent_proto_rawDesc = "" +
 	"\fsilent_to_ns\x18\x0e \x01(\x04R\n" +
 	"silentToNs\x12,\n" +
 	"\x05order\x18\x0f \x01(\v2\x16.nodrop.agent.v1.OrderR\x05order\x12\x1c\n" +
-	"\tcongested\x18\x10 \x01(\x04R\tcongested\"\xb9\x03\n" +
+	"\tcongested\x18\x10 \x01(\x04R\tcongested\x12\x1a\n" +
+	"\bnotified\x18\x11 \x01(\x04R\bnotified\"\xb9\x03\n" +
 	"\x05Order\x12\x1d\n" +
 	"\n" +
 	"extent_max\x18\x01 \x01(\x04R\textentMax\x12\x1d\n" +
@@ -4530,7 +4630,7 @@ func file_agent_proto_rawDescGZIP() []byte {
 	return file_agent_proto_rawDescData
 }
 
-var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_agent_proto_goTypes = []any{
 	(*OpenRequest)(nil),           // 0: nodrop.agent.v1.OpenRequest
 	(*Beat)(nil),                  // 1: nodrop.agent.v1.Beat
@@ -4545,65 +4645,67 @@ var file_agent_proto_goTypes = []any{
 	(*ResolveResponse)(nil),       // 10: nodrop.agent.v1.ResolveResponse
 	(*Stream)(nil),                // 11: nodrop.agent.v1.Stream
 	(*RoCE)(nil),                  // 12: nodrop.agent.v1.RoCE
-	(*Tunnel)(nil),                // 13: nodrop.agent.v1.Tunnel
-	(*Vlan)(nil),                  // 14: nodrop.agent.v1.Vlan
-	(*ConfigureRequest)(nil),      // 15: nodrop.agent.v1.ConfigureRequest
-	(*ConfigureResponse)(nil),     // 16: nodrop.agent.v1.ConfigureResponse
-	(*ArmResponse)(nil),           // 17: nodrop.agent.v1.ArmResponse
-	(*Load)(nil),                  // 18: nodrop.agent.v1.Load
-	(*TrialPart)(nil),             // 19: nodrop.agent.v1.TrialPart
-	(*StartResponse)(nil),         // 20: nodrop.agent.v1.StartResponse
-	(*WaitRequest)(nil),           // 21: nodrop.agent.v1.WaitRequest
-	(*WaitResponse)(nil),          // 22: nodrop.agent.v1.WaitResponse
-	(*StopRequest)(nil),           // 23: nodrop.agent.v1.StopRequest
-	(*StopResponse)(nil),          // 24: nodrop.agent.v1.StopResponse
-	(*ReadRequest)(nil),           // 25: nodrop.agent.v1.ReadRequest
-	(*ReadResponse)(nil),          // 26: nodrop.agent.v1.ReadResponse
-	(*PauseCount)(nil),            // 27: nodrop.agent.v1.PauseCount
-	(*Pacing)(nil),                // 28: nodrop.agent.v1.Pacing
-	(*Damage)(nil),                // 29: nodrop.agent.v1.Damage
-	(*TxCount)(nil),               // 30: nodrop.agent.v1.TxCount
-	(*RxCount)(nil),               // 31: nodrop.agent.v1.RxCount
-	(*Order)(nil),                 // 32: nodrop.agent.v1.Order
-	(*Latency)(nil),               // 33: nodrop.agent.v1.Latency
-	(*MicroflowsRequest)(nil),     // 34: nodrop.agent.v1.MicroflowsRequest
-	(*MicroflowsResponse)(nil),    // 35: nodrop.agent.v1.MicroflowsResponse
-	(*SumMicroflowsRequest)(nil),  // 36: nodrop.agent.v1.SumMicroflowsRequest
-	(*SumMicroflowsResponse)(nil), // 37: nodrop.agent.v1.SumMicroflowsResponse
-	(*MicroflowSum)(nil),          // 38: nodrop.agent.v1.MicroflowSum
-	(*BadMicroflow)(nil),          // 39: nodrop.agent.v1.BadMicroflow
-	(*Note)(nil),                  // 40: nodrop.agent.v1.Note
-	(*ProgressRequest)(nil),       // 41: nodrop.agent.v1.ProgressRequest
-	(*ProgressResponse)(nil),      // 42: nodrop.agent.v1.ProgressResponse
-	(*SampleRequest)(nil),         // 43: nodrop.agent.v1.SampleRequest
-	(*SampleResponse)(nil),        // 44: nodrop.agent.v1.SampleResponse
-	(*DeviceSample)(nil),          // 45: nodrop.agent.v1.DeviceSample
-	(*InterfaceSample)(nil),       // 46: nodrop.agent.v1.InterfaceSample
-	(*ProcessorSample)(nil),       // 47: nodrop.agent.v1.ProcessorSample
-	(*PortSamples)(nil),           // 48: nodrop.agent.v1.PortSamples
-	(*TxSample)(nil),              // 49: nodrop.agent.v1.TxSample
-	(*RxSample)(nil),              // 50: nodrop.agent.v1.RxSample
-	(*Membership)(nil),            // 51: nodrop.agent.v1.Membership
-	(*JoinRequest)(nil),           // 52: nodrop.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 53: nodrop.agent.v1.JoinResponse
-	(*LeaveRequest)(nil),          // 54: nodrop.agent.v1.LeaveRequest
-	(*LeaveResponse)(nil),         // 55: nodrop.agent.v1.LeaveResponse
-	(*Failure)(nil),               // 56: nodrop.agent.v1.Failure
-	(*Unresolved)(nil),            // 57: nodrop.agent.v1.Unresolved
-	nil,                           // 58: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	nil,                           // 59: nodrop.agent.v1.ReadResponse.DamagedEntry
-	nil,                           // 60: nodrop.agent.v1.ReadResponse.StaleEntry
-	nil,                           // 61: nodrop.agent.v1.ReadResponse.DroppedEntry
-	nil,                           // 62: nodrop.agent.v1.ReadResponse.PacingEntry
-	nil,                           // 63: nodrop.agent.v1.ReadResponse.UnsentEntry
-	nil,                           // 64: nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	nil,                           // 65: nodrop.agent.v1.ReadResponse.BeganEntry
-	nil,                           // 66: nodrop.agent.v1.ReadResponse.PausesEntry
-	nil,                           // 67: nodrop.agent.v1.Order.ExtentsEntry
-	nil,                           // 68: nodrop.agent.v1.Order.DegreesEntry
-	nil,                           // 69: nodrop.agent.v1.PortSamples.CaughtUpEntry
-	nil,                           // 70: nodrop.agent.v1.JoinResponse.MomentsEntry
-	nil,                           // 71: nodrop.agent.v1.LeaveResponse.MomentsEntry
+	(*Cnp)(nil),                   // 13: nodrop.agent.v1.Cnp
+	(*Tunnel)(nil),                // 14: nodrop.agent.v1.Tunnel
+	(*Vlan)(nil),                  // 15: nodrop.agent.v1.Vlan
+	(*ConfigureRequest)(nil),      // 16: nodrop.agent.v1.ConfigureRequest
+	(*ConfigureResponse)(nil),     // 17: nodrop.agent.v1.ConfigureResponse
+	(*ArmResponse)(nil),           // 18: nodrop.agent.v1.ArmResponse
+	(*Load)(nil),                  // 19: nodrop.agent.v1.Load
+	(*TrialPart)(nil),             // 20: nodrop.agent.v1.TrialPart
+	(*StartResponse)(nil),         // 21: nodrop.agent.v1.StartResponse
+	(*WaitRequest)(nil),           // 22: nodrop.agent.v1.WaitRequest
+	(*WaitResponse)(nil),          // 23: nodrop.agent.v1.WaitResponse
+	(*StopRequest)(nil),           // 24: nodrop.agent.v1.StopRequest
+	(*StopResponse)(nil),          // 25: nodrop.agent.v1.StopResponse
+	(*ReadRequest)(nil),           // 26: nodrop.agent.v1.ReadRequest
+	(*ReadResponse)(nil),          // 27: nodrop.agent.v1.ReadResponse
+	(*PauseCount)(nil),            // 28: nodrop.agent.v1.PauseCount
+	(*Pacing)(nil),                // 29: nodrop.agent.v1.Pacing
+	(*Damage)(nil),                // 30: nodrop.agent.v1.Damage
+	(*TxCount)(nil),               // 31: nodrop.agent.v1.TxCount
+	(*RxCount)(nil),               // 32: nodrop.agent.v1.RxCount
+	(*Order)(nil),                 // 33: nodrop.agent.v1.Order
+	(*Latency)(nil),               // 34: nodrop.agent.v1.Latency
+	(*MicroflowsRequest)(nil),     // 35: nodrop.agent.v1.MicroflowsRequest
+	(*MicroflowsResponse)(nil),    // 36: nodrop.agent.v1.MicroflowsResponse
+	(*SumMicroflowsRequest)(nil),  // 37: nodrop.agent.v1.SumMicroflowsRequest
+	(*SumMicroflowsResponse)(nil), // 38: nodrop.agent.v1.SumMicroflowsResponse
+	(*MicroflowSum)(nil),          // 39: nodrop.agent.v1.MicroflowSum
+	(*BadMicroflow)(nil),          // 40: nodrop.agent.v1.BadMicroflow
+	(*Note)(nil),                  // 41: nodrop.agent.v1.Note
+	(*ProgressRequest)(nil),       // 42: nodrop.agent.v1.ProgressRequest
+	(*ProgressResponse)(nil),      // 43: nodrop.agent.v1.ProgressResponse
+	(*SampleRequest)(nil),         // 44: nodrop.agent.v1.SampleRequest
+	(*SampleResponse)(nil),        // 45: nodrop.agent.v1.SampleResponse
+	(*DeviceSample)(nil),          // 46: nodrop.agent.v1.DeviceSample
+	(*InterfaceSample)(nil),       // 47: nodrop.agent.v1.InterfaceSample
+	(*ProcessorSample)(nil),       // 48: nodrop.agent.v1.ProcessorSample
+	(*PortSamples)(nil),           // 49: nodrop.agent.v1.PortSamples
+	(*TxSample)(nil),              // 50: nodrop.agent.v1.TxSample
+	(*RxSample)(nil),              // 51: nodrop.agent.v1.RxSample
+	(*Membership)(nil),            // 52: nodrop.agent.v1.Membership
+	(*JoinRequest)(nil),           // 53: nodrop.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 54: nodrop.agent.v1.JoinResponse
+	(*LeaveRequest)(nil),          // 55: nodrop.agent.v1.LeaveRequest
+	(*LeaveResponse)(nil),         // 56: nodrop.agent.v1.LeaveResponse
+	(*Failure)(nil),               // 57: nodrop.agent.v1.Failure
+	(*Unresolved)(nil),            // 58: nodrop.agent.v1.Unresolved
+	nil,                           // 59: nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	nil,                           // 60: nodrop.agent.v1.ReadResponse.DamagedEntry
+	nil,                           // 61: nodrop.agent.v1.ReadResponse.StaleEntry
+	nil,                           // 62: nodrop.agent.v1.ReadResponse.DroppedEntry
+	nil,                           // 63: nodrop.agent.v1.ReadResponse.PacingEntry
+	nil,                           // 64: nodrop.agent.v1.ReadResponse.UnsentEntry
+	nil,                           // 65: nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	nil,                           // 66: nodrop.agent.v1.ReadResponse.BeganEntry
+	nil,                           // 67: nodrop.agent.v1.ReadResponse.PausesEntry
+	nil,                           // 68: nodrop.agent.v1.ReadResponse.NotificationsEntry
+	nil,                           // 69: nodrop.agent.v1.Order.ExtentsEntry
+	nil,                           // 70: nodrop.agent.v1.Order.DegreesEntry
+	nil,                           // 71: nodrop.agent.v1.PortSamples.CaughtUpEntry
+	nil,                           // 72: nodrop.agent.v1.JoinResponse.MomentsEntry
+	nil,                           // 73: nodrop.agent.v1.LeaveResponse.MomentsEntry
 }
 var file_agent_proto_depIdxs = []int32{
 	4,  // 0: nodrop.agent.v1.InfoResponse.hosts:type_name -> nodrop.agent.v1.Host
@@ -4611,81 +4713,83 @@ var file_agent_proto_depIdxs = []int32{
 	8,  // 2: nodrop.agent.v1.InfoResponse.limits:type_name -> nodrop.agent.v1.Limits
 	5,  // 3: nodrop.agent.v1.Host.clock:type_name -> nodrop.agent.v1.ClockDiscipline
 	7,  // 4: nodrop.agent.v1.Port.card:type_name -> nodrop.agent.v1.Card
-	14, // 5: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
-	13, // 6: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
+	15, // 5: nodrop.agent.v1.Stream.vlans:type_name -> nodrop.agent.v1.Vlan
+	14, // 6: nodrop.agent.v1.Stream.tunnel:type_name -> nodrop.agent.v1.Tunnel
 	12, // 7: nodrop.agent.v1.Stream.roce:type_name -> nodrop.agent.v1.RoCE
-	11, // 8: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
-	18, // 9: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
-	30, // 10: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
-	31, // 11: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
-	40, // 12: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
-	58, // 13: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
-	59, // 14: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
-	60, // 15: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
-	61, // 16: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
-	62, // 17: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
-	63, // 18: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
-	64, // 19: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
-	65, // 20: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
-	66, // 21: nodrop.agent.v1.ReadResponse.pauses:type_name -> nodrop.agent.v1.ReadResponse.PausesEntry
-	33, // 22: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
-	32, // 23: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
-	67, // 24: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
-	68, // 25: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
-	30, // 26: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
-	38, // 27: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
-	39, // 28: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
-	48, // 29: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
-	45, // 30: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
-	46, // 31: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
-	47, // 32: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
-	49, // 33: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
-	50, // 34: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
-	69, // 35: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
-	33, // 36: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
-	51, // 37: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	70, // 38: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
-	51, // 39: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
-	71, // 40: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
-	57, // 41: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
-	29, // 42: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
-	28, // 43: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
-	27, // 44: nodrop.agent.v1.ReadResponse.PausesEntry.value:type_name -> nodrop.agent.v1.PauseCount
-	0,  // 45: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
-	2,  // 46: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
-	9,  // 47: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
-	15, // 48: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
-	19, // 49: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
-	19, // 50: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
-	21, // 51: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
-	23, // 52: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
-	25, // 53: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
-	43, // 54: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
-	41, // 55: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
-	52, // 56: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
-	54, // 57: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
-	34, // 58: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
-	36, // 59: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
-	1,  // 60: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
-	3,  // 61: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
-	10, // 62: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
-	16, // 63: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
-	17, // 64: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
-	20, // 65: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
-	22, // 66: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
-	24, // 67: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
-	26, // 68: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
-	44, // 69: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
-	42, // 70: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
-	53, // 71: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
-	55, // 72: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
-	35, // 73: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
-	37, // 74: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
-	60, // [60:75] is the sub-list for method output_type
-	45, // [45:60] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	13, // 8: nodrop.agent.v1.RoCE.cnp:type_name -> nodrop.agent.v1.Cnp
+	11, // 9: nodrop.agent.v1.ConfigureRequest.streams:type_name -> nodrop.agent.v1.Stream
+	19, // 10: nodrop.agent.v1.TrialPart.loads:type_name -> nodrop.agent.v1.Load
+	31, // 11: nodrop.agent.v1.ReadResponse.tx:type_name -> nodrop.agent.v1.TxCount
+	32, // 12: nodrop.agent.v1.ReadResponse.rx:type_name -> nodrop.agent.v1.RxCount
+	41, // 13: nodrop.agent.v1.ReadResponse.notes:type_name -> nodrop.agent.v1.Note
+	59, // 14: nodrop.agent.v1.ReadResponse.misdelivered:type_name -> nodrop.agent.v1.ReadResponse.MisdeliveredEntry
+	60, // 15: nodrop.agent.v1.ReadResponse.damaged:type_name -> nodrop.agent.v1.ReadResponse.DamagedEntry
+	61, // 16: nodrop.agent.v1.ReadResponse.stale:type_name -> nodrop.agent.v1.ReadResponse.StaleEntry
+	62, // 17: nodrop.agent.v1.ReadResponse.dropped:type_name -> nodrop.agent.v1.ReadResponse.DroppedEntry
+	63, // 18: nodrop.agent.v1.ReadResponse.pacing:type_name -> nodrop.agent.v1.ReadResponse.PacingEntry
+	64, // 19: nodrop.agent.v1.ReadResponse.unsent:type_name -> nodrop.agent.v1.ReadResponse.UnsentEntry
+	65, // 20: nodrop.agent.v1.ReadResponse.wire_errors:type_name -> nodrop.agent.v1.ReadResponse.WireErrorsEntry
+	66, // 21: nodrop.agent.v1.ReadResponse.began:type_name -> nodrop.agent.v1.ReadResponse.BeganEntry
+	67, // 22: nodrop.agent.v1.ReadResponse.pauses:type_name -> nodrop.agent.v1.ReadResponse.PausesEntry
+	68, // 23: nodrop.agent.v1.ReadResponse.notifications:type_name -> nodrop.agent.v1.ReadResponse.NotificationsEntry
+	34, // 24: nodrop.agent.v1.RxCount.latency:type_name -> nodrop.agent.v1.Latency
+	33, // 25: nodrop.agent.v1.RxCount.order:type_name -> nodrop.agent.v1.Order
+	69, // 26: nodrop.agent.v1.Order.extents:type_name -> nodrop.agent.v1.Order.ExtentsEntry
+	70, // 27: nodrop.agent.v1.Order.degrees:type_name -> nodrop.agent.v1.Order.DegreesEntry
+	31, // 28: nodrop.agent.v1.SumMicroflowsRequest.tx:type_name -> nodrop.agent.v1.TxCount
+	39, // 29: nodrop.agent.v1.SumMicroflowsResponse.sums:type_name -> nodrop.agent.v1.MicroflowSum
+	40, // 30: nodrop.agent.v1.MicroflowSum.bad:type_name -> nodrop.agent.v1.BadMicroflow
+	49, // 31: nodrop.agent.v1.SampleResponse.ports:type_name -> nodrop.agent.v1.PortSamples
+	46, // 32: nodrop.agent.v1.SampleResponse.device:type_name -> nodrop.agent.v1.DeviceSample
+	47, // 33: nodrop.agent.v1.DeviceSample.interfaces:type_name -> nodrop.agent.v1.InterfaceSample
+	48, // 34: nodrop.agent.v1.DeviceSample.processors:type_name -> nodrop.agent.v1.ProcessorSample
+	50, // 35: nodrop.agent.v1.PortSamples.tx:type_name -> nodrop.agent.v1.TxSample
+	51, // 36: nodrop.agent.v1.PortSamples.rx:type_name -> nodrop.agent.v1.RxSample
+	71, // 37: nodrop.agent.v1.PortSamples.caught_up:type_name -> nodrop.agent.v1.PortSamples.CaughtUpEntry
+	34, // 38: nodrop.agent.v1.RxSample.latency:type_name -> nodrop.agent.v1.Latency
+	52, // 39: nodrop.agent.v1.JoinRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	72, // 40: nodrop.agent.v1.JoinResponse.moments:type_name -> nodrop.agent.v1.JoinResponse.MomentsEntry
+	52, // 41: nodrop.agent.v1.LeaveRequest.memberships:type_name -> nodrop.agent.v1.Membership
+	73, // 42: nodrop.agent.v1.LeaveResponse.moments:type_name -> nodrop.agent.v1.LeaveResponse.MomentsEntry
+	58, // 43: nodrop.agent.v1.Failure.unresolved:type_name -> nodrop.agent.v1.Unresolved
+	30, // 44: nodrop.agent.v1.ReadResponse.DamagedEntry.value:type_name -> nodrop.agent.v1.Damage
+	29, // 45: nodrop.agent.v1.ReadResponse.PacingEntry.value:type_name -> nodrop.agent.v1.Pacing
+	28, // 46: nodrop.agent.v1.ReadResponse.PausesEntry.value:type_name -> nodrop.agent.v1.PauseCount
+	0,  // 47: nodrop.agent.v1.Agent.Open:input_type -> nodrop.agent.v1.OpenRequest
+	2,  // 48: nodrop.agent.v1.Agent.Info:input_type -> nodrop.agent.v1.InfoRequest
+	9,  // 49: nodrop.agent.v1.Agent.Resolve:input_type -> nodrop.agent.v1.ResolveRequest
+	16, // 50: nodrop.agent.v1.Agent.Configure:input_type -> nodrop.agent.v1.ConfigureRequest
+	20, // 51: nodrop.agent.v1.Agent.Arm:input_type -> nodrop.agent.v1.TrialPart
+	20, // 52: nodrop.agent.v1.Agent.Start:input_type -> nodrop.agent.v1.TrialPart
+	22, // 53: nodrop.agent.v1.Agent.Wait:input_type -> nodrop.agent.v1.WaitRequest
+	24, // 54: nodrop.agent.v1.Agent.Stop:input_type -> nodrop.agent.v1.StopRequest
+	26, // 55: nodrop.agent.v1.Agent.Read:input_type -> nodrop.agent.v1.ReadRequest
+	44, // 56: nodrop.agent.v1.Agent.Sample:input_type -> nodrop.agent.v1.SampleRequest
+	42, // 57: nodrop.agent.v1.Agent.Progress:input_type -> nodrop.agent.v1.ProgressRequest
+	53, // 58: nodrop.agent.v1.Agent.Join:input_type -> nodrop.agent.v1.JoinRequest
+	55, // 59: nodrop.agent.v1.Agent.Leave:input_type -> nodrop.agent.v1.LeaveRequest
+	35, // 60: nodrop.agent.v1.Agent.Microflows:input_type -> nodrop.agent.v1.MicroflowsRequest
+	37, // 61: nodrop.agent.v1.Agent.SumMicroflows:input_type -> nodrop.agent.v1.SumMicroflowsRequest
+	1,  // 62: nodrop.agent.v1.Agent.Open:output_type -> nodrop.agent.v1.Beat
+	3,  // 63: nodrop.agent.v1.Agent.Info:output_type -> nodrop.agent.v1.InfoResponse
+	10, // 64: nodrop.agent.v1.Agent.Resolve:output_type -> nodrop.agent.v1.ResolveResponse
+	17, // 65: nodrop.agent.v1.Agent.Configure:output_type -> nodrop.agent.v1.ConfigureResponse
+	18, // 66: nodrop.agent.v1.Agent.Arm:output_type -> nodrop.agent.v1.ArmResponse
+	21, // 67: nodrop.agent.v1.Agent.Start:output_type -> nodrop.agent.v1.StartResponse
+	23, // 68: nodrop.agent.v1.Agent.Wait:output_type -> nodrop.agent.v1.WaitResponse
+	25, // 69: nodrop.agent.v1.Agent.Stop:output_type -> nodrop.agent.v1.StopResponse
+	27, // 70: nodrop.agent.v1.Agent.Read:output_type -> nodrop.agent.v1.ReadResponse
+	45, // 71: nodrop.agent.v1.Agent.Sample:output_type -> nodrop.agent.v1.SampleResponse
+	43, // 72: nodrop.agent.v1.Agent.Progress:output_type -> nodrop.agent.v1.ProgressResponse
+	54, // 73: nodrop.agent.v1.Agent.Join:output_type -> nodrop.agent.v1.JoinResponse
+	56, // 74: nodrop.agent.v1.Agent.Leave:output_type -> nodrop.agent.v1.LeaveResponse
+	36, // 75: nodrop.agent.v1.Agent.Microflows:output_type -> nodrop.agent.v1.MicroflowsResponse
+	38, // 76: nodrop.agent.v1.Agent.SumMicroflows:output_type -> nodrop.agent.v1.SumMicroflowsResponse
+	62, // [62:77] is the sub-list for method output_type
+	47, // [47:62] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }
@@ -4694,7 +4798,7 @@ func file_agent_proto_init() {
 		return
 	}
 	file_agent_proto_msgTypes[7].OneofWrappers = []any{}
-	file_agent_proto_msgTypes[56].OneofWrappers = []any{
+	file_agent_proto_msgTypes[57].OneofWrappers = []any{
 		(*Failure_Unresolved)(nil),
 		(*Failure_Busy)(nil),
 		(*Failure_NoSession)(nil),
@@ -4705,7 +4809,7 @@ func file_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_proto_rawDesc), len(file_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   72,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -5,9 +5,10 @@
 #pragma once
 #include "kernel.h"
 
-/* The longest part of a frame that changes: from the addresses of IPv6 to the end of the
- * signature. */
-#define ICRC_MAX (IPV6_SIZE - 8 + UDP_SIZE + BTH_SIZE + SIGNATURE_SIZE)
+/* The longest part of a frame of which the program computes the register: a congestion
+ * notification packet over IPv6 without its ICRC. The part of a test frame that changes is from
+ * the addresses of IPv6 to the end of the signature, and shorter. */
+#define ICRC_MAX (IPV6_SIZE + UDP_SIZE + BTH_SIZE + 16)
 
 const volatile __u32 crc_table[256]; /* of one byte; user space writes it */
 

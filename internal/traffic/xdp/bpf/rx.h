@@ -2,6 +2,7 @@
  * the kernel, so that ARP, ND and routing daemons work on the port. */
 #pragma once
 #include "capture.h"
+#include "cnp.h"
 #include "hole.h"
 #include "kernel.h"
 #include "microflow.h"
@@ -64,6 +65,7 @@ struct rx_port {
 	__u64 trial;    /* the last in which this processor received a frame */
 	__u64 received; /* frames in it, for samples while it runs */
 	struct rx_pauses pauses;
+	__u64 notified; /* congestion notification packets */
 };
 
 struct {
@@ -351,17 +353,24 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 		port->received = 0;
 	}
 	port->received++;
-	return XDP_DROP;
+	return frame->congested ? answer_mark(ctx, frame->net, slot) : XDP_DROP;
 }
 
-/* Takes a frame of flow control from the kernel, as a MAC does; all others pass. A function of its
- * own, so that the verifier looks at it once. */
+/* Takes frames of flow control and congestion notification packets from the kernel, as a card does;
+ * all others pass. A function of its own, so that the verifier looks at it once. */
 __noinline int take_foreign(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct rx_port *port = rx_port();
 
-	return port && count_pause(data, end, &port->pauses) ? XDP_DROP : XDP_PASS;
+	if (!port)
+		return XDP_PASS;
+	if (count_pause(data, end, &port->pauses))
+		return XDP_DROP;
+	if (!receives_cnp(data, end))
+		return XDP_PASS;
+	port->notified++;
+	return XDP_DROP;
 }
 
 /* Looks again at a frame that seems to be foreign. */

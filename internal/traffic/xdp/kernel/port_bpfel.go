@@ -125,6 +125,17 @@ type PortRxMicroflow struct {
 	Last     uint32
 }
 
+type PortRxNotify struct {
+	_            structs.HostLayout
+	Interval     uint64
+	Last         uint64
+	Sent         uint64
+	QueuePair    uint32
+	PartitionKey uint16
+	TrafficClass uint8
+	Answers      uint8
+}
+
 type PortRxPauses struct {
 	_      structs.HostLayout
 	Pauses uint64
@@ -141,6 +152,7 @@ type PortRxPort struct {
 	Trial      uint64
 	Received   uint64
 	Pauses     PortRxPauses
+	Notified   uint64
 }
 
 type PortRxStream struct {
@@ -374,6 +386,7 @@ type PortMapSpecs struct {
 	RxFlows        *ebpf.MapSpec `ebpf:"rx_flows"`
 	RxIndex        *ebpf.MapSpec `ebpf:"rx_index"`
 	RxMicroflows   *ebpf.MapSpec `ebpf:"rx_microflows"`
+	RxNotifies     *ebpf.MapSpec `ebpf:"rx_notifies"`
 	RxPorts        *ebpf.MapSpec `ebpf:"rx_ports"`
 	RxStreams      *ebpf.MapSpec `ebpf:"rx_streams"`
 	RxTrials       *ebpf.MapSpec `ebpf:"rx_trials"`
@@ -392,6 +405,8 @@ type PortMapSpecs struct {
 type PortVariableSpecs struct {
 	CaptureBytes  *ebpf.VariableSpec `ebpf:"capture_bytes"`
 	CaptureFrames *ebpf.VariableSpec `ebpf:"capture_frames"`
+	CnpIcrc4      *ebpf.VariableSpec `ebpf:"cnp_icrc4"`
+	CnpIcrc6      *ebpf.VariableSpec `ebpf:"cnp_icrc6"`
 	CrcTable      *ebpf.VariableSpec `ebpf:"crc_table"`
 	PortIfindex   *ebpf.VariableSpec `ebpf:"port_ifindex"`
 	PortNetns     *ebpf.VariableSpec `ebpf:"port_netns"`
@@ -426,6 +441,7 @@ type PortMaps struct {
 	RxFlows        *ebpf.Map `ebpf:"rx_flows"`
 	RxIndex        *ebpf.Map `ebpf:"rx_index"`
 	RxMicroflows   *ebpf.Map `ebpf:"rx_microflows"`
+	RxNotifies     *ebpf.Map `ebpf:"rx_notifies"`
 	RxPorts        *ebpf.Map `ebpf:"rx_ports"`
 	RxStreams      *ebpf.Map `ebpf:"rx_streams"`
 	RxTrials       *ebpf.Map `ebpf:"rx_trials"`
@@ -449,6 +465,7 @@ func (m *PortMaps) Close() error {
 		m.RxFlows,
 		m.RxIndex,
 		m.RxMicroflows,
+		m.RxNotifies,
 		m.RxPorts,
 		m.RxStreams,
 		m.RxTrials,
@@ -468,6 +485,8 @@ func (m *PortMaps) Close() error {
 type PortVariables struct {
 	CaptureBytes  *ebpf.Variable `ebpf:"capture_bytes"`
 	CaptureFrames *ebpf.Variable `ebpf:"capture_frames"`
+	CnpIcrc4      *ebpf.Variable `ebpf:"cnp_icrc4"`
+	CnpIcrc6      *ebpf.Variable `ebpf:"cnp_icrc6"`
 	CrcTable      *ebpf.Variable `ebpf:"crc_table"`
 	PortIfindex   *ebpf.Variable `ebpf:"port_ifindex"`
 	PortNetns     *ebpf.Variable `ebpf:"port_netns"`

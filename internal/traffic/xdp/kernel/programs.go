@@ -19,6 +19,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/frame"
 )
 
 // Programs are the loaded BPF programs and maps of one port, with room for a
@@ -38,8 +39,10 @@ type Programs struct {
 	// Expected and trial define which frames are received in the current trial.
 	Expected []PortRxStream
 	Window   []uint64
-	Trial    *PortRxTrial
-	Room     Room
+	// Notify has the answers to the frames of each received flow.
+	Notify []PortRxNotify
+	Trial  *PortRxTrial
+	Room   Room
 	// Microflows and Firsts are the records of the streams that are tracked, and when the
 	// first frame of each arrived.
 	Microflows []PortRxMicroflow
@@ -127,6 +130,11 @@ func Load(ifindex int, netns uint32, room Room, frags bool, capture traffic.Capt
 	if err := spec.Variables["crc_table"].Set(*crc32.IEEETable); err != nil {
 		return nil, fmt.Errorf("setting crc_table: %w", err)
 	}
+	for name, ipv6 := range map[string]bool{"cnp_icrc4": false, "cnp_icrc6": true} {
+		if err := spec.Variables[name].Set(frame.CNPRegister(ipv6)); err != nil {
+			return nil, fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("counting the processors: %w", err)
@@ -169,6 +177,7 @@ func resize(spec *ebpf.CollectionSpec, room Room, capture traffic.Capture, proce
 	spec.Maps["tx_interfaces"].MaxEntries = uint32(room.Ports)
 	spec.Maps["rx_flows"].MaxEntries = uint32(room.Flows)
 	spec.Maps["rx_streams"].MaxEntries = uint32(room.Flows)
+	spec.Maps["rx_notifies"].MaxEntries = uint32(room.Flows)
 	spec.Maps["rx_window"].MaxEntries = uint32(room.Blocks)
 	spec.Maps["rx_microflows"].MaxEntries = uint32(room.Microflows)
 	spec.Maps["rx_firsts"].MaxEntries = uint32(room.Firsts)
@@ -197,6 +206,9 @@ func (p *Programs) mapMemory(processors, captured int) error {
 		return err
 	}
 	if p.Expected, err = mapped[PortRxStream](p, p.RxStreams, p.Room.Flows); err != nil {
+		return err
+	}
+	if p.Notify, err = mapped[PortRxNotify](p, p.RxNotifies, p.Room.Flows); err != nil {
 		return err
 	}
 	if p.Window, err = mapped[uint64](p, p.RxWindow, p.Room.Blocks); err != nil {
