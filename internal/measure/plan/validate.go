@@ -80,6 +80,7 @@ func validate(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1al
 	errs = append(errs, validateMicroflows(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateHosts(profile, bed, ports, engine)...)
 	errs = append(errs, validateNeeds(b, bed, engine)...)
+	errs = append(errs, validateASTF(b, bed, ports)...)
 	errs = append(errs, validateCapture(b, bed, engine)...)
 	errs = append(errs, validateTopologies(b, profile, bed, ports, engine)...)
 	errs = append(errs, validateVariants(b, bed)...)

@@ -57,6 +57,8 @@ var byKind = map[string]traffic.Capabilities{
 		CrossHost:    true,
 		Sampling:     true,
 		TimedStreams: trexTimedStreams,
+		// In a mode of its own: see ASTF.
+		Workloads: true,
 	},
 	"sim": {
 		Limits: traffic.Limits{

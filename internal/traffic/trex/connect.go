@@ -8,10 +8,18 @@ import (
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
-const (
-	apiName  = "STL"
-	apiMajor = 5
-	apiMinor = 1
+// api is the interface of a mode of the server, in which it is started.
+type api struct {
+	// name of the mode, and of its interface.
+	name         string
+	major, minor int
+	// remedy starts the server in this mode.
+	remedy string
+}
+
+var (
+	stl  = api{"STL", 5, 1, "start it with -i and without --astf"}
+	astf = api{"ASTF", 2, 3, "start it with -i --astf"}
 )
 
 // version is the answer of get_version.
@@ -46,6 +54,7 @@ type systemPort struct {
 // server is the session with the TRex server, and the ports that it has taken there.
 type server struct {
 	options Options
+	api     api
 	client  client
 	session uint32
 	version version
@@ -79,14 +88,14 @@ func (s *server) handshake(ctx context.Context) error {
 	if err := s.client.call(ctx, "get_version", nil, &s.version); err != nil {
 		return err
 	}
-	if s.version.Mode != apiName {
-		return fmt.Errorf("TRex at %s runs in mode %s: start it with -i and without --astf, in mode %s", s.client.endpoint, s.version.Mode, apiName)
+	if s.version.Mode != s.api.name {
+		return fmt.Errorf("TRex at %s runs in mode %s: %s, in mode %s", s.client.endpoint, s.version.Mode, s.api.remedy, s.api.name)
 	}
 	var sync struct {
 		Handle string `json:"api_h"`
 	}
-	if err := s.client.call(ctx, "api_sync_v2", params{"name": apiName, "major": apiMajor, "minor": apiMinor}, &sync); err != nil {
-		return fmt.Errorf("agreeing on API %s %d.%d with TRex %s: %w", apiName, apiMajor, apiMinor, s.version.Version, err)
+	if err := s.client.call(ctx, "api_sync_v2", params{"name": s.api.name, "major": s.api.major, "minor": s.api.minor}, &sync); err != nil {
+		return fmt.Errorf("agreeing on API %s %d.%d with TRex %s: %w", s.api.name, s.api.major, s.api.minor, s.version.Version, err)
 	}
 	s.client.handle = sync.Handle
 	if err := s.client.call(ctx, "get_system_info", nil, &s.system); err != nil {

@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (*Engine, error) {
 	if o.TimedFramesPerSecond < 0 {
 		return nil, fmt.Errorf("%d timed frames per second: want 0 or more", o.TimedFramesPerSecond)
 	}
-	e := &Engine{server: server{options: o, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}}
+	e := &Engine{server: server{options: o, api: stl, client: client{endpoint: o.Endpoint}, session: rand.Uint32(), clock: traffic.RealClock{}}}
 	if err := e.server.open(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -109,19 +109,27 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		return traffic.Info{}, err
 	}
 	for _, p := range e.server.ports {
-		emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
+		one, err := p.info(machine)
 		if err != nil {
 			return traffic.Info{}, err
 		}
-		name := cmp.Or(p.Interface, p.PCI)
-		if p.Virtual {
-			name = cmp.Or(p.Interface, p.Description)
-		}
-		info.Ports = append(info.Ports, traffic.PortInfo{
-			Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated, Notes: p.notes(e.server.options.TimedFramesPerSecond > 0),
-		})
+		one.Notes = p.notes(e.server.options.TimedFramesPerSecond > 0)
+		info.Ports = append(info.Ports, one)
 	}
 	return info, nil
+}
+
+// info describes the port, without notes. Machine is the hypervisor of this machine.
+func (p *port) info(machine string) (traffic.PortInfo, error) {
+	emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
+	if err != nil {
+		return traffic.PortInfo{}, err
+	}
+	name := cmp.Or(p.Interface, p.PCI)
+	if p.Virtual {
+		name = cmp.Or(p.Interface, p.Description)
+	}
+	return traffic.PortInfo{Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated}, nil
 }
 
 // transmitCores counts the processors that send.
@@ -139,7 +147,7 @@ func (e *Engine) Configure(ctx context.Context, streams []traffic.Stream) error 
 	if err := e.Stop(ctx); err != nil {
 		return err
 	}
-	if err := e.server.reconnect(ctx); err != nil {
+	if err := e.server.reconnect(ctx, e.server.openAgain); err != nil {
 		return err
 	}
 	limit := maxStreams(e.server.ports)

@@ -1,6 +1,7 @@
 package trex
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,8 +29,9 @@ type port struct {
 	// client is the connection to the server.
 	client *client
 	mac    traffic.MAC
-	// handler proves ownership in every call that changes the port.
-	handler string
+	// handler proves ownership in every call that changes the port. context is the one of all ports together in
+	// mode ASTF, and empty in mode STL.
+	handler, context string
 	// promiscuous is the last setting of the port.
 	promiscuous bool
 	neighbours  neighbours
@@ -138,9 +140,11 @@ func (p *port) setPromiscuous(ctx context.Context, on bool) error {
 }
 
 // service turns the mode on or off in which the port takes part in ARP and the
-// like. Nothing is measured while it is on.
+// like, in mode ASTF all ports together. Nothing is measured while it is on.
 func (p *port) service(ctx context.Context, on bool) error {
-	return p.client.call(ctx, "service", p.owned(params{"enabled": on, "filtered": false, "mask": 0}), nil)
+	settings := p.owned(params{"enabled": on, "filtered": false, "mask": 0})
+	settings["handler"] = cmp.Or(p.context, p.handler)
+	return p.client.call(ctx, "service", settings, nil)
 }
 
 // setL3 sets the port's VLAN, its address and the resolved neighbor at the server, which

@@ -97,10 +97,9 @@ func (s *server) afterLoss(ctx context.Context, f func() error) (bool, error) {
 	return true, f()
 }
 
-// reconnect opens another session when the present one was lost: it agrees on the
-// API, takes the ports and sets what was resolved again. It waits for a server that is
-// being started.
-func (s *server) reconnect(ctx context.Context) error {
+// reconnect opens another session by open when the present one was lost. It waits for a server that
+// is being started.
+func (s *server) reconnect(ctx context.Context, open func(ctx context.Context, before []*port) error) error {
 	lost := s.client.lost
 	if lost == nil {
 		return nil
@@ -112,10 +111,7 @@ func (s *server) reconnect(ctx context.Context) error {
 	for {
 		s.client.close()
 		s.client.session, s.ports = session{}, nil
-		err := s.open(ctx)
-		if err == nil {
-			err = s.resolveAgain(ctx, before)
-		}
+		err := open(ctx, before)
 		if err == nil {
 			return nil
 		}
@@ -127,6 +123,14 @@ func (s *server) reconnect(ctx context.Context) error {
 			return fmt.Errorf("%w; it did not come back: %w", lost, last)
 		}
 	}
+}
+
+// openAgain agrees on the API, takes the ports and sets what was resolved again.
+func (s *server) openAgain(ctx context.Context, before []*port) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.resolveAgain(ctx, before)
 }
 
 // neighbour is the layer-3 setting of a port at the server: the neighbor's address, and

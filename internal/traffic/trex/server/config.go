@@ -16,6 +16,9 @@ type Config struct {
 	// run without a cluster. If there are fewer processors than threads, all threads then
 	// share one processor. The watchdog is off.
 	Shared bool `json:"shared,omitempty"`
+	// ASTF runs the server in its mode with TCP, with one processor that sends: hosts with connections instead of
+	// streams.
+	ASTF bool `json:"astf,omitempty"`
 	// RPCPort is the port on which the server answers, on loopback only. The server
 	// publishes on the port below it.
 	RPCPort int `json:"rpcPort"`

@@ -84,7 +84,12 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 	}
 	// TRex writes its output line by line only in its silent mode. Its own
 	// latency histogram is coarse, and HDR histograms are not.
-	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0", "--hdrh"}
+	args := []string{"-i", "-c", strconv.Itoa(sending), "--no-key", "--no-termio", "--iom", "0"}
+	if c.ASTF {
+		args = append(args, "--astf")
+	} else {
+		args = append(args, "--hdrh")
+	}
 	if c.Software != nil || filters {
 		args = append(args, "--software")
 	}
@@ -101,7 +106,7 @@ func Configure(c Config, prefix string, env func(string) string, m Machine) (Lau
 // as it does with packet sockets.
 func (f *file) place(c Config, nodes []int, m Machine, filters bool) (int, error) {
 	limit := len(m.Processors)
-	if c.Software != nil || filters {
+	if c.Software != nil || filters || c.ASTF { // each processor needs a client of its own in mode ASTF
 		limit = 1
 	}
 	if c.Software == nil {

@@ -90,6 +90,19 @@ func TestConfigure(t *testing.T) {
 			},
 			machine: emulated(2),
 		},
+		"dpdk-astf": {
+			config: Config{
+				Ports:        []Port{{Name: "left", Resource: "intel.com/left"}, {Name: "right", Resource: "intel.com/right"}},
+				HugePagesMiB: 600,
+				ASTF:         true,
+				RPCPort:      4501,
+			},
+			env: map[string]string{
+				"PCIDEVICE_INTEL_COM_LEFT":  "0000:3b:02.0",
+				"PCIDEVICE_INTEL_COM_RIGHT": "0000:3b:02.1",
+			},
+			machine: twoSockets(),
+		},
 		"dpdk-filters-in-software": {
 			config: Config{
 				Ports:        []Port{{Name: "left", Resource: "intel.com/left"}, {Name: "right", Resource: "intel.com/right"}},
