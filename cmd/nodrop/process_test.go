@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
+	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 // asProgram makes the test binary behave as nodrop, so that tests run the whole
@@ -24,6 +26,9 @@ const asProgram = "NODROP_TEST_AS_PROGRAM"
 var shared string
 
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == server.Binary {
+		os.Exit(fakeASTFServer())
+	}
 	if os.Getenv(asProgram) == "1" {
 		if os.Getenv("NODROP_TEST_EMULATED") == "" {
 			trials.LearnTime = 2 * time.Second

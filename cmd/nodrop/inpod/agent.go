@@ -75,7 +75,7 @@ func runAgent(ctx context.Context, o agentOptions, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	err = serveAgent(ctx, o, engine, servicesOf(config), func(l net.Listener, server *agent.Server) error {
+	err = serveAgent(ctx, o, engine, servicesOf(config, engine), func(l net.Listener, server *agent.Server) error {
 		log.Info("holding all ports", "ports", len(config.Ports), "address", l.Addr().String(), "controller", o.controller)
 		return server.Serve(l, tlsConfig)
 	}, log)
@@ -101,8 +101,10 @@ func serveAgent(ctx context.Context, o agentOptions, engine traffic.Generator, s
 }
 
 // servicesOf returns the services for sessions and for hosts of the ports, where they have some.
-func servicesOf(config agent.Config) (all []agent.Service) {
-	if len(config.Hosts) > 0 {
+func servicesOf(config agent.Config, engine traffic.Generator) (all []agent.Service) {
+	if own, has := engine.(workload.Host); has {
+		all = append(all, workloads.NewServer(func() (workload.Engine, error) { return own.Workload(), nil }))
+	} else if len(config.Hosts) > 0 {
 		all = append(all, workloads.NewServer(func() (workload.Engine, error) { return kernelstack.New(config.Hosts) }))
 	}
 	if config.Speaker == nil {

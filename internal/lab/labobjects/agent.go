@@ -123,7 +123,7 @@ func AgentSecret(s Settings, run Run, a Agent, bed *v1alpha1.TestBed, profile *v
 	}
 	files := map[string]any{}
 	if trex := bed.Spec.Engine.Server(); trex != nil {
-		cfg.TRex, files[trexFile] = trexConfigs(trex, a.Ports)
+		cfg.TRex, files[trexFile] = trexConfigs(trex, a.Ports, a.Hosts)
 	}
 	files[agentFile] = cfg
 	data := map[string][]byte{}

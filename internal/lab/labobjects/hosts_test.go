@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"nodrop.dev/nodrop/internal/traffic/agent"
+	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
 
 // TestAgentWithHosts has the right to make network namespaces, and knows the ports, only if a test has hosts on them.
@@ -41,6 +42,29 @@ func TestAgentWithHosts(t *testing.T) {
 			if p.Name != own.Name || p.Interface != own.Interface || p.Address.String() != own.Addresses[0] || len(p.Taken) == 0 {
 				t.Errorf("hosts on %+v, want the port %+v", p, own)
 			}
+		}
+	}
+}
+
+// TestAgentWithHostsOnTRex: the server has the hosts, the agent knows their ports, and it needs no rights for them.
+func TestAgentWithHostsOnTRex(t *testing.T) {
+	bed := eightPorts(onSockets(), interfaces)
+	for _, hosts := range []bool{false, true} {
+		a := Agents(bed)[0]
+		a.Hosts = hosts
+		if add := must(AgentPod(labWithTRex(), aRun(), a, bed)).Spec.Containers[0].SecurityContext.Capabilities.Add; len(add) > 0 {
+			t.Errorf("hosts %v: capabilities %v", hosts, add)
+		}
+		var config agent.Config
+		var started server.Config
+		data := must(AgentSecret(labWithTRex(), aRun(), a, bed, aProfile(3), nil)).Data
+		for name, into := range map[string]any{agentFile: &config, trexFile: &started} {
+			if err := json.Unmarshal(data[name], into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if config.TRex.ASTF != hosts || started.ASTF != hosts || hosts && len(config.Hosts) != len(a.Ports) {
+			t.Errorf("hosts %v: agent %+v with %d hosts, server %+v", hosts, config.TRex, len(config.Hosts), started)
 		}
 	}
 }

@@ -48,9 +48,9 @@ func TRexImage(s Settings, e *v1alpha1.TRexEngine) (string, error) {
 }
 
 // trexConfigs are the configurations of the server and of its agent, whose ports are in
-// the same order.
-func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port) (*agent.TRexConfig, server.Config) {
-	cfg := server.Config{Dir: trexDir, RPCPort: trexRPCPort}
+// the same order. The server has hosts in place of streams if hosts is true.
+func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port, hosts bool) (*agent.TRexConfig, server.Config) {
+	cfg := server.Config{Dir: trexDir, RPCPort: trexRPCPort, ASTF: hosts}
 	if e.Software != nil {
 		cfg.Software = &server.Software{RingFrames: e.Software.Ring()}
 	}
@@ -66,7 +66,7 @@ func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port) (*agent.TRexConf
 		}
 		cfg.Ports = append(cfg.Ports, port)
 	}
-	return &agent.TRexConfig{Endpoint: trexEndpoint, TimedFramesPerSecond: e.TimedRate()}, cfg
+	return &agent.TRexConfig{Endpoint: trexEndpoint, TimedFramesPerSecond: e.TimedRate(), ASTF: hosts}, cfg
 }
 
 // addTRex adds a TRex server to the agent's pod. The agent then needs no rights: it

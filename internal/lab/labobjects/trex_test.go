@@ -249,7 +249,7 @@ func TestSettingsOfTRex(t *testing.T) {
 			t.Errorf("huge pages come from medium %q", v.EmptyDir.Medium)
 		}
 	}
-	agentConfig, _ := trexConfigs(bed.Spec.Engine.TRex, nil)
+	agentConfig, _ := trexConfigs(bed.Spec.Engine.TRex, nil, false)
 	if agentConfig.TimedFramesPerSecond != 7 {
 		t.Errorf("%d timed frames per second, want 7", agentConfig.TimedFramesPerSecond)
 	}

@@ -13,6 +13,8 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
+	"nodrop.dev/nodrop/internal/measure/plan"
+	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
 )
@@ -55,7 +57,8 @@ func (b *Bench) openTRex(o Options) error {
 	ctx, cancel := context.WithTimeoutCause(interrupted, patience, fmt.Errorf("it took longer than %s", patience))
 	defer cancel()
 	settings := bed.Spec.Engine.Server()
-	c := server.Config{Dir: dir, RPCPort: TrexRPCPort, Shared: true}
+	hosts := plan.NeedHosts(b.config.Benchmark.Spec.Tests)
+	c := server.Config{Dir: dir, RPCPort: TrexRPCPort, Shared: true, ASTF: hosts}
 	if pages := settings.HugePages; pages != nil {
 		c.HugePagesMiB = int(pages.Total.Value() >> 20)
 	} else {
@@ -82,7 +85,12 @@ func (b *Bench) openTRex(o Options) error {
 	b.closers = append(b.closers, func() error { return errors.Join(s.Err(), s.Close()) })
 	b.Broken = func(ctx context.Context) error { return lostServer(ctx, s) }
 	options.Endpoint = s.Endpoint()
-	engine, err := trex.New(ctx, options)
+	var engine traffic.Generator
+	if hosts {
+		engine, err = trex.NewASTF(ctx, options, plan.HostPorts(ports, &b.config.Profile))
+	} else {
+		engine, err = trex.New(ctx, options)
+	}
 	if err != nil {
 		return fmt.Errorf("opening the engine trex: %w", err)
 	}

@@ -53,8 +53,8 @@ func describeConnections() trials.Definition {
 			{Heading: "failed", Name: "timed out", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.TimedOut })},
 			{Heading: "failed", Name: "lost", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Reset + s.Unanswered })},
 			{Heading: "failed", Name: "wrong answer", Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.Wrong })},
-			{Heading: "set-up, ms", Name: "p50", Unit: trials.LongNanoseconds, Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.SetUpP50Ns })},
-			{Heading: "set-up, ms", Name: "p99", Unit: trials.LongNanoseconds, Value: number(func(s *v1alpha1.ConnectionsSummary) int64 { return s.SetUpP99Ns })},
+			{Heading: "set-up, ms", Name: "p50", Unit: trials.LongNanoseconds, Value: inConnections.Optional(setUpOf(func(s *v1alpha1.ConnectionsSummary) *int64 { return &s.SetUpP50Ns }))},
+			{Heading: "set-up, ms", Name: "p99", Unit: trials.LongNanoseconds, Value: inConnections.Optional(setUpOf(func(s *v1alpha1.ConnectionsSummary) *int64 { return &s.SetUpP99Ns }))},
 		},
 		Trials: func(test v1alpha1.Test) string {
 			t := test.Connections
@@ -78,6 +78,16 @@ func closedOf(s *v1alpha1.ConnectionsSummary) *int64 {
 		return nil
 	}
 	return &s.Closed
+}
+
+// setUpOf returns a time of set-up; nil if no connection was established, or the engine does not measure these times.
+func setUpOf(time func(s *v1alpha1.ConnectionsSummary) *int64) func(s *v1alpha1.ConnectionsSummary) *int64 {
+	return func(s *v1alpha1.ConnectionsSummary) *int64 {
+		if s.SetUpMaxNs == 0 {
+			return nil
+		}
+		return time(s)
+	}
 }
 
 // connectionsWait returns the pause before trials.

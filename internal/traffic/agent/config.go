@@ -49,6 +49,8 @@ type TRexConfig struct {
 	// TimedFramesPerSecond is the number of frames of each stream that are timed per
 	// second.
 	TimedFramesPerSecond int `json:"timedFramesPerSecond"`
+	// ASTF reports whether the server has hosts with TCP and sends no frames.
+	ASTF bool `json:"astf,omitempty"`
 }
 
 // PortConfig is one port of an agent.

@@ -20,8 +20,8 @@ const (
 	astfShortest, astfLongest = 100 * time.Millisecond, time.Hour
 )
 
-// astfControls are the congestion controls of TRex.
-var astfControls = []string{"reno", "cubic"}
+// ASTFControls are the congestion controls of a TRex server in mode ASTF, in the order of its numbers.
+var ASTFControls = []string{"reno", "cubic"}
 
 // ASTF reports what a TRex server in mode ASTF does not do or count of a test of hosts. Member is the field of the test, path its
 // path, and ports are the names of the ports: clients are on the first one, and servers on the second one.
@@ -85,8 +85,8 @@ func astfBulk(t *v1alpha1.BulkTest, path *field.Path) (errs field.ErrorList) {
 	if t.MTU > astfMTU {
 		errs = append(errs, field.Invalid(path.Child("mtu"), t.MTU, fmt.Sprintf("the hosts of engine trex send packets of at most %d bytes: give %d or less", astfMTU, astfMTU)))
 	}
-	if t.CongestionControl != "" && !slices.Contains(astfControls, t.CongestionControl) {
-		errs = append(errs, field.NotSupported(path.Child("congestionControl"), t.CongestionControl, astfControls))
+	if t.CongestionControl != "" && !slices.Contains(ASTFControls, t.CongestionControl) {
+		errs = append(errs, field.NotSupported(path.Child("congestionControl"), t.CongestionControl, ASTFControls))
 	}
 	return errs
 }

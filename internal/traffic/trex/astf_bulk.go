@@ -1,11 +1,14 @@
 package trex
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -25,12 +28,9 @@ func (e astfHosts) Bulk(ctx context.Context, r workload.BulkRequest) (out worklo
 	if err := r.Validate(); err != nil {
 		return out, err
 	}
-	control := r.CongestionControl
-	if control == "" {
-		control = "reno"
-	}
-	number, known := astfControls[control]
-	if !known || r.Connections != 1 || r.Bytes < 1 {
+	control := cmp.Or(r.CongestionControl, capability.ASTFControls[0])
+	number := slices.Index(capability.ASTFControls, control)
+	if number < 0 || r.Connections != 1 || r.Bytes < 1 {
 		return out, fmt.Errorf("%d connections with congestion control %s for %d bytes: TRex counts a data set of one connection, with reno or cubic: %w", r.Connections, control, r.Bytes, traffic.ErrUnsupported)
 	}
 	upstream := r.Sender == e.hosts[0].Name

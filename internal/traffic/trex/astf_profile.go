@@ -104,9 +104,6 @@ const (
 	astfOffset = "1.0.0.0"
 )
 
-// astfControls are the congestion controls of the server by their names in Linux.
-var astfControls = map[string]int{"reno": 0, "cubic": 1}
-
 // newASTFProfile returns a profile of connections between two addresses, with n connections at a rate per second.
 func newASTFProfile(client, server netip.Addr, n int, perSecond float64, tcp astfTCP, programs [2]astfProgram, buffers ...[]byte) astfProfile {
 	p := astfProfile{

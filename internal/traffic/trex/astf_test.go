@@ -317,7 +317,9 @@ func TestASTFRunIsInterrupted(t *testing.T) {
 		f, e := openFakeASTF(t, fakeastf.Behavior{})
 		ended := running(t.Context(), t, f, e)
 		f.Take()
-		f.Change(func(b *fakeastf.Behavior) { b.Refused = map[string]string{"get_counter_values": "counters of another session"} })
+		f.Change(func(b *fakeastf.Behavior) {
+			b.Refused = map[string]string{"get_counter_values": "counters of another session"}
+		})
 		err := <-ended
 		interrupted(t, "running", err)
 		f.Change(func(b *fakeastf.Behavior) { b.Refused = nil })

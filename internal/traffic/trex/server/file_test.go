@@ -93,7 +93,7 @@ func TestConfigure(t *testing.T) {
 		"dpdk-astf": {
 			config: Config{
 				Ports:        []Port{{Name: "left", Resource: "intel.com/left"}, {Name: "right", Resource: "intel.com/right"}},
-				HugePagesMiB: 600,
+				HugePagesMiB: 2048,
 				ASTF:         true,
 				RPCPort:      4501,
 			},
