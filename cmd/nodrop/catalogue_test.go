@@ -130,7 +130,7 @@ func everySampleIsNamed(t *testing.T, text string, inTable map[string]bool) {
 			others[link[2]] = true
 		}
 	}
-	if want := []string{"bgp-router", "broken", "capture", "configured", "containerlab-acl", "frr", "gang", "gates", "images", "port-groups", "reservations", "schedule", "search", "sharing", "sim", "sriov", "sriov-claims", "trex", "tunnel", "two-nics"}; !slices.Equal(slices.Sorted(maps.Keys(others)), want) {
+	if want := []string{"bgp-router", "broken", "capture", "configured", "containerlab-acl", "frr", "gang", "gates", "images", "port-groups", "reservations", "schedule", "search", "sharing", "sim", "sriov", "sriov-claims", "trex", "trex-hosts", "tunnel", "two-nics"}; !slices.Equal(slices.Sorted(maps.Keys(others)), want) {
 		t.Errorf("samples outside of the table: %v, want %v", slices.Sorted(maps.Keys(others)), want)
 	}
 	entries, err := os.ReadDir(samplesDir)

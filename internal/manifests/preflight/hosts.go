@@ -9,9 +9,10 @@ import (
 	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
-// hostsFit checks that the bed allows the hosts of tests with TCP, and that one traffic pod has all its ports.
+// hostsFit checks that the bed allows the hosts of tests with TCP, and that one traffic pod has all its ports. A TRex server has
+// hosts without a right of the kernel.
 func hostsFit(b *v1alpha1.Benchmark, bed *v1alpha1.TestBed) field.ErrorList {
-	if bed.Spec.Engine.Kind == v1alpha1.EngineSim {
+	if bed.Spec.Engine.Kind != v1alpha1.EngineXDP {
 		return nil
 	}
 	for i, t := range b.Spec.Tests {

@@ -22,6 +22,9 @@ func TestHostsFit(t *testing.T) {
 		"engine sim": {func(bed *v1alpha1.TestBed, _ *v1alpha1.Benchmark) {
 			bed.Spec.Hosts, bed.Spec.Engine.Kind = nil, v1alpha1.EngineSim
 		}, ""},
+		"engine trex": {func(bed *v1alpha1.TestBed, _ *v1alpha1.Benchmark) {
+			bed.Spec.Hosts, bed.Spec.Engine.Kind = nil, v1alpha1.EngineTRex
+		}, ""},
 		"on two nodes": {func(bed *v1alpha1.TestBed, _ *v1alpha1.Benchmark) { bed.Spec.Ports[1].Node = "b" }, "ports p1 and p2 of test bed leaf are on nodes a and b, and one traffic pod has all hosts"},
 		"two, no hosts": {func(bed *v1alpha1.TestBed, b *v1alpha1.Benchmark) {
 			bed.Spec.Ports[1].Node, b.Spec.Tests = "b", b.Spec.Tests[:1]

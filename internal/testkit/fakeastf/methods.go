@@ -140,7 +140,7 @@ const (
 	stateIdle, stateLoaded, stateParse, stateBuild, stateRun = 0, 1, 2, 3, 4
 )
 
-// profile is what was loaded under a name.
+// profile is a profile that was loaded under a name.
 type profile struct {
 	text, digest string
 	state        int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// program is what an end of a connection does, as a profile describes it.
+// program contains the commands of an end of a connection, as a profile describes them.
 type program struct {
 	Commands []struct {
 		Name   string  `json:"name"`
@@ -22,12 +22,12 @@ type program struct {
 	} `json:"commands"`
 }
 
-// sums are what a program does in total: it sends and awaits so many bytes, and holds the connection for a time.
+// sums contains the bytes that a program sends and awaits in total, and the seconds for which it holds the connection.
 type sums struct {
 	sent, awaited, held float64
 }
 
-// sum returns what a program does in total.
+// sum returns the sums of a program.
 func (p program) sum(buffers []int) (t sums, err error) {
 	times := 1.0
 	for i, c := range p.Commands {

@@ -16,7 +16,7 @@ import (
 	"github.com/go-zeromq/zmq4"
 )
 
-// Behavior is what a fake does unlike an unlimited server with an unlimited device.
+// Behavior contains the limits and faults of a fake and of the device that it models.
 type Behavior struct {
 	// DeviceConnections is the number of connections per second that the device passes; 0 for all. It drops what is above.
 	DeviceConnections float64 `json:"deviceConnections,omitempty"`

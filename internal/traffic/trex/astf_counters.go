@@ -42,7 +42,7 @@ const (
 // limitCounters count what the server did not do since it did not keep up.
 var limitCounters = []string{"err_c_nf_throttled", "err_s_nf_throttled", "err_flow_overflow", "err_no_memory", "err_c_tuple_err", countTCPNoBuffer}
 
-// neededCounters are what results are made from.
+// neededCounters are the counters from which results are made.
 var neededCounters = append([]string{
 	countAttempts, countAccepts, countConnects, countClosed, countDrops, countEarlyDrops, countTimedOut, countIdleDrops, countTimeouts, countSYNAgain,
 	countAgain, countSent, countReceived, countAcked, countDuration,
@@ -131,7 +131,7 @@ type global struct {
 // lost returns the frames that the server did not send since it did not keep up.
 func (g global) lost() float64 { return g.QueueFull + g.AllocError }
 
-// astfSample is what the server counted until a moment.
+// astfSample contains the counters at a moment.
 type astfSample struct {
 	at moment
 	ends

@@ -30,7 +30,7 @@ type astfPool struct {
 	Offset       string `json:"ip_offset"`
 }
 
-// astfProgram is what an end of a connection does, one command after the other. It closes the connection after the last one.
+// astfProgram contains the commands of an end of a connection, which it executes one after the other. It closes the connection after the last one.
 type astfProgram struct {
 	Commands []params `json:"commands"`
 }

@@ -1,4 +1,4 @@
-// Package server starts and ends a TRex server (v3.08, stateless): it
+// Package server starts and ends a TRex server (v3.08, stateless or with TCP): it
 // writes the configuration file from the ports that the pod was given, keeps the
 // RPC to the loopback interface, starts the server's own binary without its
 // wrapper scripts, waits until the RPC answers and ends the process by its id.
