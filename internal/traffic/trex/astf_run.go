@@ -138,7 +138,7 @@ func (e *ASTF) watch(ctx context.Context, r astfRequest, samples []astfSample) (
 		}
 		switch s.state {
 		case astfRun:
-			samples, ran = append(samples, s), true
+			samples, ran = append(thinned(samples), s), true
 			if r.done(samples) || e.server.clock.Now().Sub(begin) > r.longest {
 				return samples, nil
 			}
@@ -162,6 +162,25 @@ func (e *ASTF) watch(ctx context.Context, r astfRequest, samples []astfSample) (
 			return samples, err
 		}
 	}
+}
+
+// mostSamples is the number of readings that a run keeps.
+const mostSamples = 1000
+
+// thinned returns half of the readings if there are as many as a run keeps, with the first and the last one. A reading has the
+// load of the ones before it that were left out.
+func thinned(samples []astfSample) (kept []astfSample) {
+	if len(samples) < mostSamples {
+		return samples
+	}
+	busiest := 0.0
+	for i, s := range samples {
+		if busiest = max(busiest, s.CPU); i%2 == 0 || i == len(samples)-1 {
+			s.CPU, busiest = busiest, 0
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }
 
 // end stops the profile and removes it, unless the server or the ports were lost.

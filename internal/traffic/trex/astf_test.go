@@ -484,3 +484,19 @@ func TestFakeASTFAnswersAsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// A long run keeps some of its readings: the first and the last one, and the highest load.
+func TestASTFKeepsSomeReadings(t *testing.T) {
+	t.Parallel()
+	var samples []astfSample
+	for i := range 10 * mostSamples {
+		s := astfSample{at: moment(i)}
+		if i == 777 {
+			s.CPU = 99
+		}
+		samples = append(thinned(samples), s)
+	}
+	if n := len(samples); n > mostSamples || n < mostSamples/3 || samples[0].at != 0 || samples[n-1].at != 10*mostSamples-1 || limitsOf(samples).BusyPPM != 990_000 {
+		t.Errorf("%d readings from %v to %v, busy %d", n, samples[0].at, samples[n-1].at, limitsOf(samples).BusyPPM)
+	}
+}
