@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"reflect"
@@ -255,6 +256,18 @@ func TestErrors(t *testing.T) {
 		_, err := remote.New(client.Name(), client.Conn()).Incast(t.Context(), workload.IncastRequest{})
 		if err == nil || !strings.Contains(err.Error(), "agent "+client.Name()+": no such congestion control") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestKindsOfErrors: a method runs an interrupted workload again, and does not run one again that the engine does not do.
+func TestKindsOfErrors(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []error{traffic.ErrInterrupted, traffic.ErrUnsupported} {
+		client, _ := serve(t, opened(&fakeEngine{err: fmt.Errorf("%w: the server was lost", kind)}))
+		_, err := remote.New(client.Name(), client.Conn()).Incast(t.Context(), workload.IncastRequest{})
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), "the server was lost") {
+			t.Errorf("%v, want %v", err, kind)
 		}
 	}
 }
