@@ -18,7 +18,10 @@ func TestRunConnections(t *testing.T) {
 	d := l.measure()
 	consistent(t, &d)
 	s := d.Rows[0].Connections
-	if s == nil || s.Capacity == nil || *s.Capacity != 10_000 || !s.CapacityReached || s.TimedOut != 300 || s.Closed != 10_000 || d.Rows[0].Validity == v1alpha1.ValidityInvalid {
+	// Hosts of a busy machine open some connections too late.
+	exact := s != nil && s.Capacity != nil && *s.Capacity == 10_000 && s.CapacityReached && s.TimedOut == 300 && s.Closed == 10_000
+	late := s != nil && s.Capacity != nil && *s.Capacity < 10_000 && s.TimedOut >= 300 && devicesample.LimitedByTester(d.Rows[0])
+	if !exact && !late || d.Rows[0].Validity == v1alpha1.ValidityInvalid {
 		t.Errorf("%s %q: %+v: %s", d.Rows[0].Validity, d.Rows[0].ValidityReasons, s, d.Rows[0].Message)
 	}
 }
