@@ -11,15 +11,15 @@ import (
 	"nodrop.dev/nodrop/internal/traffic/xdp/kernel"
 )
 
+// isAnswered reports whether marked frames of a stream are answered.
+func isAnswered(s traffic.Stream) bool { return s.Headers.RoCE.Given() && s.Headers.RoCE.CNP.Answers }
+
 // notifyOf returns the answers to marked frames of RoCEv2 in the terms of the receive program.
 func notifyOf(r frame.RoCE) kernel.PortRxNotify {
 	c := r.CNP
-	if !r.Given() || !c.Answers {
-		return kernel.PortRxNotify{}
-	}
 	return kernel.PortRxNotify{
 		Interval: uint64(c.Interval), QueuePair: bits.ReverseBytes32(c.QueuePair), PartitionKey: bits.ReverseBytes16(r.PartitionKey),
-		TrafficClass: c.TrafficClass, Answers: 1,
+		TrafficClass: c.TrafficClass,
 	}
 }
 
@@ -27,7 +27,10 @@ func notifyOf(r frame.RoCE) kernel.PortRxNotify {
 // counts of answers.
 func (r *receiver) notify() {
 	for i, s := range r.streams {
-		r.attached.programs.Notify[i] = notifyOf(s.Headers.RoCE)
+		r.attached.programs.Notify[i], r.attached.programs.Expected[i].Answers = notifyOf(s.Headers.RoCE), 0
+		if isAnswered(s) {
+			r.attached.programs.Expected[i].Answers = 1
+		}
 	}
 }
 
@@ -39,7 +42,7 @@ func (r *receiver) notified(i int) uint64 {
 // checkNotify refuses streams whose frames the port shall answer and cannot. The driver sends
 // answers as it sends XDP frames; by generic XDP the kernel does.
 func (p *port) checkNotify() error {
-	if !slices.ContainsFunc(p.receive.streams, func(s traffic.Stream) bool { return notifyOf(s.Headers.RoCE).Answers != 0 }) || p.receive.attached.generic != "" {
+	if !slices.ContainsFunc(p.receive.streams, isAnswered) || p.receive.attached.generic != "" {
 		return nil
 	}
 	takes, err := takesFrames(p.index)

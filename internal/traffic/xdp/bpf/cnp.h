@@ -23,7 +23,7 @@ struct rx_notify {
 	__be32 queue_pair;
 	__be16 partition_key;
 	__u8 traffic_class;
-	__u8 answers; /* whether frames are answered */
+	__u8 pad;
 };
 
 struct {
@@ -43,7 +43,7 @@ static __always_inline int is_due(struct rx_notify *n)
 {
 	__u64 now = bpf_ktime_get_ns(), last = n->last;
 
-	if (!n->answers || (last && now - last < n->interval))
+	if (last && now - last < n->interval)
 		return 0;
 	return __sync_val_compare_and_swap(&n->last, last, now) == last;
 }
@@ -152,13 +152,13 @@ static __always_inline void turn_back(void *data)
 	AT(__u16, 10) = low;
 }
 
-/* Answers a frame with the mark CE, if its stream asks for it and an answer is due. Frames behind
+/* Answers a frame with the mark CE of a stream that asks for it, if an answer is due. Frames behind
  * labels, and to groups, have none. A function of its own, so that the verifier looks at it once. */
 __noinline int answer_mark(struct xdp_md *ctx, __u32 net, __u32 slot)
 {
 	struct rx_notify *n = bpf_map_lookup_elem(&rx_notifies, &slot);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *type;
-	__u32 length = 0, total = bpf_xdp_get_buff_len(ctx);
+	__u32 length = 0, total;
 	__u64 at;
 
 	if (!n || net < ETH_SIZE || net > ETH_SIZE + VLANS_MAX * VLAN_SIZE || data + ETH_SIZE > end || AT(__u8, 0) & 1)
@@ -170,6 +170,7 @@ __noinline int answer_mark(struct xdp_md *ctx, __u32 net, __u32 slot)
 	barrier_var(type); /* the verifier knows no bytes in front of a pointer */
 	if (type + 2 + IPV4_SIZE + CNP_SIZE > end || !is_due(n))
 		return XDP_DROP;
+	total = bpf_xdp_get_buff_len(ctx);
 	switch (*(__be16 *)type) {
 	case ETH_IPV4:
 		length = answer_ipv4(ctx, type + 2, end, net, n);

@@ -47,7 +47,8 @@ struct rx_stream {
 	__u32 window;   /* where the stream's part of rx_window begins */
 	__u32 mask;     /* blocks in it less one, a power of two less one */
 	__u16 shift;    /* blocks in it, as a power of two */
-	__u16 pad[3];
+	__u16 answers;  /* 1: marked frames are answered, see rx_notify */
+	__u16 pad[2];
 	struct payload payload;
 	struct tracked tracked;
 };
@@ -353,7 +354,7 @@ static __always_inline int count(struct xdp_md *ctx, struct test_frame *frame, i
 		port->received = 0;
 	}
 	port->received++;
-	return frame->congested ? answer_mark(ctx, frame->net, slot) : XDP_DROP;
+	return frame->congested & s->answers ? answer_mark(ctx, frame->net, slot) : XDP_DROP;
 }
 
 /* Takes frames of flow control and congestion notification packets from the kernel, as a card does;

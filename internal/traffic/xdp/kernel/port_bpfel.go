@@ -133,7 +133,7 @@ type PortRxNotify struct {
 	QueuePair    uint32
 	PartitionKey uint16
 	TrafficClass uint8
-	Answers      uint8
+	Pad          uint8
 }
 
 type PortRxPauses struct {
@@ -161,7 +161,8 @@ type PortRxStream struct {
 	Window   uint32
 	Mask     uint32
 	Shift    uint16
-	Pad      [3]uint16
+	Answers  uint16
+	Pad      [2]uint16
 	Payload  struct {
 		_        structs.HostLayout
 		Length   uint16
