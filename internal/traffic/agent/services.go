@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"nodrop.dev/nodrop/internal/traffic/agent/agentpb"
 )
@@ -83,7 +84,11 @@ func (f *furtherServices) unary(ctx context.Context, request any, info *grpc.Una
 		return nil, err
 	}
 	defer leave()
-	return handle(ctx, request)
+	answer, err := handle(ctx, request)
+	if _, has := status.FromError(err); !has {
+		err = toStatus(err) // of an engine, which knows no codes
+	}
+	return answer, err
 }
 
 func (f *furtherServices) streaming(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {

@@ -3,15 +3,11 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -58,12 +54,12 @@ func (m method[Request, Answer]) describe() grpc.MethodDesc {
 		}
 		engine, err := server.use(ctx)
 		if err != nil {
-			return nil, withCode(err)
+			return nil, err
 		}
 		defer server.leave()
 		found, err := m.call(engine, ctx, request)
 		if err != nil {
-			return nil, withCode(err)
+			return nil, err
 		}
 		text, err := json.Marshal(found)
 		return wrapperspb.Bytes(text), err
@@ -81,17 +77,6 @@ func (m method[Request, Answer]) describe() grpc.MethodDesc {
 		}
 		return intercept(ctx, in, &grpc.UnaryServerInfo{Server: server, FullMethod: m.path()}, handle)
 	}}
-}
-
-// withCode gives an error of the engine the code by which the client of an agent (agent.Client) finds its kind.
-func withCode(err error) error {
-	switch {
-	case errors.Is(err, traffic.ErrInterrupted):
-		return status.Error(codes.Aborted, err.Error())
-	case errors.Is(err, traffic.ErrUnsupported):
-		return status.Error(codes.Unimplemented, err.Error())
-	}
-	return err
 }
 
 func (m method[Request, Answer]) path() string { return "/" + service + "/" + m.name }
