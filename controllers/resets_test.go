@@ -117,8 +117,8 @@ func resetsRefused(w *world) {
 		"commands in body should have at least 1":   first(func(r *v1alpha1.DeviceReset) { r.Commands = []string{} }),
 		"must have at most 8 items":                 first(func(r *v1alpha1.DeviceReset) { r.Commands = slices.Repeat([]string{"x"}, 9) }),
 		"a question on the terminal of the platforms eos, frr, iosxe, junos, nxos and srlinux is not answered": first(func(r *v1alpha1.DeviceReset) { r.Answer = new("y") }),
-		"resets are commands, which a session of NETCONF":                                             func(m *v1alpha1.SSHManagement) { m.Platform = v1alpha1.PlatformNETCONF },
-		"resets: Too many: 9: must have at most 8 items":                                              func(m *v1alpha1.SSHManagement) { m.Resets = slices.Repeat(m.Resets[:1], 9) },
+		"resets are commands, which a session of NETCONF":                                                      func(m *v1alpha1.SSHManagement) { m.Platform = v1alpha1.PlatformNETCONF },
+		"resets: Too many: 9: must have at most 8 items":                                                       func(m *v1alpha1.SSHManagement) { m.Resets = slices.Repeat(m.Resets[:1], 9) },
 		"an answer has one line of printable ASCII charact": func(m *v1alpha1.SSHManagement) {
 			m.Platform, m.Resets[0].Answer = v1alpha1.PlatformNFTables, new("y\ny")
 		},
