@@ -69,8 +69,8 @@ func TestBulkOverARouter(t *testing.T) {
 		if found.Took < tc.duration {
 			t.Errorf("%s: took %s", name, found.Took)
 		}
-		// A burst of 16,384 bytes comes on top of the rate.
-		if want := linkGoodput(50e6, tc.mtu); rate(found) > want*1.02 || found.Doubt() == "" && rate(found) < want*0.9 {
+		// A burst of 16,384 bytes comes on top of the rate. A connection that waits for its timer after a loss at its end sends nothing.
+		if want := linkGoodput(50e6, tc.mtu); rate(found) > want*1.02 || found.Doubt() == "" && found.Timeouts == 0 && rate(found) < want*0.9 {
 			t.Errorf("%s: %.2f Mbit/s, and the link carries %.2f", name, rate(found)/1e6, want/1e6)
 		}
 	}
