@@ -247,9 +247,9 @@ func (l *linuxDevice) measure() report.Document {
 	}
 	p := l.start(l.sample, args...)
 	if code := p.exit(); !slices.Contains([]int{exit.Passed, exit.Failed, exit.Inconclusive}, code) {
-		_, message, _ := strings.Cut(p.stdout.String(), `"message": `)
-		message, _, _ = strings.Cut(message, "\n")
-		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, message)
+		var d report.Document
+		_ = json.Unmarshal([]byte(p.stdout.String()), &d) // empty if the result is in a file
+		l.t.Fatalf("exit code %d: %s\n%s", code, &p.stderr, d.Message)
 	}
 	text := []byte(p.stdout.String())
 	if l.output != "" {

@@ -38,7 +38,7 @@ func TestRunOfHostsSurvivesItsTRexServer(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	owns := agent.Config{Node: "lab-1", TRex: &agent.TRexConfig{Endpoint: f.Endpoint, ASTF: true}, Hosts: plan.HostPorts(ports, &config.Profile)}
+	owns := agent.Config{Node: "lab-1", TRex: &agent.TRexConfig{Endpoint: f.Endpoint}, Hosts: plan.HostPorts(ports, &config.Profile)}
 	for _, p := range ports {
 		port := agent.PortConfig{Name: p.Name, Interface: p.Name, SpeedBitsPerSecond: p.BitsPerSecond}
 		for _, a := range p.Addresses {

@@ -10,8 +10,8 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/verify"
 )
 
-// The congestion notification packets and the frames of flow control of a row are those of the trial
-// that decided it: each changed count is found.
+// TestVerifyCountsOfLosslessFabrics changes counts of congestion notification packets and of flow control in a row: each
+// difference from the trial that decided it is found.
 func TestVerifyCountsOfLosslessFabrics(t *testing.T) {
 	sendsNoFrames(t)
 	var out, complaints bytes.Buffer

@@ -38,13 +38,7 @@ func openTRexPorts(ctx context.Context, config agent.Config, timeout time.Durati
 		return nil, hint.With(fmt.Errorf("waiting %s for the TRex server: %w", timeout, err),
 			"the log of the other container of this pod says why the server does not start")
 	}
-	var engine traffic.Generator
-	var err error
-	if config.TRex.ASTF {
-		engine, err = trex.NewASTF(ctx, options, config.Hosts)
-	} else {
-		engine, err = trex.New(ctx, options)
-	}
+	engine, err := trex.Open(ctx, options, config.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("opening the engine trex: %w", err)
 	}

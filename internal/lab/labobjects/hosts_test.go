@@ -63,7 +63,7 @@ func TestAgentWithHostsOnTRex(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if config.TRex.ASTF != hosts || started.ASTF != hosts || hosts && len(config.Hosts) != len(a.Ports) {
+		if want := map[bool]int{true: len(a.Ports)}[hosts]; started.ASTF != hosts || len(config.Hosts) != want {
 			t.Errorf("hosts %v: agent %+v with %d hosts, server %+v", hosts, config.TRex, len(config.Hosts), started)
 		}
 	}

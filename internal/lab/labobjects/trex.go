@@ -66,7 +66,7 @@ func trexConfigs(e *v1alpha1.TRexEngine, ports []v1alpha1.Port, hosts bool) (*ag
 		}
 		cfg.Ports = append(cfg.Ports, port)
 	}
-	return &agent.TRexConfig{Endpoint: trexEndpoint, TimedFramesPerSecond: e.TimedRate(), ASTF: hosts}, cfg
+	return &agent.TRexConfig{Endpoint: trexEndpoint, TimedFramesPerSecond: e.TimedRate()}, cfg
 }
 
 // addTRex adds a TRex server to the agent's pod. The agent then needs no rights: it

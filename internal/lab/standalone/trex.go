@@ -14,9 +14,9 @@ import (
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hint"
 	"nodrop.dev/nodrop/internal/measure/plan"
-	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/trex"
 	"nodrop.dev/nodrop/internal/traffic/trex/server"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 const (
@@ -57,8 +57,11 @@ func (b *Bench) openTRex(o Options) error {
 	ctx, cancel := context.WithTimeoutCause(interrupted, patience, fmt.Errorf("it took longer than %s", patience))
 	defer cancel()
 	settings := bed.Spec.Engine.Server()
-	hosts := plan.NeedHosts(b.config.Benchmark.Spec.Tests)
-	c := server.Config{Dir: dir, RPCPort: TrexRPCPort, Shared: true, ASTF: hosts}
+	var hosts []workload.Port
+	if plan.NeedHosts(b.config.Benchmark.Spec.Tests) {
+		hosts = plan.HostPorts(ports, &b.config.Profile)
+	}
+	c := server.Config{Dir: dir, RPCPort: TrexRPCPort, Shared: true, ASTF: len(hosts) > 0}
 	if pages := settings.HugePages; pages != nil {
 		c.HugePagesMiB = int(pages.Total.Value() >> 20)
 	} else {
@@ -85,12 +88,7 @@ func (b *Bench) openTRex(o Options) error {
 	b.closers = append(b.closers, func() error { return errors.Join(s.Err(), s.Close()) })
 	b.Broken = func(ctx context.Context) error { return lostServer(ctx, s) }
 	options.Endpoint = s.Endpoint()
-	var engine traffic.Generator
-	if hosts {
-		engine, err = trex.NewASTF(ctx, options, plan.HostPorts(ports, &b.config.Profile))
-	} else {
-		engine, err = trex.New(ctx, options)
-	}
+	engine, err := trex.Open(ctx, options, hosts)
 	if err != nil {
 		return fmt.Errorf("opening the engine trex: %w", err)
 	}

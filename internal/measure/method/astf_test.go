@@ -8,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	"nodrop.dev/nodrop/internal/manifests/manifest"
-	"nodrop.dev/nodrop/internal/measure/plan"
 )
 
 // hostsOnTRex are the errors of tests on a bed of the engine trex with so many ports, on one or two nodes.
@@ -30,13 +28,7 @@ func hostsOnTRex(ports int, second string, tests ...v1alpha1.Test) string {
 	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{128}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: v1alpha1.Packet{IPv4: &v1alpha1.IPPacket{}}}
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = tests
-	if err := manifest.Default(&b, &profile, &bed); err != nil {
-		return err.Error()
-	}
-	if errs := plan.Validate(&b, &profile, &bed); len(errs) > 0 {
-		return errs.ToAggregate().Error()
-	}
-	return ""
+	return refusal(&b, &profile, &bed)
 }
 
 // Hosts that a TRex server has not, and what it does not count, are refused by field, with the value and the remedy.

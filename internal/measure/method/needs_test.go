@@ -33,10 +33,15 @@ func withTRex(packet v1alpha1.Packet, nodes [4]string, test v1alpha1.Test) strin
 	profile.Spec = v1alpha1.TrafficProfileSpec{FrameSizes: []int32{128}, Pattern: v1alpha1.Pattern{Pairs: &v1alpha1.PairsPattern{}}, Packet: packet}
 	var b v1alpha1.Benchmark
 	b.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}, test}
-	if err := manifest.Default(&b, &profile, &bed); err != nil {
+	return refusal(&b, &profile, &bed)
+}
+
+// refusal returns the reasons why a benchmark cannot run; empty if it can.
+func refusal(b *v1alpha1.Benchmark, profile *v1alpha1.TrafficProfile, bed *v1alpha1.TestBed) string {
+	if err := manifest.Default(b, profile, bed); err != nil {
 		return err.Error()
 	}
-	if errs := plan.Validate(&b, &profile, &bed); len(errs) > 0 {
+	if errs := plan.Validate(b, profile, bed); len(errs) > 0 {
 		return errs.ToAggregate().Error()
 	}
 	return ""

@@ -113,7 +113,13 @@ func (d *Device) language(t *testing.T) configure.Language { return d.driver(t, 
 // running is the configuration of the device.
 func (d *Device) running(t *testing.T) configure.Configuration {
 	t.Helper()
-	c, err := d.language(t).Parse(d.Running())
+	return Parsed(t, d.language(t), d.Running())
+}
+
+// Parsed returns a configuration of a text that is one.
+func Parsed(t *testing.T, language configure.Language, text string) configure.Configuration {
+	t.Helper()
+	c, err := language.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

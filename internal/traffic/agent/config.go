@@ -16,7 +16,8 @@ type Config struct {
 	// TRex configures the TRex server in the same pod that has the ports. If absent, the
 	// agent uses the ports itself, with the engine xdp.
 	TRex *TRexConfig `json:"trex,omitempty"`
-	// Hosts are the ports on which hosts of workloads run; absent if no test needs them.
+	// Hosts are the ports on which hosts of workloads run; absent if no test needs them. A TRex server has them itself, and
+	// sends no frames then.
 	Hosts []workload.Port `json:"hosts,omitempty"`
 	// Speaker holds the BGP sessions of the ports; absent when they have none.
 	Speaker *SpeakerConfig `json:"speaker,omitempty"`
@@ -49,8 +50,6 @@ type TRexConfig struct {
 	// TimedFramesPerSecond is the number of frames of each stream that are timed per
 	// second.
 	TimedFramesPerSecond int `json:"timedFramesPerSecond"`
-	// ASTF reports whether the server has hosts with TCP and sends no frames.
-	ASTF bool `json:"astf,omitempty"`
 }
 
 // PortConfig is one port of an agent.

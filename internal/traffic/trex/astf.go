@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 
-	"nodrop.dev/nodrop/internal/base/hypervisor"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/capability"
 	"nodrop.dev/nodrop/internal/workload"
@@ -61,16 +59,9 @@ func (e *ASTF) Info(context.Context) (traffic.Info, error) {
 		Hosts:        []traffic.Host{{Name: cmp.Or(e.server.options.Host, e.server.system.Hostname), CPU: e.server.system.CoreType, CPUs: e.server.system.Cores}},
 		Capabilities: c,
 	}
-	machine, err := hypervisor.Name(os.DirFS("/"))
-	if err != nil {
+	var err error
+	if info.Ports, err = e.server.portInfos(); err != nil {
 		return traffic.Info{}, err
-	}
-	for _, p := range e.server.ports {
-		one, err := p.info(machine)
-		if err != nil {
-			return traffic.Info{}, err
-		}
-		info.Ports = append(info.Ports, one)
 	}
 	return info, nil
 }
@@ -85,12 +76,8 @@ func (e *ASTF) Resolve(ctx context.Context, portName string, addr netip.Addr) (t
 	if !ok {
 		return traffic.MAC{}, fmt.Errorf("port %s has no address of the family of %v to ask from: give it one", p.Name, addr)
 	}
-	for _, other := range e.server.ports {
-		for _, prefix := range other.Addresses {
-			if prefix.Addr() == addr {
-				return other.mac, e.owned(p.adopt(ctx, src, addr, other.mac)) // both ends are ports of this engine
-			}
-		}
+	if other := e.server.holder(addr); other != nil {
+		return other.mac, e.owned(p.adopt(ctx, src, addr, other.mac)) // both ends are ports of this engine
 	}
 	mac, err := p.resolve(ctx, e.server.clock, src, addr)
 	return mac, e.owned(err)

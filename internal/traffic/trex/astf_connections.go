@@ -50,8 +50,7 @@ func (e astfHosts) Connections(ctx context.Context, r workload.ConnectionsReques
 	if err != nil {
 		return out, err
 	}
-	out = e.connectionsOf(samples, r)
-	return out, nil
+	return e.connectionsOf(samples, r), nil
 }
 
 // connectionsOf returns the connections by their end, as both ends counted them.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"nodrop.dev/nodrop/internal/traffic"
+	"nodrop.dev/nodrop/internal/workload"
 )
 
 // api is the interface of a mode of the server, in which it is started.
@@ -51,6 +54,14 @@ type systemPort struct {
 	} `json:"rx"`
 }
 
+// Open connects to a server in the mode in which it was started: in mode ASTF with hosts, which describe the ports, and in mode STL without.
+func Open(ctx context.Context, o Options, hosts []workload.Port) (traffic.Generator, error) {
+	if len(hosts) > 0 {
+		return NewASTF(ctx, o, hosts)
+	}
+	return New(ctx, o)
+}
+
 // server is the session with the TRex server, and the ports that it has taken there.
 type server struct {
 	options Options
@@ -67,6 +78,16 @@ type server struct {
 func (s *server) named(name string) *port {
 	for _, p := range s.ports {
 		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// holder returns the port that has an address, or nil.
+func (s *server) holder(addr netip.Addr) *port {
+	for _, p := range s.ports {
+		if slices.ContainsFunc(p.Addresses, func(prefix netip.Prefix) bool { return prefix.Addr() == addr }) {
 			return p
 		}
 	}

@@ -104,32 +104,34 @@ func (e *Engine) Info(context.Context) (traffic.Info, error) {
 		Hosts:        []traffic.Host{{Name: cmp.Or(e.server.options.Host, e.server.system.Hostname), CPU: e.server.system.CoreType, CPUs: e.server.system.Cores}},
 		Capabilities: capabilities(e.server.ports, e.server.options.TimedFramesPerSecond),
 	}
-	machine, err := hypervisor.Name(os.DirFS("/"))
-	if err != nil {
+	var err error
+	if info.Ports, err = e.server.portInfos(); err != nil {
 		return traffic.Info{}, err
 	}
-	for _, p := range e.server.ports {
-		one, err := p.info(machine)
-		if err != nil {
-			return traffic.Info{}, err
-		}
-		one.Notes = p.notes(e.server.options.TimedFramesPerSecond > 0)
-		info.Ports = append(info.Ports, one)
+	for i, p := range e.server.ports {
+		info.Ports[i].Notes = p.notes(e.server.options.TimedFramesPerSecond > 0)
 	}
 	return info, nil
 }
 
-// info describes the port, without notes. Machine is the hypervisor of this machine.
-func (p *port) info(machine string) (traffic.PortInfo, error) {
-	emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
+// portInfos describes the ports, without notes.
+func (s *server) portInfos() (all []traffic.PortInfo, err error) {
+	machine, err := hypervisor.Name(os.DirFS("/"))
 	if err != nil {
-		return traffic.PortInfo{}, err
+		return nil, err
 	}
-	name := cmp.Or(p.Interface, p.PCI)
-	if p.Virtual {
-		name = cmp.Or(p.Interface, p.Description)
+	for _, p := range s.ports {
+		emulated, err := hypervisor.Emulated(os.DirFS("/"), p.PCI)
+		if err != nil {
+			return nil, err
+		}
+		name := cmp.Or(p.Interface, p.PCI)
+		if p.Virtual {
+			name = cmp.Or(p.Interface, p.Description)
+		}
+		all = append(all, traffic.PortInfo{Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated})
 	}
-	return traffic.PortInfo{Name: p.Name, Interface: name, Driver: p.Driver, MAC: p.mac, Hypervisor: machine, Emulated: emulated}, nil
+	return all, nil
 }
 
 // transmitCores counts the processors that send.

@@ -28,12 +28,8 @@ func (e *Engine) Resolve(ctx context.Context, portName string, addr netip.Addr) 
 	if p == nil {
 		return traffic.MAC{}, fmt.Errorf("port %s is not one of this engine", portName)
 	}
-	for _, other := range e.server.ports {
-		for _, prefix := range other.Addresses {
-			if prefix.Addr() == addr {
-				return other.mac, nil // both ends are ports of this engine
-			}
-		}
+	if other := e.server.holder(addr); other != nil {
+		return other.mac, nil // both ends are ports of this engine
 	}
 	src, ok := p.neighbours.source(addr)
 	if !ok {

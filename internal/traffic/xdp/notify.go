@@ -12,7 +12,7 @@ import (
 )
 
 // isAnswered reports whether marked frames of a stream are answered.
-func isAnswered(s traffic.Stream) bool { return s.Headers.RoCE.Given() && s.Headers.RoCE.CNP.Answers }
+func isAnswered(s traffic.Stream) bool { return s.Headers.RoCE.CNP.Answers }
 
 // notifyOf returns the answers to marked frames of RoCEv2 in the terms of the receive program.
 func notifyOf(r frame.RoCE) kernel.PortRxNotify {

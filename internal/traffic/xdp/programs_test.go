@@ -132,7 +132,7 @@ func TestGenericReceive(t *testing.T) {
 	}
 }
 
-// The kernel takes some tenths of a second to load programs: few streams fit into those of an engine that was opened.
+// The kernel takes some tenths of a second to load programs: few streams fit into the programs that an engine loads when it opens.
 func TestFewStreamsNeedNoFurtherPrograms(t *testing.T) {
 	bed := newBed(t)
 	e := bed.backToBack()

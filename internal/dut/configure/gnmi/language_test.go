@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/drivertest"
 )
 
 const device = `{"openconfig-interfaces:interfaces": {"interface": [
@@ -14,20 +14,10 @@ const device = `{"openconfig-interfaces:interfaces": {"interface": [
  "openconfig-system:system": {"state": {"boot-time": "1"}, "aaa": {"config": {"secret-key": "hunter2"}}},
  "acme:policies": {"policy": [{"id": 1, "action": "permit"}, {"id": 2, "action": "deny"}], "order": ["a", "b"], "session": {"state": "established"}}}`
 
-// parsed returns a configuration of a text that is one.
-func parsed(t *testing.T, text string) configure.Configuration {
-	t.Helper()
-	c, err := Language{}.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // TestParse leaves out what is no configuration, and reads what it prints.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	c := parsed(t, device)
+	c := drivertest.Parsed(t, Language{}, device)
 	for _, state := range []string{"oper-status", "boot-time", `"state": {`} {
 		if strings.Contains(string(c), state) {
 			t.Errorf("%q is in the configuration: %s", state, c)
@@ -36,13 +26,13 @@ func TestParse(t *testing.T) {
 	if !strings.Contains(string(c), `"state": "established"`) {
 		t.Errorf("a leaf of another module is missing: %s", c)
 	}
-	if other := parsed(t, `{"acme:policies": {"state": {"limit": 5}}}`); !strings.Contains(string(other), "limit") {
+	if other := drivertest.Parsed(t, Language{}, `{"acme:policies": {"state": {"limit": 5}}}`); !strings.Contains(string(other), "limit") {
 		t.Errorf("a container of another module is missing: %s", other)
 	}
-	if again := parsed(t, string(c)); again != c {
+	if again := drivertest.Parsed(t, Language{}, string(c)); again != c {
 		t.Errorf("it is another one when it is read again: %s", again)
 	}
-	if empty := parsed(t, `{"openconfig-system:system": {"state": {"boot-time": "1"}}}`); empty != "" {
+	if empty := drivertest.Parsed(t, Language{}, `{"openconfig-system:system": {"state": {"boot-time": "1"}}}`); empty != "" {
 		t.Errorf("%q, want that it configures nothing", empty)
 	}
 	for text, want := range map[string]string{
@@ -79,10 +69,10 @@ func TestDifferences(t *testing.T) {
 			t.Fatalf("%s: the device has no %q", name, test.from)
 		}
 		other := strings.Replace(device, test.from, test.to, 1)
-		if got := (Language{}).Differences(parsed(t, device), parsed(t, other)); !slices.Equal(got, test.want) {
+		if got := (Language{}).Differences(drivertest.Parsed(t, Language{}, device), drivertest.Parsed(t, Language{}, other)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		commands := strings.Join(Language{}.Commands(parsed(t, device), parsed(t, other)), "\n")
+		commands := strings.Join(Language{}.Commands(drivertest.Parsed(t, Language{}, device), drivertest.Parsed(t, Language{}, other)), "\n")
 		if (commands == "") != (test.want == nil) {
 			t.Errorf("%s: commands %q", name, commands)
 		}
@@ -95,7 +85,7 @@ func TestDifferences(t *testing.T) {
 // TestHideSecrets hides the secrets of a change in what a device says to it.
 func TestHideSecrets(t *testing.T) {
 	t.Parallel()
-	c, err := between("", parsed(t, device))
+	c, err := between("", drivertest.Parsed(t, Language{}, device))
 	if err != nil {
 		t.Fatal(err)
 	}

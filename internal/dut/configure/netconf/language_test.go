@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/drivertest"
 )
 
 const interfaces = `<data xmlns="urn:ietf:params:xml:ns:netconf:base:1.0">
@@ -17,15 +17,6 @@ const interfaces = `<data xmlns="urn:ietf:params:xml:ns:netconf:base:1.0">
   <contact>lab &amp; co</contact>
   <user><name>lab</name><password>$0$clear</password></user>
 </system></data>`
-
-func parse(t *testing.T, text string) configure.Configuration {
-	t.Helper()
-	c, err := Language{}.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // TestDifferences describes an element that is missing, new, changed, or in another place, without secrets.
 func TestDifferences(t *testing.T) {
@@ -61,7 +52,7 @@ func TestDifferences(t *testing.T) {
 			for i := 0; i < len(tc.replace); i += 2 {
 				text = strings.ReplaceAll(text, tc.replace[i], tc.replace[i+1])
 			}
-			if got := (Language{}).Differences(parse(t, interfaces), parse(t, text)); !slices.Equal(got, tc.want) {
+			if got := (Language{}).Differences(drivertest.Parsed(t, Language{}, interfaces), drivertest.Parsed(t, Language{}, text)); !slices.Equal(got, tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -71,8 +62,8 @@ func TestDifferences(t *testing.T) {
 // TestParse writes a configuration in one form, which it reads again, and refuses what is none.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	c := parse(t, interfaces)
-	if again := parse(t, string(c)); again != c {
+	c := drivertest.Parsed(t, Language{}, interfaces)
+	if again := drivertest.Parsed(t, Language{}, string(c)); again != c {
 		t.Errorf("%s\nis read as\n%s", c, again)
 	}
 	if want := `<type xmlns:t="urn:ietf:params:xml:ns:yang:iana-if-type">`; strings.Count(string(c), want) != 2 {
@@ -113,7 +104,7 @@ func TestEdit(t *testing.T) {
 		"a whole list":       {list("1", "2"), "<other xmlns='u'/>"},
 		"a container":        {"<system xmlns='u'><contact>a</contact></system>", list("1")},
 	} {
-		text, err := edit(parse(t, tc.have), parse(t, tc.want))
+		text, err := edit(drivertest.Parsed(t, Language{}, tc.have), drivertest.Parsed(t, Language{}, tc.want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +122,7 @@ func TestEdit(t *testing.T) {
 			t.Errorf("%s: %d of %d elements are removed, want %d:\n%s", name, len(lines), len(removed), want, text)
 		}
 	}
-	if text, _ := edit(parse(t, list("1", "2")), parse(t, list("1", "3"))); !strings.Contains(text, "<id>2</id>") {
+	if text, _ := edit(drivertest.Parsed(t, Language{}, list("1", "2")), drivertest.Parsed(t, Language{}, list("1", "3"))); !strings.Contains(text, "<id>2</id>") {
 		t.Errorf("the entry that is removed is not named: %s", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
+	"nodrop.dev/nodrop/internal/testkit/drivertest"
 )
 
 const base = `    interface ethernet-1/1 {
@@ -61,29 +62,20 @@ MIIB
 -----END CERTIFICATE-----"
 `
 
-func parsed(t *testing.T, text string) configure.Configuration {
-	t.Helper()
-	c, err := Language{}.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // TestForms reads a configuration in both forms of the device, and what it wrote itself.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	have := parsed(t, base)
-	if again := parsed(t, string(have)); again != have {
+	have := drivertest.Parsed(t, Language{}, base)
+	if again := drivertest.Parsed(t, Language{}, string(have)); again != have {
 		t.Errorf("what was written is read as\n%s", again)
 	}
-	if got := parsed(t, flat); string(got) != flat {
+	if got := drivertest.Parsed(t, Language{}, flat); string(got) != flat {
 		t.Errorf("got\n%s\nwant\n%s", got, flat)
 	}
 	older := "# info flat of older versions\n\nset / interface ethernet-1/1 subinterface 0\nset / interface ethernet-1/1 subinterface 0 ipv4\n" + flat
 	quoted := strings.ReplaceAll(flat, "mtu 9200", `mtu "9200"`)
 	for _, text := range []string{flat, older, quoted, strings.ReplaceAll(flat, "set / ", "set /")} {
-		other := parsed(t, text)
+		other := drivertest.Parsed(t, Language{}, text)
 		if found := (Language{}).Differences(have, other); len(found) > 0 {
 			t.Errorf("%q", found)
 		}
@@ -96,7 +88,7 @@ func TestForms(t *testing.T) {
 // TestCommands finds the way from the base to other configurations.
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	have := parsed(t, base)
+	have := drivertest.Parsed(t, Language{}, base)
 	for name, tc := range map[string]struct {
 		replace           []string
 		commands, differs []string
@@ -147,7 +139,7 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := parsed(t, strings.NewReplacer(tc.replace...).Replace(flat))
+			want := drivertest.Parsed(t, Language{}, strings.NewReplacer(tc.replace...).Replace(flat))
 			got := (Language{}).Commands(have, want)
 			if !slices.Equal(got, tc.commands) {
 				t.Errorf("the commands are %q, want %q", got, tc.commands)

@@ -29,8 +29,8 @@ type CounterTable struct {
 	// Sent counts the frames that the card sent, of all kinds together. It is empty where
 	// the driver counts only what it gave to the card.
 	Sent []string
-	// PFC counts the received frames of priority-based flow control (PFC) of a priority, whose
-	// number stands for the # in a name. Drivers show some of them only while PFC is on.
+	// PFC counts the received frames of priority-based flow control (PFC) of a priority. Its
+	// number replaces the # in a name. Drivers show some of the counters only while PFC is on.
 	PFC []string
 	// Late is the longest time after which the counters contain an event.
 	Late time.Duration
