@@ -117,7 +117,7 @@ type BenchmarkSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'tests has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every test a name of its own'"
+	// +kubebuilder:validation:XValidation:rule="[self.map(v, v.name)].all(names, names.all(n, names.exists_one(m, m == n)))",messageExpression="'tests has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every test a name of its own'"
 	Tests []Test `json:"tests"`
 	// variants are names of configurations of the bed's device. All tests run once for each,
 	// in this order, and the report shows the differences from the first. Without any the
@@ -147,7 +147,7 @@ type BenchmarkSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'gates has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every gate a name of its own'"
+	// +kubebuilder:validation:XValidation:rule="[self.map(v, v.name)].all(names, names.all(n, names.exists_one(m, m == n)))",messageExpression="'gates has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every gate a name of its own'"
 	Gates []Gate `json:"gates,omitempty"`
 	// settleTime is waited after sending stops before counters are read, for
 	// frames that are still in flight (RFC 2544 section 23: 2 s).
@@ -247,9 +247,10 @@ func (s *BenchmarkSpec) History(name string) string {
 	return name
 }
 
-// Test is one test of a benchmark: its name, and exactly one method.
+// Test is one test of a benchmark: its name, and exactly one method. The rule counts fields, since the API server copies the
+// definitions of all fields for each one that a rule looks for.
 //
-// +kubebuilder:validation:ExactlyOneOf=throughput;latency;frameLoss;backToBack;soak;forwardingRate;ordering;recovery;addressCaching;addressLearning;broadcast;headOfLineBlocking;congestionControl;groupJoinDelay;groupLeaveDelay;groupCapacity;reset;rfc2544Latency;bufferSize;routeCapacity;convergence;routeFlap;routeRefresh;bgpRestart;sessionScale;fibTruth;configurationScale;incast;connections;rpcLatency;collectives;bulk;messageRate
+// +kubebuilder:validation:XValidation:rule="size(dyn(self)) == (has(self.repetitions) ? 3 : 2)",message="exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap routeRefresh bgpRestart sessionScale fibTruth configurationScale incast connections rpcLatency collectives bulk messageRate] must be set"
 type Test struct {
 	// name of the test, unique in the benchmark.
 	// +required

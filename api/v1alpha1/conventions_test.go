@@ -4,11 +4,15 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"nodrop.dev/nodrop/api/v1alpha1"
 )
 
 // apiFields calls visit for every field of every struct of this package that
@@ -144,4 +148,33 @@ func TestSpecBounds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRuleOfTestsCountsMethods checks that a test has only the fields that the rule for exactly one method counts, and that its message
+// names each method.
+func TestRuleOfTestsCountsMethods(t *testing.T) {
+	text, err := os.ReadFile("benchmark_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`size\(dyn\(self\)\) == \(has\(self\.repetitions\) \? 3 : 2\)",message="exactly one of the fields in \[([\w ]+)\] must be set"`)
+	found := rule.FindSubmatch(text)
+	if found == nil {
+		t.Fatal("the rule was not found")
+	}
+	var methods, others []string
+	for field := range reflect.TypeFor[v1alpha1.Test]().Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Type.Kind() == reflect.Pointer {
+			methods = append(methods, name)
+		} else {
+			others = append(others, name+","+options)
+		}
+	}
+	if want := strings.Fields(string(found[1])); !slices.Equal(methods, want) {
+		t.Errorf("the methods are %v, and the message names %v", methods, want)
+	}
+	if want := []string{"name,", "repetitions,omitempty"}; !slices.Equal(others, want) {
+		t.Errorf("the other fields are %q, and the rule counts %q", others, want)
+	}
 }

@@ -9,7 +9,7 @@ type ProfileRouting struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'routes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every set of routes a name of its own'"
+	// +kubebuilder:validation:XValidation:rule="[self.map(v, v.name)].all(names, names.all(n, names.exists_one(m, m == n)))",messageExpression="'routes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every set of routes a name of its own'"
 	Routes []RouteSet `json:"routes"`
 }
 

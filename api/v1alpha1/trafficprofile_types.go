@@ -61,7 +61,7 @@ type TrafficProfileSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'frameMixes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every mix a name of its own'"
+	// +kubebuilder:validation:XValidation:rule="[self.map(v, v.name)].all(names, names.all(n, names.exists_one(m, m == n)))",messageExpression="'frameMixes has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every mix a name of its own'"
 	FrameMixes []FrameMix `json:"frameMixes,omitempty"`
 	// pattern defines which port sends to which.
 	// +optional
@@ -76,7 +76,7 @@ type TrafficProfileSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.name == v.name))",messageExpression="'flows has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every flow a name of its own'"
+	// +kubebuilder:validation:XValidation:rule="[self.map(v, v.name)].all(names, names.all(n, names.exists_one(m, m == n)))",messageExpression="'flows has the name ' + self.map(v, v.name).filter(n, !self.exists_one(w, w.name == n))[0] + ' more than once: give every flow a name of its own'"
 	Flows []TrafficFlow `json:"flows,omitempty"`
 	// routing contains the routes that the sessions of the bed announce to the device.
 	// +optional

@@ -182,13 +182,12 @@ func TestGalleryHasEveryMethod(t *testing.T) {
 	out, _ := built()
 	definitions, err := os.ReadFile(filepath.Join(root, "api", "v1alpha1", "benchmark_types.go"))
 	must(err)
-	rule := regexp.MustCompile(`ExactlyOneOf=([\w;]+)`)
-	var methods []string
-	for _, m := range rule.FindAllStringSubmatch(string(definitions), -1) {
-		if strings.Contains(m[1], "throughput;") {
-			methods = strings.Split(m[1], ";")
-		}
+	rule := regexp.MustCompile(`exactly one of the fields in \[(throughput [\w ]+)\]`)
+	found := rule.FindStringSubmatch(string(definitions))
+	if found == nil {
+		t.Fatal("the rule for exactly one method was not found")
 	}
+	methods := strings.Fields(found[1])
 	if len(methods) < 20 {
 		t.Fatalf("found only the methods %v", methods)
 	}
