@@ -321,6 +321,9 @@ const (
 	// ReasonWaitingForEarlier means that a firing is due and waits, by concurrencyPolicy
 	// Forbid, for benchmarks that are not finished.
 	ReasonWaitingForEarlier = "WaitingForEarlier"
+	// ReasonFiring means that a firing is not complete: the schedules of a namespace make
+	// benchmarks at a limited rate.
+	ReasonFiring = "Firing"
 	// ReasonScheduleInvalid means that the cron expression, the time zone or the matrix cannot
 	// be used; the message says why.
 	ReasonScheduleInvalid = "ScheduleInvalid"

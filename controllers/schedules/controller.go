@@ -24,7 +24,10 @@ import (
 )
 
 // Reconciler makes the benchmarks of schedules, and deletes old ones.
-type Reconciler struct{ kit.Base }
+type Reconciler struct {
+	kit.Base
+	pace pace
+}
 
 // Setup adds the controller of schedules to a manager.
 func (r *Reconciler) Setup(mgr ctrl.Manager) error {
@@ -100,20 +103,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if t.due() {
 		// The decision to fire is stored before anything is made.
 		if err := r.store(ctx, t); err != nil {
-			return kit.Settle(ctrl.Result{}, err)
+			return end(err)
 		}
 		if err := r.fire(ctx, t); err != nil {
 			return kit.Settle(ctrl.Result{}, err)
 		}
 	}
 	if err := r.store(ctx, t); err != nil {
-		return kit.Settle(ctrl.Result{}, err)
+		return end(err)
 	}
 	if t.wait > 0 {
 		t.wait = min(t.wait, r.Sweep) // The clock may be changed meanwhile.
 	}
 	return kit.Settle(ctrl.Result{RequeueAfter: t.wait}, r.trim(ctx, t))
 }
+
+// end ends a reconcile whose status was not stored. A schedule that was deleted meanwhile needs nothing more.
+func end(err error) (ctrl.Result, error) { return kit.Settle(ctrl.Result{}, client.IgnoreNotFound(err)) }
 
 // benchmarksOf finds what was made, by its label: also what was made before the schedule was
 // deleted and created again.

@@ -43,7 +43,7 @@ func threeFirings(t *testing.T, m *crashtest.FakeAPI) {
 		t.Helper()
 		for range 6 {
 			m.Dead = false
-			r := &Reconciler{kit.Base{Client: m, Live: m, Recorder: events.NewFakeRecorder(100), Options: kit.Options{
+			r := &Reconciler{Base: kit.Base{Client: m, Live: m, Recorder: events.NewFakeRecorder(100), Options: kit.Options{
 				Now: func() time.Time { return now }, Sweep: time.Minute, Recheck: time.Second,
 			}}}
 			if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil && !errors.Is(err, crashtest.ErrDied) {

@@ -26,7 +26,14 @@ func (r *Reconciler) fire(ctx context.Context, t *Timetable) error {
 	}
 	all := schedule.Benchmarks(t.BenchmarkSchedule, name)
 	var refused []string
+	made, waits := t.madeBy(name), false
 	for _, b := range all {
+		if made[b.Name] {
+			continue
+		}
+		if waits = !r.pace.allow(b.Namespace, t.Now); waits {
+			break
+		}
 		err := r.make(ctx, b)
 		switch {
 		case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err):
@@ -44,11 +51,28 @@ func (r *Reconciler) fire(ctx context.Context, t *Timetable) error {
 		t.wakeAt(t.Now.Add(r.Recheck))
 		return nil
 	}
+	if waits {
+		t.Ready(metav1.ConditionTrue, v1alpha1.ReasonFiring, fmt.Sprintf(
+			"the firing at %s goes on: all schedules of the namespace together make %d benchmarks at once, and then %d per second", kit.Stamp(at), firingsAtOnce, firingsPerSecond))
+		t.wakeAt(t.Now.Add(firingPause))
+		return nil
+	}
 	t.Status.Firing = nil
 	t.Ready(metav1.ConditionTrue, v1alpha1.ReasonScheduled, scheduled)
 	t.event(corev1.EventTypeNormal, v1alpha1.EventFired, "Fire", "the firing at %s made %s", kit.Stamp(at), listed(all))
 	log.FromContext(ctx).Info("The schedule fired", "firing", kit.Stamp(at), "benchmarks", len(all))
 	return nil
+}
+
+// madeBy returns the names of benchmarks that the schedule is known to have made in a firing.
+func (t *Timetable) madeBy(firing string) map[string]bool {
+	names := map[string]bool{}
+	for _, b := range t.Made {
+		if b.Labels[v1alpha1.LabelFiring] == firing {
+			names[b.Name] = true
+		}
+	}
+	return names
 }
 
 // make creates a benchmark, unless this firing has made it before.
