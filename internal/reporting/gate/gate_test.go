@@ -123,6 +123,45 @@ func TestFrameLossIsNeverRoundedToNone(t *testing.T) {
 	}
 }
 
+// TestCongestionGates evaluates gates on marks, CNPs and flow control. Rows without the figures are inconclusive, and name the
+// setting of the profile that they need.
+func TestCongestionGates(t *testing.T) {
+	frames := func(change func(*v1alpha1.FrameSection)) *v1alpha1.FrameSection {
+		f := &v1alpha1.FrameSection{Sent: 9_000_000_000_000, Received: 9_000_000_000_000}
+		change(f)
+		return f
+	}
+	for _, tc := range []struct {
+		name        string
+		metric, max string
+		frames      *v1alpha1.FrameSection
+		want        v1alpha1.GateVerdict
+		value       int64
+		why         string
+	}{
+		{"one mark of very many", "CongestedFrames", "0%", frames(func(f *v1alpha1.FrameSection) { f.Congested = new(int64(1)) }), v1alpha1.GateFailed, 1, ""},
+		{"no mark", "CongestedFrames", "0%", frames(func(f *v1alpha1.FrameSection) { f.Congested = new(int64(0)) }), v1alpha1.GatePassed, 0, ""},
+		{"a fifth is marked", "CongestedFrames", "20%", frames(func(f *v1alpha1.FrameSection) { f.Received, f.Congested = 1000, new(int64(200)) }), v1alpha1.GatePassed, 200_000_000, ""},
+		{"nothing received", "CongestedFrames", "20%", frames(func(f *v1alpha1.FrameSection) { f.Received, f.Congested = 0, new(int64(0)) }), v1alpha1.GateInconclusive, 0, "no frame was received"},
+		{"marks are not counted", "CongestedFrames", "20%", frames(func(*v1alpha1.FrameSection) {}), v1alpha1.GateInconclusive, 0, "ecn"},
+		{"a CNP is lost", "LostCNPs", "0", frames(func(f *v1alpha1.FrameSection) { f.CNP = &v1alpha1.CNPSummary{Sent: 8, Received: 7} }), v1alpha1.GateFailed, 1, ""},
+		{"others send CNPs too", "LostCNPs", "0", frames(func(f *v1alpha1.FrameSection) { f.CNP = &v1alpha1.CNPSummary{Sent: 8, Received: 9} }), v1alpha1.GatePassed, 0, ""},
+		{"no CNPs", "LostCNPs", "0", frames(func(*v1alpha1.FrameSection) {}), v1alpha1.GateInconclusive, 0, "cnp"},
+		{"PFC", "PFCFrames", "224", frames(func(f *v1alpha1.FrameSection) { f.FlowControl = &v1alpha1.FlowControlSummary{PFCFrames: 225} }), v1alpha1.GateFailed, 225, ""},
+		{"no pause", "PauseFrames", "0", frames(func(f *v1alpha1.FrameSection) { f.FlowControl = &v1alpha1.FlowControlSummary{PFCFrames: 225} }), v1alpha1.GatePassed, 0, ""},
+		{"flow control is not counted", "PauseFrames", "0", frames(func(*v1alpha1.FrameSection) {}), v1alpha1.GateInconclusive, 0, "rocev2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := v1alpha1.ResultRow{RowID: v1alpha1.RowID{Test: "loss", Method: v1alpha1.MethodFrameLoss, FrameSize: 64, Load: "100%"}, Validity: v1alpha1.ValidityValid, Frames: tc.frames}
+			j := Judge(Input{Spec: specOf(v1alpha1.Gate{Name: "g", Test: "loss", Metric: tc.metric, Max: v1alpha1.GateBound(tc.max)}), Rows: []v1alpha1.ResultRow{r}})
+			value := j.Gates[0].Rows[0].Value
+			if j.Verdict != tc.want || (value == nil) != (tc.why != "") || value != nil && *value != tc.value || !strings.Contains(j.Gates[0].Explanation(), tc.why) {
+				t.Errorf("%s: %+v: %s", j.Verdict, j.Gates[0], j.Gates[0].Explanation())
+			}
+		})
+	}
+}
+
 // TestAnyRows holds what is true of every gate and all rows, for thousands of both.
 func TestAnyRows(t *testing.T) {
 	validities := []v1alpha1.Validity{v1alpha1.ValidityValid, v1alpha1.ValidityVirtual, v1alpha1.ValiditySimulated, v1alpha1.ValidityUncalibrated, v1alpha1.ValidityContended, v1alpha1.ValidityGeneratorBound, v1alpha1.ValidityInvalid}

@@ -67,7 +67,7 @@ func Metrics(d trials.Definition) []Metric {
 	add(ofRow(compare.LatencyMax, Nanoseconds, "the highest latency"))
 	add(ofRow(compare.JitterAvg, Nanoseconds, "the mean jitter"))
 	add(ofRow(compare.JitterMax, Nanoseconds, "the highest jitter"))
-	for _, m := range microflows {
+	for _, m := range slices.Concat(microflows, congestion) {
 		add(m)
 	}
 	return all
