@@ -191,6 +191,14 @@ type TeamShare struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxNotificationSinks int32 `json:"maxNotificationSinks,omitempty"`
+	// maxObjectsMiB is the maximum size of all benchmarks, schedules, traffic profiles, reservations and notification sinks of
+	// the team together, in MiB as JSON, with status and without annotations. A further object, and a change by which an object
+	// grows, is refused if it exceeds the limit. The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=32
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	MaxObjectsMiB int32 `json:"maxObjectsMiB,omitempty"`
 }
 
 // Limits of a team and of a bed where the LabPolicy has none, or where there is no LabPolicy.
@@ -199,6 +207,7 @@ const (
 	DefaultMaxSchedules           = 200
 	DefaultMaxTrafficProfiles     = 500
 	DefaultMaxNotificationSinks   = 50
+	DefaultMaxObjectsMiB          = 32
 	DefaultMaxReservations        = 50
 	DefaultMaxReservedPoolPercent = 50
 	DefaultMaxReservationsPerBed  = 100

@@ -53,6 +53,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("large objects", func(t *testing.T) { largeObjects(s) })
 	t.Run("large selectors", func(t *testing.T) { largeSelectors(s) })
 	t.Run("many objects", func(t *testing.T) { manyObjects(s) })
+	t.Run("many bytes", func(t *testing.T) { manyBytes(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {

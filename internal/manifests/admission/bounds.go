@@ -27,12 +27,12 @@ const MaxObject = 128 << 10
 // team, as JSON. The operator keeps them in its memory, unlike annotations.
 const MaxMetadata = 8 << 10
 
-// bounded refuses objects of teams that are too large, and further objects of a kind of which the
-// team has as many as it may. It then asks another validator.
+// bounded refuses objects of teams that are too large, further objects of a kind of which the
+// team has as many as it may, and bytes beyond those that its objects may have together. It then asks another validator.
 type bounded[T client.Object] struct {
 	admission.Validator[T]
 	kind   string
-	counts *objectCounts // nil: the number of objects is not limited here.
+	counts *objectCounts
 }
 
 func (v bounded[T]) ValidateCreate(ctx context.Context, o T) (admission.Warnings, error) {
@@ -40,9 +40,15 @@ func (v bounded[T]) ValidateCreate(ctx context.Context, o T) (admission.Warnings
 	if problem == nil {
 		problem = tooLarge(ctx, o)
 	}
-	if problem == nil && v.counts != nil {
+	if problem == nil {
 		var err error
 		if problem, err = v.counts.full(ctx, v.kind, o); err != nil {
+			return nil, err
+		}
+	}
+	if problem == nil {
+		var err error
+		if problem, err = v.counts.tooManyBytes(ctx, o, cachedSize(o)); err != nil {
 			return nil, err
 		}
 	}
@@ -61,6 +67,15 @@ func (v bounded[T]) ValidateUpdate(ctx context.Context, before, after T) (admiss
 	}
 	if problem := tooLarge(ctx, is); problem != nil && sizeOf(is) > sizeOf(was) {
 		return nil, v.refuse(after, problem)
+	}
+	if growth := cachedSize(is) - cachedSize(was); growth > 0 {
+		problem, err := v.counts.tooManyBytes(ctx, is, growth)
+		if err != nil {
+			return nil, err
+		}
+		if problem != nil {
+			return nil, v.refuse(after, problem)
+		}
 	}
 	return v.Validator.ValidateUpdate(ctx, before, after)
 }
@@ -142,13 +157,18 @@ func (nothing[T]) ValidateCreate(context.Context, T) (admission.Warnings, error)
 func (nothing[T]) ValidateUpdate(context.Context, T, T) (admission.Warnings, error) { return nil, nil }
 func (nothing[T]) ValidateDelete(context.Context, T) (admission.Warnings, error)    { return nil, nil }
 
-// objectCounts counts the objects of teams in the cache, which may be a little behind: of several
-// that are made at once a few more can pass.
+// objectCounts counts the objects of teams in the cache, and their bytes. The cache may be a little behind: of several
+// objects that are made at once a few more can pass.
 type objectCounts struct {
 	cache     client.Reader
 	informers ctrlcache.Informers
 	// labNamespace is the lab's own, which has no limit.
 	labNamespace string
+	totals       *byteTotals
+}
+
+func newObjectCounts(cache client.Reader, informers ctrlcache.Informers, labNamespace string) *objectCounts {
+	return &objectCounts{cache, informers, labNamespace, newByteTotals(informers)}
 }
 
 // limit is the limit of a kind, with its field in the LabPolicy.
@@ -159,6 +179,7 @@ type limit struct {
 	remedy string
 }
 
+// limitOf returns the limit of a kind; 0 for one whose number is not limited here.
 func limitOf(kind string, s *v1alpha1.TeamShare) limit {
 	switch kind {
 	case "Benchmark":

@@ -53,20 +53,20 @@ func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1al
 	for _, option := range options {
 		option(&all)
 	}
-	objects := &objectCounts{cache: mgr.GetClient(), informers: mgr.GetCache(), labNamespace: labNamespace}
+	objects := newObjectCounts(mgr.GetClient(), mgr.GetCache(), labNamespace)
 	schedules := &Schedules{Benchmarks: benchmarks, Now: time.Now}
 	reservations := &Reservations{Live: mgr.GetAPIReader(), LabNamespace: labNamespace, Now: time.Now}
 	return errors.Join(
 		serve(mgr, BenchmarkPath, "Benchmark", &v1alpha1.Benchmark{}, benchmarks, objects, counts),
 		serve(mgr, SchedulePath, "BenchmarkSchedule", &v1alpha1.BenchmarkSchedule{}, schedules, objects, counts),
 		serve(mgr, ProfilePath, "TrafficProfile", &v1alpha1.TrafficProfile{}, nothing[*v1alpha1.TrafficProfile]{}, objects, counts),
-		serve(mgr, ReservationPath, "Reservation", &v1alpha1.Reservation{}, reservations, nil, counts),
+		serve(mgr, ReservationPath, "Reservation", &v1alpha1.Reservation{}, reservations, objects, counts),
 		serve(mgr, SinkPath, "NotificationSink", &v1alpha1.NotificationSink{}, &all.sinks, objects, counts),
 		handle(mgr, TestBedPath, "TestBed", &v1alpha1.TestBed{}, &TestBeds{}, counts),
 	)
 }
 
-// serve serves the webhook of a kind that teams write. Objects may be nil.
+// serve serves the webhook of a kind that teams write.
 func serve[T client.Object](mgr ctrl.Manager, path, kind string, o T, v admission.Validator[T], objects *objectCounts, counts *opmetrics.Operator) error {
 	return handle(mgr, path, kind, o, bounded[T]{v, kind, objects}, counts)
 }

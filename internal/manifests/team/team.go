@@ -30,6 +30,7 @@ func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 			Weight: 1, MaxReservations: v1alpha1.DefaultMaxReservations, MaxReservedPoolPercent: v1alpha1.DefaultMaxReservedPoolPercent,
 			MaxBenchmarks: v1alpha1.DefaultMaxBenchmarks, MaxSchedules: v1alpha1.DefaultMaxSchedules,
 			MaxTrafficProfiles: v1alpha1.DefaultMaxTrafficProfiles, MaxNotificationSinks: v1alpha1.DefaultMaxNotificationSinks,
+			MaxObjectsMiB: v1alpha1.DefaultMaxObjectsMiB,
 		}}
 	}
 	for i := range policy.Spec.Teams {
