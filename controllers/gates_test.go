@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -72,6 +73,7 @@ func gatesOfTheirOwn(w *world) {
 	b := w.ends(benchmark("passes", "sim", gated(rateGate("fast", "1k"))), v1alpha1.PhasePassed, rate(64, 1000), rate(128, 2000))
 	w.Expect(b.Status.Gates).To(Equal([]v1alpha1.GateStatus{{Name: "fast", Verdict: v1alpha1.GatePassed, Passed: 2}}))
 	w.Expect(gatesPassed(b).Status).To(Equal(metav1.ConditionTrue))
+	ordinarySize(w, b)
 	w.Expect(b.Status.Message).To(Equal("gate fast passed; all rows were measured"))
 
 	b = w.ends(benchmark("fails", "sim", gated(rateGate("fast", "1001"), rateGate("slow", "1"))), v1alpha1.PhaseFailed, rate(64, 1000), rate(128, 2000))
@@ -94,6 +96,15 @@ func gatesOfTheirOwn(w *world) {
 		{Name: "fast", Verdict: v1alpha1.GateInconclusive, Passed: 1, Inconclusive: 1, Message: "throughput 64 B: the row is GeneratorBound: the tester was late"},
 	}))
 	w.Expect(gatesPassed(b)).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonGateInconclusive)))
+}
+
+// ordinarySize compares as many finished benchmarks as a team may have with a quarter of the bytes that its objects may have.
+func ordinarySize(w *world, b *v1alpha1.Benchmark) {
+	b = b.DeepCopy()
+	b.ManagedFields = nil
+	text, err := json.Marshal(b)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(v1alpha1.DefaultMaxBenchmarks * len(text)).To(BeNumerically("<", v1alpha1.DefaultMaxObjectsMiB<<20/4))
 }
 
 // gatesRelative compares with a benchmark by its name and by its labels. What a result says

@@ -23,7 +23,7 @@ var limits = map[string]int{
 // maxBytes are the bytes that all objects of a team without a LabPolicy may have, as JSON without annotations.
 const maxBytes = v1alpha1.DefaultMaxObjectsMiB << 20
 
-// shape is what an object needs.
+// shape contains the sizes of an object.
 type shape struct {
 	// text is its size in bytes as JSON, cached that size without annotations, and memory the bytes of the decoded object.
 	text, cached, memory int
@@ -54,7 +54,7 @@ func TestMemoryOfATeam(t *testing.T) {
 		byNumber += largest * n
 	}
 	bytes, memory := worst(shapes)
-	t.Logf("all objects of one team: %d MB by their number alone, %d MB with %d MiB as JSON", byNumber/1_000_000, memory/1_000_000, v1alpha1.DefaultMaxObjectsMiB)
+	t.Logf("all objects of one team: %d MB by their number alone, %d MB with %d MiB as JSON", byNumber/1_000_000, memory/1_000_000, maxBytes>>20)
 	if bytes > maxBytes || bytes < maxBytes*9/10 {
 		t.Errorf("the objects have %d bytes, and may have %d", bytes, maxBytes)
 	}
