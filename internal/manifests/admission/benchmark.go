@@ -40,6 +40,8 @@ type Benchmarks struct {
 	// Now is the clock that acceptances of baselines are judged by; nil is that of the
 	// machine.
 	Now func() time.Time
+
+	beds sharedBeds
 }
 
 var _ admission.Validator[*v1alpha1.Benchmark] = (*Benchmarks)(nil)
@@ -157,11 +159,10 @@ func (v *Benchmarks) everything(ctx context.Context, namespace string, models pr
 	if err := v.Cache.List(ctx, &profiles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing the traffic profiles of namespace %s: %w", namespace, err)
 	}
-	var beds v1alpha1.TestBedList
-	if err := v.Live.List(ctx, &beds); err != nil {
-		return in, fmt.Errorf("listing test beds: %w", err)
+	if in.Beds, err = v.beds.list(ctx, v.Live); err != nil {
+		return in, err
 	}
-	in.Profiles, in.Beds = profiles.Items, beds.Items
+	in.Profiles = profiles.Items
 	return in, nil
 }
 
