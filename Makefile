@@ -109,11 +109,14 @@ lint: test-tools ## golangci-lint over every module of ours, and the terms of co
 .PHONY: unit
 unit: logic devices frames ## all tests but those of make e2e
 
+# Packages that wait long, and those that take most time: they begin first, so that none is alone at the end.
+LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./controllers/operator ./internal/measure/runner
+
 # Most of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
 # take half as long again. Tests of hack read files of the other module, so that their results are not cached.
 .PHONY: logic
 logic: test-tools ## logic, and controllers against a real API server
-	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -count=1 -timeout 10m ./...
 
 # The database of known vulnerabilities is not in the module proxy: make test and make lint do without.
