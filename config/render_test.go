@@ -57,12 +57,18 @@ func render(t *testing.T, cmd *exec.Cmd) ([]object, error) {
 	if err != nil {
 		return nil, errors.New(stderr.String())
 	}
+	return parse(t, out), nil
+}
+
+// parse returns the objects of a text in YAML.
+func parse(t *testing.T, text []byte) []object {
+	t.Helper()
 	var objects []object
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		var o object
 		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
-			return objects, nil
+			return objects
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -130,14 +136,23 @@ func content(t *testing.T, objects []object) map[string]map[string]any {
 	return all
 }
 
+// kustomized contains the text of each kustomization, which no test changes, by its directory.
+var kustomized = map[string][]byte{}
+
 // kustomization renders a directory of config.
 func kustomization(t *testing.T, directory string) []object {
 	t.Helper()
-	objects, err := render(t, exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", directory))
-	if err != nil {
-		t.Fatal(err)
+	text, found := kustomized[directory]
+	if !found {
+		cmd := exec.CommandContext(t.Context(), tool(t, "kubectl"), "kustomize", directory)
+		cmd.Stderr = os.Stderr
+		var err error
+		if text, err = cmd.Output(); err != nil {
+			t.Fatal(err)
+		}
+		kustomized[directory] = text
 	}
-	return objects
+	return parse(t, text)
 }
 
 // TestNamespaces checks which PodSecurity level each namespace enforces, and that the
