@@ -114,7 +114,7 @@ func TestCrowd(t *testing.T) {
 	const beds = 10
 	crowd := 100
 	if testing.Short() {
-		crowd = 50
+		crowd = 30
 	}
 	w := newWorld(t, startServer(t), counted)
 	w.runners.always(measured(row(64)))

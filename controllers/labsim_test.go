@@ -394,7 +394,7 @@ func TestLabSim(t *testing.T) {
 	t.Cleanup(w.wipe)
 	size := labSize{benchmarks: 300, beds: 20, namespaces: 4, policy: true}
 	if testing.Short() {
-		size.benchmarks = 150
+		size.benchmarks = 60
 	}
 	size.fill(t, s.admin)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)

@@ -258,7 +258,7 @@ func stepsOfAllMethods(t *testing.T, b *v1alpha1.Benchmark) map[v1alpha1.Method]
 		b := b.DeepCopy()
 		b.Spec.RestTime, b.Spec.Tests = &metav1.Duration{Duration: time.Second}, []v1alpha1.Test{first, test}
 		for _, bed := range []*v1alpha1.TestBed{largestBed(256), bridgedBed(256), routedBed(256)} {
-			for _, pattern := range []v1alpha1.Pattern{{Pairs: &v1alpha1.PairsPattern{}}, {FullMesh: &v1alpha1.FullMeshPattern{}}, {FanOut: &v1alpha1.FanOutPattern{}}} {
+			for _, pattern := range []v1alpha1.Pattern{{Pairs: &v1alpha1.PairsPattern{}}, {FanOut: &v1alpha1.FanOutPattern{}}, {FullMesh: &v1alpha1.FullMeshPattern{}}} {
 				for _, packet := range []v1alpha1.Packet{{IPv4: &v1alpha1.IPPacket{HostsPerPort: 1}}, {Ethernet: &v1alpha1.EthernetPacket{HostsPerPort: 1}}} {
 					spec.Pattern, spec.Packet, spec.Routing = pattern, packet, routesOf(bed)
 					profile := objects.TrafficProfile("", "", objects.ProfileSpec(spec))
