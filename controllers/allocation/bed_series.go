@@ -3,12 +3,11 @@ package allocation
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"strings"
 
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/reporting/metrics"

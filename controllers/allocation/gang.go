@@ -1,9 +1,8 @@
 package allocation
 
 import (
-	"time"
-
 	"context"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 

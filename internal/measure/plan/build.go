@@ -2,10 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"time"
-
-	"math/rand/v2"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/traffic"

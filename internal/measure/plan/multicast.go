@@ -1,10 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
-
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 

@@ -5,10 +5,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
-
-	"slices"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/reporting/compare"

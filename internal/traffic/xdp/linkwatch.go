@@ -1,16 +1,15 @@
 package xdp
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-
-	"context"
-	"errors"
-	"time"
 
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp/machine"

@@ -1,13 +1,12 @@
 package xdp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"errors"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"

@@ -1,10 +1,9 @@
 package xdp
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-
-	"errors"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"

@@ -1,14 +1,13 @@
 package trials
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"cmp"
-	"context"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/measure/plan"

@@ -1,12 +1,11 @@
 package trials
 
 import (
-	"math/big"
-	"time"
-
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
+	"time"
 
 	"nodrop.dev/nodrop/internal/measure/plan"
 	"nodrop.dev/nodrop/internal/traffic"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
 	"strings"
 	"time"
 

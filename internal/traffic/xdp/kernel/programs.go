@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math/bits"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
-
-	"io/fs"
-
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"nodrop.dev/nodrop/internal/base/hint"

@@ -4,6 +4,7 @@ package machine
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -13,8 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"errors"
 
 	"nodrop.dev/nodrop/internal/traffic"
 )
