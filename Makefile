@@ -103,8 +103,7 @@ test-tools: cluster-build
 lint: test-tools ## golangci-lint over every module of ours, and the terms of comments, messages and pages
 	@cd hack && go build -o $(TOOLS)/terms ./terms
 	@$(TOOLS)/terms api charts cmd config controllers docs e2e hack internal README.md
-	$(TOOLS)/golangci-lint run --build-tags e2e ./...
-	cd hack && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
+	@hack/lint
 
 .PHONY: unit
 unit: logic devices frames ## all tests but those of make e2e
