@@ -34,9 +34,9 @@ func TestBedHealth(t *testing.T) {
 	together(t)
 	l := newLab(t)
 	g := NewWithT(t)
-	l.applyText(t, nicTraffic)
+	l.applyText(t, nicTraffic("nics-health"))
 	l.applyText(t, healthNICs)
-	key := l.createOn(t, "health", "nics-health")
+	key := l.createOn(t, "health", "nics-health", "nics-health")
 	ready := func(g Gomega) string {
 		var bed v1alpha1.TestBed
 		g.Expect(l.Get(t.Context(), client.ObjectKey{Name: "nics-health"}, &bed)).To(Succeed())

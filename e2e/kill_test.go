@@ -35,6 +35,9 @@ type kill struct {
 // passes, with every row once. One that loses the pod of an agent while trials run ends
 // with Error, as the ports were given back in between, and keeps its rows.
 func TestKill(t *testing.T) {
+	// TestIncast deletes the pod of a runner and kills the process of an agent. TestLosses of controllers has all other losses, and
+	// TestKilledOperatorGoesOn of controllers/operator the operator.
+	long(t)
 	operator := func(t *testing.T, l *lab, _ *v1alpha1.Benchmark) { l.killOperator(t) }
 	process := func(role string) func(*testing.T, *lab, *v1alpha1.Benchmark) {
 		return func(t *testing.T, l *lab, b *v1alpha1.Benchmark) { l.killContainer(t, b, role) }
@@ -62,10 +65,6 @@ func TestKill(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name != "runner" {
-				// TestAgentDiesDuringATrial of internal/traffic/agent, TestLosses of controllers, and TestKilledOperatorGoesOn of controllers/operator.
-				long(t)
-			}
 			l, g := newLab(t), NewWithT(t)
 			key := l.create(t, "kill-"+name, oneSize...)
 			rows := 0
@@ -83,7 +82,6 @@ func TestKill(t *testing.T) {
 		})
 	}
 	t.Run("agent's pod", func(t *testing.T) {
-		long(t)
 		l, g := newLab(t), NewWithT(t)
 		key := l.create(t, "kill-agent-pod", oneSize...)
 		b := l.inPhase(t, key, v1alpha1.PhaseRunning, 1)

@@ -28,17 +28,14 @@ const (
 	nicDriver = "nic.test.nodrop.dev"
 )
 
-// nicBridge is the bridge on the node that connects the NICs of a test.
-const nicBridge = "nd-nics"
-
 // makeNICs makes one NIC for every name on the node, each a veth whose other end
-// is a port of one bridge: the device under test.
+// is a port of one bridge: the device under test. The name of the bridge begins with the first name.
 func makeNICs(t *testing.T, names ...string) {
 	t.Helper()
 	g := NewWithT(t)
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: nicBridge}}
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: names[0] + "-br"}}
 	g.Expect(netlink.LinkAdd(bridge)).To(Succeed())
-	t.Cleanup(func() { removeLink(t, nicBridge) })
+	t.Cleanup(func() { removeLink(t, bridge.Name) })
 	g.Expect(netlink.LinkSetUp(bridge)).To(Succeed())
 	tool, err := ethtool.NewEthtool()
 	g.Expect(err).NotTo(HaveOccurred())

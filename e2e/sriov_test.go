@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,36 +80,39 @@ spec:
   access: [{names: [team-routing]}]
 `
 
-// nicTraffic is the traffic profile of these tests.
-const nicTraffic = `
+// nicTraffic returns the manifest of a traffic profile.
+func nicTraffic(name string) string {
+	return fmt.Sprintf(`
 apiVersion: nodrop.dev/v1alpha1
 kind: TrafficProfile
-metadata: {name: nics, namespace: team-routing}
+metadata: {name: %s, namespace: team-routing}
 spec:
   frameSizes: [512]
   pattern: {pairs: {bidirectional: true}}
   packet: {ipv4: {}}
-`
+`, name)
+}
 
 // TestOfferedNICs measures a bridge between NICs that move into the traffic pod
 // when it is scheduled, and come back under their names: by resource claims, and of
 // a device plugin, where a second benchmark waits for the bed and then has the same
 // NICs. A bed with more ports than there are NICs says so.
 func TestOfferedNICs(t *testing.T) {
+	together(t)
 	l := newLab(t)
 	plugged, claimed := []string{"nd-nic1", "nd-nic2"}, []string{"nd-nic3", "nd-nic4"}
 	makeNICs(t, slices.Concat(plugged, claimed)...)
 	t.Cleanup(func() { expectNoSockets(t) })
 	offerNICs(t, "nicplugin", append([]string{"-resource", nicResource}, plugged...)...)
 	offerNICs(t, "nicdriver", append([]string{"-driver", nicDriver, "-node", "node1"}, claimed...)...)
-	l.applyText(t, nicTraffic)
+	l.applyText(t, nicTraffic("nics"))
 
 	// Claims come first: they are known at once, the plugin's NICs only with the next
 	// status of the node.
 	t.Run("claims", func(t *testing.T) {
 		l.applyText(t, claimedNICs)
 		before := hardwareAddresses(claimed...)
-		key := l.createOn(t, "nics-claimed", "nics-claimed")
+		key := l.createOn(t, "nics-claimed", "nics-claimed", "nics")
 		l.expectMoved(t, l.running(t, key), before)
 		l.expectMeasured(t, key)
 		NewWithT(t).Expect(hardwareAddresses(claimed...)).To(Equal(before), "the NICs did not come back as they were")
@@ -117,11 +121,11 @@ func TestOfferedNICs(t *testing.T) {
 		g := NewWithT(t)
 		l.awaitNICs(t, 2)
 		l.applyText(t, pluggedNICs)
-		l.expectTooFew(t, l.createOn(t, "nics-too-few", "nics-too-few"))
+		l.expectTooFew(t, l.createOn(t, "nics-too-few", "nics-too-few", "nics"))
 		before := hardwareAddresses(plugged...)
-		first := l.createOn(t, "nics-first", "nics")
+		first := l.createOn(t, "nics-first", "nics", "nics")
 		b := l.running(t, first)
-		second := l.createOn(t, "nics-second", "nics")
+		second := l.createOn(t, "nics-second", "nics", "nics")
 		l.expectMoved(t, b, before)
 		g.Eventually(func(g Gomega) {
 			b := l.benchmark(g, second)
@@ -151,11 +155,11 @@ func (l *lab) applyText(t *testing.T, manifest string) {
 }
 
 // createOn creates a benchmark of a few seconds.
-func (l *lab) createOn(t *testing.T, name, bed string) client.ObjectKey {
+func (l *lab) createOn(t *testing.T, name, bed, profile string) client.ObjectKey {
 	t.Helper()
 	milliseconds := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Millisecond} }
 	b := objects.Benchmark(teamNamespace, name,
-		objects.BedName(bed), objects.ProfileName("nics"), objects.Pauses(100*time.Millisecond, 0),
+		objects.BedName(bed), objects.ProfileName(profile), objects.Pauses(100*time.Millisecond, 0),
 		objects.Tests([]v1alpha1.Test{
 			{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{
 				Resolution: "5%", MinLoad: "0.5%", MaxLoad: "10%", TrialDuration: milliseconds(500), SearchTrialDuration: milliseconds(300),

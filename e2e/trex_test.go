@@ -73,7 +73,7 @@ func TestTRexPod(t *testing.T) {
 	nics := []string{"nd-nic1", "nd-nic2"}
 	makeNICs(t, nics...)
 	before := hardwareAddresses(nics...)
-	l.applyText(t, nicTraffic)
+	l.applyText(t, nicTraffic("nics"))
 	l.applyText(t, trexNICs)
 	key := l.createLong(t, "trex-killed", "nics-trex")
 
@@ -115,7 +115,7 @@ func TestTRexHangs(t *testing.T) {
 	l := newLab(t)
 	g := NewWithT(t)
 	makeNICs(t, "nd-nic1", "nd-nic2")
-	l.applyText(t, nicTraffic)
+	l.applyText(t, nicTraffic("nics"))
 	l.applyText(t, trexNICs)
 	key := l.createLong(t, "trex-hangs", "nics-trex")
 	b := l.running(t, key)
