@@ -81,6 +81,9 @@ func expectRouterRows(t *testing.T, rows []v1alpha1.ResultRow) int {
 			g.Expect(len(row.ValidityReasons)).To(BeNumerically(">", 1), "the reasons of %s: %q", row.Validity, row.ValidityReasons)
 			continue
 		}
+		if row.Trials == 0 { // Latency at a throughput of 0, which a busy machine finds.
+			continue
+		}
 		conclusive++
 		g.Expect(row.Frames.Received).To(BeNumerically(">", 0))
 		g.Expect(row.Latency).NotTo(BeNil())
