@@ -30,8 +30,8 @@ SHORT     := -short
 # These send real frames and share two processors with the device: one at a time. Tests of
 # the commands that send no frames are part of make logic (NODROP_ONLY).
 REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./internal/dut/...
-# These of them configure and read devices, mostly wait, and send no test frames: four at a time.
-DEVICES     := ./internal/dut/configure/... ./internal/dut/telemetry/...
+# These of them configure and read devices, mostly wait, and send no test frames: eight at a time.
+DEVICES     := ./internal/dut/configure/... ./internal/dut/telemetry/... ./internal/dut/machine/...
 
 include hack/cluster/cluster.mk
 
@@ -130,12 +130,12 @@ race: test-tools ## the tests of make logic with -short and the race detector (n
 	export NODROP_ONLY=logic CGO_ENABLED=1; $(call GOTESTSUM) -race -short $(GOTEST_BUILD) -timeout 60m -parallel 4 $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
 
 .PHONY: devices
-devices: test-tools ## drivers that configure and read real devices, without test frames
-	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 4 $(DEVICES)
+devices: test-tools ## emulated machines, and drivers that configure and read real devices, without test frames
+	$(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 8 $(DEVICES)
 
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
-	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 4 $$(go list $(REAL_FRAMES) | grep -vFx -f <(go list $(DEVICES))) ./cmd/nodrop/...
+	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 6 $$(go list $(REAL_FRAMES) | grep -vFx -f <(go list $(DEVICES))) ./cmd/nodrop/...
 
 .PHONY: ground-truth
 ground-truth: test-tools ## 20 pairs of device and tester by each method, on real frames, whose true answers are known (95 min)

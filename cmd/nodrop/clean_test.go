@@ -43,6 +43,7 @@ func (m *machine) eventually(what string, holds func() bool) {
 // A run is killed at many moments; every second time the next run puts its interfaces
 // back, and otherwise nodrop clean does.
 func TestInterfacesComeBackFromARunThatWasKilled(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	m := newMachine(t)
 	before := m.interfaces()
 	kills := 10
@@ -75,6 +76,7 @@ func TestInterfacesComeBackFromARunThatWasKilled(t *testing.T) {
 
 // What a run in place has added and changed goes away with nodrop clean too.
 func TestInterfacesUsedInPlaceAreRestoredAfterAKill(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	m := newMachine(t)
 	before := m.interfaces()
 	p := m.run(longBenchmark, physicalBed, "--in-place")
@@ -90,6 +92,7 @@ func TestInterfacesUsedInPlaceAreRestoredAfterAKill(t *testing.T) {
 }
 
 func TestCleanLeavesARunThatLivesAlone(t *testing.T) {
+	t.Parallel() // It compares no rates.
 	m := newMachine(t)
 	before := m.interfaces()
 	p := m.run(longBenchmark, physicalBed)

@@ -51,18 +51,20 @@ func TestRunFilters(t *testing.T) {
 	l.shortly("entry-missing").measureSample()
 }
 
-// TestRunNAT measures Linux that translates addresses. The connections of one variant are unknown in the next one, or the
+// TestRunNAT measures Linux that translates addresses; with -short without a variant that only routes. The connections of one variant are unknown in the next one, or the
 // missing translation would not be seen.
-func TestRunNAT(t *testing.T) { newLinuxDevice(t, devicesample.NAT).measureSample() }
-
-// TestRunMirror measures a bridge that copies the frames of a port to others; with -short without one that copies none.
-func TestRunMirror(t *testing.T) {
-	newLinuxDevice(t, devicesample.Mirror).shortly("mirrored", "dead").measureSample()
+func TestRunNAT(t *testing.T) {
+	newLinuxDevice(t, devicesample.NAT).shortly("translated", "missing").measureSample()
 }
 
-// TestRunClasses measures Linux with queues for three classes on an oversubscribed port; with -short without one that has no classes.
+// TestRunMirror measures a bridge that copies the frames of a port to others; with -short to one of two ports.
+func TestRunMirror(t *testing.T) {
+	newLinuxDevice(t, devicesample.Mirror).shortly("dead").measureSample()
+}
+
+// TestRunClasses measures Linux with queues for three classes on an oversubscribed port; with -short with two classes swapped.
 func TestRunClasses(t *testing.T) {
-	newLinuxDevice(t, devicesample.Classes).shortly("classes", "swapped").measureSample()
+	newLinuxDevice(t, devicesample.Classes).shortly("swapped").measureSample()
 }
 
 // TestRunLabels measures Open vSwitch, which forwards labelled frames, swaps labels and pops them. One table compares swapped labels

@@ -92,7 +92,7 @@ func TestRunPowerReset(t *testing.T) {
 	if testing.Short() {
 		repetitions = 1
 	}
-	l.sample.Ask(t, fmt.Sprintf("- {name: reset, reset: {kind: Power, trigger: Device, load: 2%%, leadTime: 500ms, trialDuration: 4s, powerOffTime: 700ms, repetitions: %d}}\n", repetitions), 128)
+	l.sample.Ask(t, fmt.Sprintf("- {name: reset, reset: {kind: Power, trigger: Device, load: 2%%, leadTime: 500ms, trialDuration: 3s, powerOffTime: 700ms, repetitions: %d}}\n", repetitions), 128)
 	l.of.Check = func(t testing.TB, rows []v1alpha1.ResultRow) {
 		times := switched(t, log)
 		r := rows[0].Reset

@@ -10,6 +10,7 @@ import (
 // router, and rows with background have its loss. With -short it sends messages of one size.
 func TestRunRPCLatency(t *testing.T) {
 	needsRoot(t)
+	t.Parallel() // It compares no rates.
 	sizes, count := "[1, 16384]", 8
 	if testing.Short() {
 		sizes, count = "[16384]", 4

@@ -105,6 +105,7 @@ func astfRows(t *testing.T, b fakeastf.Behavior, changes ...string) (_ *report.D
 // TestRunHostsOnTRex measures the sample trex-hosts with less data on a fake server, which counts as if the device passed 2,500
 // connections/s and 80 Mbit/s: a whole run over the server's RPC, with the rows of the kernel's hosts.
 func TestRunHostsOnTRex(t *testing.T) {
+	t.Parallel() // Its server sends no frames.
 	document, connections, bulk := astfRows(t, fakeastf.Behavior{DeviceConnections: 2500, BitsPerSecond: 80e6, CPU: 40})
 	s, d := connections.Connections, bulk.Bulk
 	if s.SetUpRate == nil || *s.SetUpRate != 2000 || s.FailedRate != 3000 || s.Attempted != 1000 || s.Verified != 1000 || s.Closed != 1000 || s.OpenRetransmissions != 0 || s.BusyPPM != 400_000 || s.SetUpMaxNs != 0 {
@@ -146,6 +147,7 @@ func TestRunHostsOnTRex(t *testing.T) {
 
 // A server that is the limit makes rows GeneratorBound, and data that is lost makes them Invalid.
 func TestRunHostsOnALimitedTRex(t *testing.T) {
+	t.Parallel() // Its server sends no frames.
 	_, connections, bulk := astfRows(t, fakeastf.Behavior{OwnConnections: 1500, CPU: 99, BitsPerSecond: 80e6})
 	if s := connections.Connections; s.SetUpRate == nil || *s.SetUpRate != 1000 || connections.Validity != v1alpha1.ValidityGeneratorBound || !strings.Contains(strings.Join(connections.ValidityReasons, "; "), "connections per second, and 2000 were asked for") {
 		t.Errorf("%+v: %s %q", s, connections.Validity, connections.ValidityReasons)
@@ -157,6 +159,7 @@ func TestRunHostsOnALimitedTRex(t *testing.T) {
 
 // A run whose server lacks a counter, and one whose server does not run the profile, say why.
 func TestRunHostsOnTRexFails(t *testing.T) {
+	t.Parallel() // Its server sends no frames.
 	for name, tc := range map[string]struct {
 		behavior fakeastf.Behavior
 		code     int

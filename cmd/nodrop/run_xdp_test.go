@@ -244,6 +244,7 @@ func TestRunBackToBack(t *testing.T) {
 // Manifests from stdin are read again by the program that executes itself anew.
 func TestRunReadsStdinBeforeItIsolates(t *testing.T) {
 	needsRoot(t)
+	t.Parallel() // It compares no rates.
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(xdpBenchmark + "---\n" + oneSize)
 	p.begin()

@@ -193,7 +193,7 @@ func TestContainerlabFails(t *testing.T) {
 			want:   []string{"containerlab deploy: exit status 3", "line 14", "no such image: frr"},
 		},
 		"unknown node":        {script: "exit 1", node: "nobody", want: []string{"topology frr has no node nobody, only dut"}},
-		"links do not appear": {script: "exit 0", timeout: 3 * time.Second, want: []string{"there is no interface nd-p1"}, is: context.DeadlineExceeded},
+		"links do not appear": {script: "exit 0", timeout: time.Second, want: []string{"there is no interface nd-p1"}, is: context.DeadlineExceeded},
 		"container exits": {
 			script: "case $1 in deploy) " + links + ";; *) echo '{\"frr\":[{\"name\":\"clab-frr-dut\",\"state\":\"exited\"}]}';; esac",
 			want:   []string{"clab-frr-dut does not run", "exited"},

@@ -47,6 +47,7 @@ func prepared(t *testing.T, modules ...string) *Machine {
 
 // TestMachine starts one machine, runs and configures it, and expects that nothing of it is left.
 func TestMachine(t *testing.T) {
+	t.Parallel() // It waits for its machine.
 	m := prepared(t, "mpls_iptunnel")
 	if d := m.Describe(); !strings.Contains(d, "kernel debian13 ("+m.Release()+")") || !strings.Contains(d, "1 processor") {
 		t.Errorf("it describes itself as %q", d)
@@ -117,6 +118,7 @@ func (m *Machine) staysReadOnly(t *testing.T) {
 
 // TestMachineEndsEarly expects the end of the console of a machine that ends by itself, and that no wait goes on.
 func TestMachineEndsEarly(t *testing.T) {
+	t.Parallel() // It waits for its machine.
 	m := prepared(t)
 	broken := make(chan error, 1)
 	go func() { broken <- m.Broken(t.Context()) }()

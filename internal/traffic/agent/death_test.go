@@ -66,6 +66,7 @@ func TestSendingStopsWithoutController(t *testing.T) {
 }
 
 func TestAgentRestartsBetweenCalls(t *testing.T) {
+	t.Parallel() // It waits.
 	l, wire := newLab(t), &cable{}
 	address, kill := l.serve(0, "127.0.0.1:0", wire.engine("node-a", "p1", "p2"))
 	c := l.dial(t.Context(), l.endpoint(0, address, "p1", "p2"))

@@ -62,7 +62,7 @@ func TestThroughABridge(t *testing.T) {
 			s := stream(1, e)
 			s.FrameSize = test.size
 			test.change(&s)
-			const frames = 5000
+			const frames = 2000
 			m := bed.run(e, []traffic.Stream{s}, traffic.Trial{Loads: map[uint16]traffic.Load{1: {Rate: traffic.Rate{Frames: 1, PerNanos: 5e4}, Frames: frames}}}, arrived)
 			rx := m.Rx[traffic.RxKey{Stream: 1, Port: "p2"}]
 			if m.Tx[1].Sent != frames || rx.Received != frames || rx.Duplicate+rx.Reordered != 0 {
