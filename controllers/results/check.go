@@ -233,8 +233,15 @@ func numbers(v reflect.Value, path string) error {
 	return nil
 }
 
-// isDifference reports whether a number is a difference of two measured ones, which is below zero by chance or by a
-// device that is faster with a list.
+// differences are the ends of the paths of numbers that are differences of measured ones: they are below zero by chance, or as a
+// device is faster with a list than without.
+var differences = []string{
+	"AddedLatencyNs",
+	"RPCLatency.Device.Ns", "RPCLatency.Device.LowNs", "RPCLatency.Device.HighNs",
+	"Power.PicojoulesPerBit", "Power.Fit.BaseMilliwatts", "Power.Fit.PicojoulesPerBit",
+}
+
+// isDifference reports whether a number is a difference of two measured ones.
 func isDifference(path string) bool {
-	return strings.HasSuffix(path, "AddedLatencyNs")
+	return slices.ContainsFunc(differences, func(end string) bool { return strings.HasSuffix(path, end) })
 }

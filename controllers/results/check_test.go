@@ -133,11 +133,17 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// A device may be faster with a list than without: added latencies are below zero, and counts are not.
+// Differences of measured numbers are below zero by chance, or as a device is faster with a list than without. Counts are not.
 func TestDifferencesBelowZero(t *testing.T) {
-	faster := v1alpha1.ResultRow{ConfigurationScale: &v1alpha1.ConfigurationScaleSummary{AddedLatencyNs: new(int64(-74)), FailedAddedLatencyNs: new(int64(-5))}}
-	if err := numbers(reflect.ValueOf(faster), "row"); err != nil {
-		t.Error(err)
+	for name, row := range map[string]v1alpha1.ResultRow{
+		"a faster list":   {ConfigurationScale: &v1alpha1.ConfigurationScaleSummary{AddedLatencyNs: new(int64(-74)), FailedAddedLatencyNs: new(int64(-5))}},
+		"a faster device": {RPCLatency: &v1alpha1.RPCLatencySummary{Device: &v1alpha1.TimeEstimate{Ns: -3, LowNs: -7884, HighNs: -1}}},
+		"energy of a bit": {Power: &v1alpha1.RowPower{PicojoulesPerBit: new(int64(-2))}},
+		"a falling line":  {Power: &v1alpha1.RowPower{Fit: &v1alpha1.PowerFit{BaseMilliwatts: -1, PicojoulesPerBit: -2}}},
+	} {
+		if err := numbers(reflect.ValueOf(row), "row"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	wrong := v1alpha1.ResultRow{ConfigurationScale: &v1alpha1.ConfigurationScaleSummary{LatencyWithoutNs: new(int64(-74))}}
 	if err := numbers(reflect.ValueOf(wrong), "row"); err == nil {
