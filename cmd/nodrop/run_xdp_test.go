@@ -177,8 +177,12 @@ func lostByMachine(t *testing.T, row v1alpha1.ResultRow) bool {
 }
 
 func TestRunRouterInNamespace(t *testing.T) {
-	document := runHere(t, xdpBenchmark, xdpManifests)
-	measured(t, document, 4)
+	manifests, rows := xdpManifests, 4
+	if testing.Short() { // TestJumbo of the engine has the larger size.
+		manifests, rows = oneSize, 2
+	}
+	document := runHere(t, xdpBenchmark, manifests)
+	measured(t, document, rows)
 	const place = "in place of node dut of the containerlab topology frr-router/topology.clab.yaml"
 	device := document.Environment.Device
 	if !strings.HasPrefix(device, "Linux router in a network namespace") || !strings.HasSuffix(device, place) {
@@ -231,6 +235,7 @@ func TestRunBridgeInNamespace(t *testing.T) {
 }
 
 func TestRunBackToBack(t *testing.T) {
+	longtest.Skip(t, "TestCalibrateAndRun")
 	rest := strings.NewReplacer(`    gateways: [198.18.1.1, "2001:2:0:1::1"]`+"\n", "", `    gateways: [198.18.2.1, "2001:2:0:2::1"]`+"\n", "",
 		"198.18.2.2/24", "198.18.1.3/24", "2001:2:0:2::2/64", "2001:2:0:1::3/64",
 		"{containerlab: {node: dut, topology: {configMapRef: {name: frr-router, key: topology.clab.yaml}}}}", "{backToBack: {}}").Replace(oneSize)

@@ -106,7 +106,7 @@ func TestBridgeThatDoesNotLearn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	test := &v1alpha1.AddressCachingTest{MaxAddresses: 4, LearningRate: 1000}
+	test := &v1alpha1.AddressCachingTest{MaxAddresses: 2, LearningRate: 1000}
 	test.AgingTime.Duration = 500 * time.Millisecond
 	row, out, _ := br.measure(v1alpha1.Test{AddressCaching: test})
 	c := row.AddressCaching

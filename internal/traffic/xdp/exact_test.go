@@ -15,6 +15,9 @@ func TestExactBackToBack(t *testing.T) {
 	for _, transmit := range []Transmit{LiveFrames, AFXDP, PacketSocket} {
 		t.Run(string(transmit), func(t *testing.T) {
 			frames := uint64(10_000_000)
+			if testing.Short() {
+				frames = 3_000_000
+			}
 			if transmit != LiveFrames {
 				longtest.Skip(t, "LiveFrames, and TestAFXDPTrials")
 			}

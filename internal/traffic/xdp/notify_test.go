@@ -250,7 +250,7 @@ func TestAnswersMarksOfARouter(t *testing.T) {
 			e := bed.open(d.ports(prefixes("198.18.1.2/24", "2001:2:0:1::2/64"), prefixes("198.18.2.2/24", "2001:2:0:2::2/64"))...)
 			d.gro("d2", true)
 			streams := d.through(e, tc.interval)
-			const frames = 1000
+			const frames = 400
 			learning, trial := traffic.Trial{Loads: map[uint16]traffic.Load{}}, traffic.Trial{Loads: map[uint16]traffic.Load{}}
 			for _, s := range streams {
 				learning.Loads[s.ID] = traffic.Load{Rate: traffic.Rate{Frames: 1000, PerNanos: 1e9}, Frames: 10}

@@ -173,7 +173,7 @@ func TestASearchEndsTrialsThatLose(t *testing.T) {
 	}{
 		// The device holds a frame until 300 more have come: in each of the trials they do.
 		"delays and reorders": {settings{"late_every": uint32(1000), "late_by": uint32(300)}, false, time.Second},
-		"loses one in 5,000":  {settings{"detour_every": uint32(5000)}, true, 2 * time.Second},
+		"loses one in 5,000":  {settings{"detour_every": uint32(5000)}, true, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !tc.loses {

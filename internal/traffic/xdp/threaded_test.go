@@ -90,7 +90,7 @@ func TestADeviceThatHoldsFrames(t *testing.T) {
 	const streams, perSecond = 64, 12_000
 	seconds := 60
 	if testing.Short() {
-		seconds = 3
+		seconds = 2
 	}
 	var all []traffic.Stream
 	trial := traffic.Trial{Duration: time.Duration(seconds) * time.Second, Loads: map[uint16]traffic.Load{}}
