@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/devicesample"
 	"nodrop.dev/nodrop/internal/testkit/longtest"
 )
 
@@ -33,6 +34,9 @@ func TestRunMessageRate(t *testing.T) {
 	const limit, burst = 2306, 8000 // Bytes that the queue sends at once, at most.
 	most := limit + (32_000+burst)/542 + 1
 	s := row.MessageRate
+	if s.Passed == nil && devicesample.LimitedByTester(row) {
+		t.Skipf("the machine is too busy to send %d messages/s evenly: %q", minimum, row.ValidityReasons)
+	}
 	if s.Rate > int64(most) || s.Passed == nil || len(s.Passed.Subscribers) != 4 || s.Passed.Lost != 0 {
 		t.Errorf("%d messages/s passed a device that sends up to %d: %+v", s.Rate, most, s.Passed)
 	}
