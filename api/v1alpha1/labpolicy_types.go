@@ -314,9 +314,8 @@ type PoolStanding struct {
 	// had is the bed time that it has had.
 	// +required
 	Had metav1.Duration `json:"had"`
-	// behind is due less had, with what follows from its running benchmarks and from its
-	// share within the next half hour. Divided by the weight it orders the teams: the
-	// highest comes first.
+	// behind is due less had, and less what its running benchmarks will still use within the
+	// next half hour. Divided by the weight it orders the teams: the highest comes first.
 	// +required
 	Behind metav1.Duration `json:"behind"`
 }

@@ -232,6 +232,8 @@ func (k *realKueue) decide(q *queue.Queue, s queue.Snapshot, _ []queue.Run) []qu
 	return decisions
 }
 
+func (*realKueue) leased(*queue.Queue, queue.Snapshot, []queue.Run) {}
+
 // finish marks the workload of a benchmark as finished, as the operator does.
 func (k *realKueue) finish(key queue.Key) {
 	k.t.Helper()

@@ -32,6 +32,8 @@ type decider interface {
 	arrive(e queue.Entry)
 	// decide returns who gets a bed now.
 	decide(q *queue.Queue, s queue.Snapshot, runs []queue.Run) []queue.Decision
+	// leased takes over the state after the leases of a decision.
+	leased(q *queue.Queue, s queue.Snapshot, runs []queue.Run)
 }
 
 func newDecider(p Policy, c Config, weights map[string]float64) decider {
@@ -59,6 +61,21 @@ func (f *fair) decide(q *queue.Queue, s queue.Snapshot, runs []queue.Run) []queu
 	return q.Decide(s)
 }
 
+// leased counts the new leases at once, as the operator does when it has written them. Counted at the next decision, a team with
+// many beds would have had one bed less for all the time.
+func (f *fair) leased(q *queue.Queue, s queue.Snapshot, runs []queue.Run) {
+	running, beds := map[share.Account]int{}, map[string]int{}
+	for i := range runs {
+		running[runs[i].Account]++
+	}
+	for name := range s.Beds {
+		if b := s.Beds[name]; b.Open {
+			beds[b.Pool]++
+		}
+	}
+	f.sharing.Book.Advance(s.Now, share.State{Loads: q.Loads(s, running), Beds: beds, Weights: f.sharing.Weights})
+}
+
 type fifo struct{}
 
 func (fifo) arrive(queue.Entry) {}
@@ -66,6 +83,8 @@ func (fifo) arrive(queue.Entry) {}
 func (fifo) decide(q *queue.Queue, s queue.Snapshot, _ []queue.Run) []queue.Decision {
 	return q.Decide(s)
 }
+
+func (fifo) leased(*queue.Queue, queue.Snapshot, []queue.Run) {}
 
 // momentary orders teams by what they have at the moment.
 type momentary struct {
@@ -114,6 +133,8 @@ func (m *momentary) decide(_ *queue.Queue, s queue.Snapshot, runs []queue.Run) [
 	}
 	return decisions
 }
+
+func (*momentary) leased(*queue.Queue, queue.Snapshot, []queue.Run) {}
 
 // nextOf is the first entry that can have a free bed, and the bed; empty when there is none.
 func nextOf(entries []queue.Entry, free map[string]queue.Bed, now time.Time) (int, string) {

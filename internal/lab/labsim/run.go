@@ -130,6 +130,9 @@ func (l *simulation) decide() {
 		delete(l.waiting, j.Key)
 		heap.Push(&l.ends, j)
 	}
+	if len(decisions) > 0 {
+		l.decider.leased(l.queue, l.snapshot(), l.runs())
+	}
 	l.watch.see(l, &s)
 	if l.look != nil {
 		l.look(l, l.snapshot())

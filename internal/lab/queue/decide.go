@@ -22,7 +22,7 @@ func (q *Queue) decide(r *round) []Decision {
 		given[d.Entry.Key] = true
 	}
 	groups := q.concerned(r)
-	r.findBehind(groups)
+	q.rank(r, groups)
 	order := r.turns(groups)
 	for h := order.first(); h != nil && r.available > 0; h = order.first() {
 		if gang := h.group.gang; gang != (Key{}) {
@@ -149,6 +149,8 @@ type round struct {
 	// behind contains the time since which the first entry of a lower priority waits, for
 	// groups whose team has such entries of the same shape.
 	behind map[*group]time.Time
+	// boundAhead is the largest bonus.
+	boundAhead time.Duration
 	// compared is the number of comparisons of entries, and of beds with shapes.
 	compared int
 }

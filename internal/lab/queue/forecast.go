@@ -377,6 +377,7 @@ func boundariesOf(s Snapshot) []time.Time {
 // Clone returns a queue with the same entries, which another goroutine can use.
 func (q *Queue) Clone() *Queue {
 	c := New()
+	c.sum, c.known = q.sum, q.known
 	for s := range q.shapes {
 		copied := *s
 		copied.round, copied.can = nil, nil

@@ -38,13 +38,10 @@ func TestForecastLearnsAWork(t *testing.T) {
 	starts := q.Forecast(s, o)
 	for i := range 8 {
 		for _, team := range []string{"a", "b"} {
-			// Each team has two beds all the time.
-			want := s.Now.Add(time.Duration(10*(1+i/2)+i%2) * time.Second)
-			if team == "b" {
-				want = want.Add(2 * time.Second)
-			}
-			if got := starts[Key{team, fmt.Sprint(i)}].At; !got.Equal(want) {
-				t.Errorf("%s/%d is expected to start after %s, want %s", team, i, got.Sub(s.Now), want.Sub(s.Now))
+			// Each team gets two of the four beds that are returned within 3 s.
+			want := time.Duration(10*(1+i/2)) * time.Second
+			if got := starts[Key{team, fmt.Sprint(i)}].At.Sub(s.Now); got < want || got > want+3*time.Second {
+				t.Errorf("%s/%d is expected to start after %s, want %s to %s", team, i, got, want, want+3*time.Second)
 			}
 		}
 	}

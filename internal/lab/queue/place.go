@@ -44,7 +44,7 @@ func (q *Queue) Places(s Snapshot) map[Key]Place { return q.places(newRound(s)) 
 
 func (q *Queue) places(r *round) map[Key]Place {
 	groups := slices.Collect(maps.Values(q.groups))
-	r.findBehind(groups)
+	q.rank(r, groups)
 	views := q.views(r)
 	places := make(map[Key]Place, len(q.of))
 	order := r.turns(groups)

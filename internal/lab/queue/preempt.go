@@ -55,7 +55,7 @@ func (q *Queue) Preempt(s Snapshot) []Preemption {
 			groups = append(groups, g)
 		}
 	}
-	r.findBehind(groups)
+	q.rank(r, groups)
 	var all []Preemption
 	order := r.turns(groups)
 	for h := order.first(); h != nil; h = order.first() {

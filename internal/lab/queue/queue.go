@@ -193,6 +193,9 @@ type Queue struct {
 	lists map[lists]*shape
 	// lines of the groups.
 	lines map[lineName]*lineOf
+	// sum is the sum of the times for which entries are expected to have a bed, and known is the number of entries where that is known.
+	sum   time.Duration
+	known int
 	// byBed are the shapes that have a bed; nil until a decision needs them.
 	byBed map[string][]*shape
 }
@@ -217,7 +220,16 @@ func (q *Queue) Set(e Entry) {
 	e.Beds, e.Limits, e.Pools = g.beds, g.limits, g.pools
 	g.entries = slices.Insert(g.entries, g.at(&e), &e)
 	q.of[e.Key] = member{g, &e}
+	q.expect(&e, 1)
 	q.joinGang(e.Key)
+}
+
+// expect adds an entry n times to the sum of expected times.
+func (q *Queue) expect(e *Entry, n int) {
+	if e.Expected > 0 {
+		q.sum += time.Duration(n) * e.Expected
+		q.known += n
+	}
 }
 
 // groupOf returns the group of an entry, and creates it if it does not exist.
@@ -239,6 +251,7 @@ func (q *Queue) Remove(k Key) {
 		return
 	}
 	delete(q.of, k)
+	q.expect(m.entry, -1)
 	g := m.group
 	i := g.at(m.entry)
 	g.entries = slices.Delete(g.entries, i, i+1)

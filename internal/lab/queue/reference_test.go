@@ -17,7 +17,7 @@ import (
 // referenceNext returns the entry whose turn it is, of all that are left, by a look at each of them.
 func referenceNext(q *Queue, r *round, left map[Key]bool) member {
 	groups := slices.Collect(maps.Values(q.groups))
-	r.findBehind(groups)
+	q.rank(r, groups)
 	var best member
 	for key := range left {
 		m := q.of[key]

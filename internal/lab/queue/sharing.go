@@ -19,12 +19,15 @@ type Run struct {
 }
 
 // left returns the time for which the run is expected to have its bed, up to the horizon. One
-// that is over its time is expected to end soon, at a tenth of the horizon.
+// that is over its time is expected to end soon, at a tenth of it.
+//
+// With the time that it has had, this is what was expected at the lease: a team's standing does not change when its run ends. So
+// the order of teams does not depend on the seconds at which beds become free.
 func (r *Run) left(now time.Time) time.Duration {
 	if r.Expected <= 0 {
 		return share.Horizon
 	}
-	return max(min(r.Since.Add(r.Expected).Sub(now), share.Horizon), share.Horizon/10)
+	return min(max(r.Since.Add(r.Expected).Sub(now), min(r.Expected, share.Horizon)/10), share.Horizon)
 }
 
 // Sharing keeps the book of a lab, and determines the standings of its teams.
@@ -103,8 +106,7 @@ func (h *Sharing) standing(a share.Account) Standing {
 	if weight <= 0 {
 		weight = 1
 	}
-	ahead := time.Duration(h.Book.Entitled(a) * float64(share.Horizon))
-	return Standing{Behind: h.Book.Use(a).Behind() + ahead, Weight: weight}
+	return Standing{Behind: h.Book.Use(a).Behind(), Weight: weight}
 }
 
 // openBeds counts the open beds of each pool.

@@ -82,9 +82,21 @@ const (
 	// few is the share of the beds up to which an entry is bound to few of them.
 	few = 0.25
 	// boundAhead is the bed time for a weight of 1 by which the team of an entry that is bound
-	// to few beds may be ahead of others for it, once it has waited four times as long.
-	boundAhead = 30 * time.Minute
+	// to few beds may be ahead of others for it, once it has waited four times as long. It is
+	// at most this multiple of the time that entries are expected to have a bed on average, so
+	// that shares hold over times of a few benchmarks.
+	boundAhead  = 30 * time.Minute
+	boundLeases = 2
 )
+
+// boundAhead returns the bed time by which a team may be ahead for an entry that is bound to few beds. It is the same for all
+// entries, so that none comes before one of its team with a higher priority because it takes longer.
+func (q *Queue) boundAhead() time.Duration {
+	if q.known == 0 {
+		return boundAhead
+	}
+	return min(boundLeases*q.sum/time.Duration(q.known), boundAhead)
+}
 
 // bonus returns the amount that an entry which is bound to few beds gains by waiting. When its
 // bed becomes free, any team can use that, and the turn of its own team comes rarely: without
@@ -99,12 +111,18 @@ func (r *round) bonus(g *group, e *Entry) float64 {
 	if lower, found := r.behind[g]; found && lower.Before(since) {
 		since = lower
 	}
-	return float64(min(max(r.now.Sub(since), 0)/4, boundAhead))
+	return float64(min(max(r.now.Sub(since), 0)/4, r.boundAhead))
 }
 
 // bound reports whether the entries of a shape are bound to few beds.
 func (r *round) bound(s *shape) bool {
 	return (r.stand != nil || len(r.standings) > 0) && float64(len(s.beds)) <= few*float64(len(r.beds))
+}
+
+// rank prepares the order of groups in a round.
+func (q *Queue) rank(r *round, groups []*group) {
+	r.boundAhead = q.boundAhead()
+	r.findBehind(groups)
 }
 
 // findBehind lets no entry of the groups gain so much by waiting that it comes before one of its team with a higher priority: what

@@ -37,7 +37,7 @@ func TestPriorityWithinATeam(t *testing.T) {
 
 // TestBedsOfOneDecisionAreChargedAsRuns gives four beds at once, and one after the other: the teams get the same number.
 func TestBedsOfOneDecisionAreChargedAsRuns(t *testing.T) {
-	behind := map[string]time.Duration{"a": 400 * time.Second, "b": 0}
+	behind := map[string]time.Duration{"a": 15 * time.Second, "b": 0}
 	beds := []string{"bed-0", "bed-1", "bed-2", "bed-3"}
 	q := New()
 	for i := range 4 {
@@ -71,5 +71,35 @@ func TestBedsOfOneDecisionAreChargedAsRuns(t *testing.T) {
 	}
 	if once, single := given(true), given(false); once["a"] != single["a"] || once["b"] != single["b"] || once["b"] == 0 {
 		t.Errorf("the teams get %v beds in one decision, and %v one after the other", once, single)
+	}
+}
+
+// TestGainByWaitingIsBounded lets the team of an entry that names its bed be ahead of another team by twice the time that entries
+// take on average, and not further.
+func TestGainByWaitingIsBounded(t *testing.T) {
+	for _, test := range []struct {
+		expected time.Duration
+		want     string
+	}{{10 * time.Second, "b"}, {5 * time.Minute, "a"}, {0, "a"}} {
+		s := snapshot(free("x"))
+		for i := range 7 {
+			name := fmt.Sprintf("other-%d", i)
+			s.Beds[name] = leased(name)
+		}
+		s.Now = start.Add(time.Hour)
+		s.Standings = map[share.Account]Standing{{Team: "a"}: {Weight: 1}, {Team: "b"}: {Behind: time.Minute, Weight: 1}}
+		anyBed := entry("any", 0, 3, "other-0", "other-1", "x")
+		anyBed.Team, anyBed.Expected = "b", test.expected
+		bound := entry("bound", 0, 0, "x")
+		bound.Team, bound.Expected = "a", test.expected
+		gone := entry("gone", 0, 0, "x")
+		gone.Expected = time.Hour
+		q := New(anyBed, bound, gone)
+		q.Remove(gone.Key)
+		for _, q := range []*Queue{q, q.Clone()} {
+			if got := q.Decide(s); len(got) != 1 || got[0].Entry.Team != test.want {
+				t.Errorf("with entries of %s: decided %+v, want the entry of team %s", test.expected, got, test.want)
+			}
+		}
 	}
 }

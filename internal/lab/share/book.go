@@ -176,9 +176,6 @@ func (b *Book) addUpAll() {
 	}
 }
 
-// Entitled returns the number of beds that a team is due in a pool since the last state.
-func (b *Book) Entitled(a Account) float64 { return b.due[a] }
-
 // Use returns the bed time that a team was due and has had in a pool.
 func (b *Book) Use(a Account) Use {
 	kept := b.addUp(a)

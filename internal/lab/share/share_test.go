@@ -104,8 +104,8 @@ func TestBookWeights(t *testing.T) {
 	if got := book.Use(a); got.Due != 90*time.Minute || got.Had != 30*time.Minute {
 		t.Errorf("team a: %+v, want 1h30m due and 30m had", got)
 	}
-	if got := book.Entitled(b); got != 1 {
-		t.Errorf("team b is entitled to %v beds, want 1", got)
+	if got := book.Use(b); got.Due != 30*time.Minute || got.Had != 90*time.Minute {
+		t.Errorf("team b: %+v, want 30m due and 1h30m had", got)
 	}
 }
 
