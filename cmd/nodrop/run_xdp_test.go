@@ -177,12 +177,8 @@ func lostByMachine(t *testing.T, row v1alpha1.ResultRow) bool {
 }
 
 func TestRunRouterInNamespace(t *testing.T) {
-	manifests, rows := xdpManifests, 4
-	if testing.Short() { // TestJumbo of the engine has the larger size.
-		manifests, rows = oneSize, 2
-	}
-	document := runHere(t, xdpBenchmark, manifests)
-	measured(t, document, rows)
+	document := runHere(t, xdpBenchmark, xdpManifests)
+	measured(t, document, 4)
 	const place = "in place of node dut of the containerlab topology frr-router/topology.clab.yaml"
 	device := document.Environment.Device
 	if !strings.HasPrefix(device, "Linux router in a network namespace") || !strings.HasSuffix(device, place) {
@@ -249,7 +245,6 @@ func TestRunBackToBack(t *testing.T) {
 // Manifests from stdin are read again by the program that executes itself anew.
 func TestRunReadsStdinBeforeItIsolates(t *testing.T) {
 	needsRoot(t)
-	t.Parallel() // It compares no rates.
 	p := prepare(t, "nodrop", "run", "-f", "-")
 	p.cmd.Stdin = strings.NewReader(xdpBenchmark + "---\n" + oneSize)
 	p.begin()
