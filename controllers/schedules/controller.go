@@ -119,7 +119,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // end ends a reconcile whose status was not stored. A schedule that was deleted meanwhile needs nothing more.
-func end(err error) (ctrl.Result, error) { return kit.Settle(ctrl.Result{}, client.IgnoreNotFound(err)) }
+func end(err error) (ctrl.Result, error) {
+	return kit.Settle(ctrl.Result{}, client.IgnoreNotFound(err))
+}
 
 // benchmarksOf finds what was made, by its label: also what was made before the schedule was
 // deleted and created again.

@@ -84,7 +84,7 @@ func TestPaceOfANamespace(t *testing.T) {
 		now = now.Add(firingPause)
 		many, _, _ = look()
 		due := min(firingsPerSecond*firingPause.Seconds(), float64(schedules*firingsAtOnce-before))
-		g.Expect(many-before).To(BeNumerically("~", due, 1))
+		g.Expect(many - before).To(BeNumerically("~", due, 1))
 	}
 	g.Expect(asked).To(Equal(len(all)*firingsAtOnce), "no benchmark was asked for twice")
 	for _, s := range all {
