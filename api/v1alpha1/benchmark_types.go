@@ -247,9 +247,9 @@ func (s *BenchmarkSpec) History(name string) string {
 	return name
 }
 
-// Test is one test of a benchmark: its name, and exactly one method. The rule counts fields, since the API server copies the
-// definitions of all fields for each one that a rule looks for.
-//
+// The rule of Test counts fields: the API server copies the definitions of all fields for each one that a rule looks for.
+
+// Test is one test of a benchmark: its name, and exactly one method.
 // +kubebuilder:validation:XValidation:rule="size(dyn(self)) == (has(self.repetitions) ? 3 : 2)",message="exactly one of the fields in [throughput latency frameLoss backToBack soak forwardingRate ordering recovery addressCaching addressLearning broadcast headOfLineBlocking congestionControl groupJoinDelay groupLeaveDelay groupCapacity reset rfc2544Latency bufferSize routeCapacity convergence routeFlap routeRefresh bgpRestart sessionScale fibTruth configurationScale incast connections rpcLatency collectives bulk messageRate] must be set"
 type Test struct {
 	// name of the test, unique in the benchmark.
