@@ -108,7 +108,7 @@ lint: test-tools ## golangci-lint over every module of ours, and the terms of co
 .PHONY: unit
 unit: logic devices frames ## all tests but those of make e2e
 
-# Packages that wait long, and those that take most time: they begin first, so that none is alone at the end.
+# The packages that wait long or take most time. They begin first, so that none is alone at the end.
 LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./controllers/operator ./internal/measure/runner
 
 # Most of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations

@@ -235,7 +235,7 @@ func conclusive(t *testing.T, row v1alpha1.ResultRow) {
 	}
 }
 
-// Times of convergence in two cycles, or in three without -short, are those that a capture of the same run shows.
+// A capture of the same run shows the same times of convergence, in two cycles, or in three without -short.
 func TestRunConvergesAsCaptured(t *testing.T) {
 	needsRouter(t, router.FRR)
 	routes, cycles, times := 2000, 2, "leadTime: 300ms, announcedTime: 1s, withdrawnTime: 1s"

@@ -9,8 +9,8 @@ import (
 
 const (
 	// firingsAtOnce is the number of benchmarks that the schedules of a namespace make without a pause, as many as one schedule
-	// may have, and firingsPerSecond their rate after that. A team could otherwise let the operator, whose requests come before
-	// those of users, make thousands of benchmarks each minute.
+	// may have, and firingsPerSecond their rate after that. The API server serves the operator before users: a team could otherwise let
+	// it make thousands of benchmarks each minute.
 	firingsAtOnce, firingsPerSecond = 64, 2
 	// firingPause is the time after which a firing goes on that has to wait.
 	firingPause = 10 * time.Second
@@ -29,6 +29,9 @@ func (p *pace) allow(namespace string, now time.Time) bool {
 	l := p.limiters[namespace]
 	if l == nil {
 		p.forget(now)
+		if p.limiters == nil {
+			p.limiters = map[string]*rate.Limiter{}
+		}
 		l = rate.NewLimiter(firingsPerSecond, firingsAtOnce)
 		p.limiters[namespace] = l
 	}
@@ -37,9 +40,6 @@ func (p *pace) allow(namespace string, now time.Time) bool {
 
 // forget drops the namespaces that have not fired lately.
 func (p *pace) forget(now time.Time) {
-	if p.limiters == nil {
-		p.limiters = map[string]*rate.Limiter{}
-	}
 	for namespace, l := range p.limiters {
 		if l.TokensAt(now) >= firingsAtOnce {
 			delete(p.limiters, namespace)

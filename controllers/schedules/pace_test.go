@@ -31,7 +31,7 @@ func minutely(namespace, name string) *v1alpha1.BenchmarkSchedule {
 }
 
 // TestPaceOfANamespace lets many schedules of one team fire at the same time: the operator makes their benchmarks
-// one after the other, asks for none twice, and makes those of another team at once.
+// one after the other, and asks for each of them once. The benchmarks of another team are made at once.
 func TestPaceOfANamespace(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	m := crashtest.NewFakeAPI(t, 0, false)

@@ -1,20 +1,14 @@
 package hostileteam
 
 import (
-	"path"
-	"strings"
 	"testing"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/yaml"
 
-	"nodrop.dev/nodrop/charts"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 // maxRuleAllocations is the number of allocations that the rules of a kind may cause in the API server when its largest object
@@ -30,7 +24,10 @@ func TestCostOfRules(t *testing.T) {
 		if k.name == "ConfigMap" {
 			continue
 		}
-		s := structuralSchema(t, k.name)
+		s, err := manifest.Structural(k.name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		rules := cel.NewValidator(s, true, celconfig.PerCallLimit)
 		text, err := json.Marshal(k.build(a, "hostile-00000", k.largest))
 		if err != nil {
@@ -54,26 +51,4 @@ func TestCostOfRules(t *testing.T) {
 			t.Errorf("the rules of the largest %s cause %.0f allocations, more than %d", k.name, allocations, maxRuleAllocations)
 		}
 	}
-}
-
-// structuralSchema returns the schema of a kind in its CustomResourceDefinition.
-func structuralSchema(t *testing.T, kind string) *schema.Structural {
-	t.Helper()
-	text, err := charts.Files.ReadFile(path.Join(charts.Definitions, "nodrop.dev_"+strings.ToLower(kind)+"s.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(text, &definition); err != nil {
-		t.Fatal(err)
-	}
-	var in apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &in, nil); err != nil {
-		t.Fatal(err)
-	}
-	s, err := schema.NewStructural(&in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

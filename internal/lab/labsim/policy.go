@@ -64,16 +64,7 @@ func (f *fair) decide(q *queue.Queue, s queue.Snapshot, runs []queue.Run) []queu
 // leased counts the new leases at once, as the operator does when it has written them. Counted at the next decision, a team with
 // many beds would have had one bed less for all the time.
 func (f *fair) leased(q *queue.Queue, s queue.Snapshot, runs []queue.Run) {
-	running, beds := map[share.Account]int{}, map[string]int{}
-	for i := range runs {
-		running[runs[i].Account]++
-	}
-	for name := range s.Beds {
-		if b := s.Beds[name]; b.Open {
-			beds[b.Pool]++
-		}
-	}
-	f.sharing.Book.Advance(s.Now, share.State{Loads: q.Loads(s, running), Beds: beds, Weights: f.sharing.Weights})
+	f.sharing.Count(q, &s, runs)
 }
 
 type fifo struct{}

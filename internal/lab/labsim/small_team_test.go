@@ -43,10 +43,15 @@ func TestSmallTeamDoesNotWait(t *testing.T) {
 		trace := busyAndSmall(run)
 		l := newSimulation(c, trace, newDecider(Fair, c, trace.weights))
 		l.run()
+		longest := time.Duration(0)
 		for _, j := range trace.jobs {
-			if wait := j.start - j.arrival; j.Team == "small" && wait > run/2 {
-				t.Errorf("with benchmarks of %s, one of the small team waits for %s, want at most %s", run, wait, run/2)
+			if j.Team == "small" {
+				longest = max(longest, j.start-j.arrival)
 			}
+		}
+		t.Logf("with benchmarks of %s, one of the small team waits for at most %s", run, longest)
+		if longest > run/2 {
+			t.Errorf("with benchmarks of %s, one of the small team waits for %s, want at most %s", run, longest, run/2)
 		}
 	}
 }

@@ -206,14 +206,8 @@ func (q *Queue) size() int {
 	return n
 }
 
-// expected returns the average time that entries are expected to have a bed.
-func (q *Queue) expected() time.Duration {
-	var sum time.Duration
-	for _, m := range q.of {
-		sum += m.entry.Expected / time.Duration(len(q.of))
-	}
-	return sum
-}
+// expected returns the average time that entries are expected to have a bed; one for which it is not known counts as 0.
+func (q *Queue) expected() time.Duration { return q.sum / time.Duration(max(len(q.of), 1)) }
 
 // counting is the interval after which the forecast counts what teams want.
 func (f *forecast) counting() time.Duration {

@@ -21,8 +21,8 @@ type Run struct {
 // left returns the time for which the run is expected to have its bed, up to the horizon. One
 // that is over its time is expected to end soon, at a tenth of it.
 //
-// With the time that it has had, this is what was expected at the lease: a team's standing does not change when its run ends. So
-// the order of teams does not depend on the seconds at which beds become free.
+// The time that the run has had and this time add up to the expected time at the lease. The end of a run therefore does not change
+// the standing of its team, and the order of teams does not depend on the seconds at which beds become free.
 func (r *Run) left(now time.Time) time.Duration {
 	if r.Expected <= 0 {
 		return share.Horizon
@@ -53,10 +53,7 @@ const counting = 200 * time.Microsecond
 // Stand sets the standings of a snapshot. A team stands by what it has had less than it was
 // due over the window, with what follows from its runs within the horizon.
 func (h *Sharing) Stand(q *Queue, s *Snapshot, runs []Run) {
-	of := map[share.Account][]Run{}
-	for i := range runs {
-		of[runs[i].Account] = append(of[runs[i].Account], runs[i])
-	}
+	of := byAccount(runs)
 	h.count(q, s, of, min(time.Duration(len(q.groups))*counting, time.Second))
 	s.Standings = map[share.Account]Standing{}
 	for _, a := range h.Book.Accounts() {
@@ -78,18 +75,33 @@ func (h *Sharing) Stand(q *Queue, s *Snapshot, runs []Run) {
 	}
 }
 
+// Count counts at once what teams have and want.
+func (h *Sharing) Count(q *Queue, s *Snapshot, runs []Run) { h.advance(q, s, byAccount(runs)) }
+
 // count adds up the time until now, and counts what teams want unless that was done within the interval before.
 func (h *Sharing) count(q *Queue, s *Snapshot, runs map[share.Account][]Run, interval time.Duration) {
 	h.Book.AddUp(s.Now)
 	if since := s.Now.Sub(h.counted); since >= 0 && since < interval {
 		return
 	}
+	h.counted = s.Now
+	h.advance(q, s, runs)
+}
+
+func (h *Sharing) advance(q *Queue, s *Snapshot, runs map[share.Account][]Run) {
 	running := make(map[share.Account]int, len(runs))
 	for a, of := range runs {
 		running[a] = len(of)
 	}
-	h.counted = s.Now
 	h.Book.Advance(s.Now, share.State{Loads: q.Loads(*s, running), Beds: openBeds(s), Weights: h.Weights})
+}
+
+func byAccount(runs []Run) map[share.Account][]Run {
+	of := map[share.Account][]Run{}
+	for i := range runs {
+		of[runs[i].Account] = append(of[runs[i].Account], runs[i])
+	}
+	return of
 }
 
 // standingWith returns the standing of a team with what follows from its runs.

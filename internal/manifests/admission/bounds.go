@@ -28,7 +28,7 @@ const MaxObject = 128 << 10
 const MaxMetadata = 8 << 10
 
 // bounded refuses objects of teams that are too large, further objects of a kind of which the
-// team has as many as it may, and bytes beyond those that its objects may have together. It then asks another validator.
+// team has as many as it may, and more bytes than its objects may have together. It then asks another validator.
 type bounded[T client.Object] struct {
 	admission.Validator[T]
 	kind   string
@@ -219,7 +219,7 @@ func (c *objectCounts) full(ctx context.Context, kind string, o client.Object) (
 	}
 	n := 0
 	for _, namespace := range index.ListIndexFuncValues(toolscache.NamespaceIndex) {
-		if namespace != o.GetNamespace() && (policy == nil || c.team(ctx, policy, namespace).Name != own.Name) {
+		if !c.isOf(ctx, policy, own, o.GetNamespace(), namespace) {
 			continue
 		}
 		keys, err := index.IndexKeys(toolscache.NamespaceIndex, namespace)
@@ -234,6 +234,11 @@ func (c *objectCounts) full(ctx context.Context, kind string, o client.Object) (
 	return field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
 		"team %s of namespace %s has %d objects of kind %s, and may have %d: %s, or ask the lab for a higher %s in LabPolicy %s",
 		own.Name, o.GetNamespace(), n, kind, l.most, l.remedy, l.field, v1alpha1.LabPolicyName)), nil
+}
+
+// isOf reports whether a namespace belongs to a team, which is the team of home.
+func (c *objectCounts) isOf(ctx context.Context, policy *v1alpha1.LabPolicy, own team.Team, home, namespace string) bool {
+	return namespace == home || own.Name != team.NameAlone(home) && c.team(ctx, policy, namespace).Name == own.Name
 }
 
 // team returns the team of a namespace, by its labels in the cache.

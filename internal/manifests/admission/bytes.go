@@ -41,12 +41,10 @@ func (c *objectCounts) tooManyBytes(ctx context.Context, o client.Object, growth
 	if limit == 0 {
 		return nil, nil
 	}
-	total := c.totals.of(o.GetNamespace())
-	if own.Name != "namespace/"+o.GetNamespace() {
-		for namespace, n := range c.totals.namespaces() {
-			if namespace != o.GetNamespace() && c.team(ctx, policy, namespace).Name == own.Name {
-				total += n
-			}
+	total := 0
+	for namespace, n := range c.totals.namespaces() {
+		if c.isOf(ctx, policy, own, o.GetNamespace(), namespace) {
+			total += n
 		}
 	}
 	if total+growth <= limit {
@@ -174,13 +172,6 @@ func (t *byteTotals) set(o cachedObject, size int) {
 	if t.totals[o.Namespace] == 0 {
 		delete(t.totals, o.Namespace)
 	}
-}
-
-// of returns the bytes of a namespace.
-func (t *byteTotals) of(namespace string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.totals[namespace]
 }
 
 // namespaces returns the bytes of each namespace that has any.

@@ -124,7 +124,7 @@ func TestBytesOfATeam(t *testing.T) {
 		l.of(p).Add(p)
 		there = append(there, p)
 	}
-	total := l.totals.of("team")
+	total := l.totals.namespaces()["team"]
 	if limit := v1alpha1.DefaultMaxObjectsMiB << 20; total > limit || total <= limit-1000 {
 		t.Fatalf("the team has %d bytes, and may have %d", total, limit)
 	}
@@ -199,7 +199,7 @@ func TestCachedObjectsAreCountedOnce(t *testing.T) {
 	events := l.of(p)
 	expect := func(want int, why string) {
 		t.Helper()
-		if got := l.totals.of("team"); got != want {
+		if got := l.totals.namespaces()["team"]; got != want {
 			t.Errorf("%s: %d bytes, want %d", why, got, want)
 		}
 	}

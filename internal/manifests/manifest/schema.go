@@ -71,6 +71,18 @@ func schemaOf(kind string) (*kindSchema, error) {
 	return compile()
 }
 
+// Structural returns the schema of a kind of NoDrop.
+func Structural(kind string) (*schema.Structural, error) {
+	s, err := schemaOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, fmt.Errorf("NoDrop has no kind %s", kind)
+	}
+	return s.structural, nil
+}
+
 func compileSchema(definition *apiextensionsv1.CustomResourceDefinition) (*kindSchema, error) {
 	kind := definition.Spec.Names.Kind
 	for _, version := range definition.Spec.Versions {

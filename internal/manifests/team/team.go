@@ -26,7 +26,7 @@ type Team struct {
 // team of its own. The policy may be nil.
 func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 	if policy == nil {
-		return Team{Name: "namespace/" + namespace.Name, TeamShare: v1alpha1.TeamShare{
+		return Team{Name: NameAlone(namespace.Name), TeamShare: v1alpha1.TeamShare{
 			Weight: 1, MaxReservations: v1alpha1.DefaultMaxReservations, MaxReservedPoolPercent: v1alpha1.DefaultMaxReservedPoolPercent,
 			MaxBenchmarks: v1alpha1.DefaultMaxBenchmarks, MaxSchedules: v1alpha1.DefaultMaxSchedules,
 			MaxTrafficProfiles: v1alpha1.DefaultMaxTrafficProfiles, MaxNotificationSinks: v1alpha1.DefaultMaxNotificationSinks,
@@ -41,8 +41,11 @@ func Of(policy *v1alpha1.LabPolicy, namespace *corev1.Namespace) Team {
 	}
 	share := policy.Spec.Others
 	share.Weight = max(share.Weight, 1)
-	return Team{Name: "namespace/" + namespace.Name, TeamShare: share}
+	return Team{Name: NameAlone(namespace.Name), TeamShare: share}
 }
+
+// NameAlone returns the name of a namespace that is a team of its own. No team of a LabPolicy can have it.
+func NameAlone(namespace string) string { return "namespace/" + namespace }
 
 // OfName returns the team of a namespace by its name, also of one that is not known yet.
 func OfName(policy *v1alpha1.LabPolicy, namespaces map[string]*corev1.Namespace, name string) Team {
