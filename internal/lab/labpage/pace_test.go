@@ -12,7 +12,7 @@ import (
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(10, 5)
+		p := newPaced(10, 5)
 		var served, refused atomic.Int32
 		var all sync.WaitGroup
 		began := time.Now()

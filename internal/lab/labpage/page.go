@@ -67,7 +67,7 @@ type Page struct {
 	handler http.Handler
 	// busy bounds the requests that are served at once, and users those of each user.
 	busy  chan struct{}
-	users *pace
+	users *paced
 	// lab is shown by every page, and results by some.
 	lab     snapshots
 	results results
@@ -93,7 +93,7 @@ func New(o Options) *Page {
 		o.Base = "/"
 	}
 	p := &Page{
-		Options: o, busy: make(chan struct{}, atOnce), users: newPace(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
+		Options: o, busy: make(chan struct{}, atOnce), users: newPaced(requestsAtOnce, requestsPerSecond), lab: snapshots{reader: o.Reader, wait: o.Waiting, now: o.Now},
 		results: results{base: o.Base, grafana: o.GrafanaResults, profiles: o.Reader, stored: o.Results, archive: o.Archive, slow: make(chan struct{}, slowAtOnce), large: make(chan struct{}, 1), apart: o.Apart, archiveURL: o.ArchiveURL},
 	}
 	mux := http.NewServeMux()

@@ -29,11 +29,11 @@ type strangers struct {
 	next authenticator.Request
 	// accepted contains digests of tokens.
 	accepted  *cache.LRUExpireCache
-	addresses *pace
+	addresses *paced
 }
 
 func newStrangers(next authenticator.Request) *strangers {
-	return &strangers{next, cache.NewLRUExpireCache(maxAcquainted), newPace(strangersAtOnce, strangersPerSecond)}
+	return &strangers{next, cache.NewLRUExpireCache(maxAcquainted), newPaced(strangersAtOnce, strangersPerSecond)}
 }
 
 // AuthenticateRequest identifies the user of a request. The error is errStrangers if the token is new and its address

@@ -54,6 +54,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("large selectors", func(t *testing.T) { largeSelectors(s) })
 	t.Run("many objects", func(t *testing.T) { manyObjects(s) })
 	t.Run("many bytes", func(t *testing.T) { manyBytes(s) })
+	t.Run("many writes", func(t *testing.T) { pacedWrites(s) })
 	for _, kind := range []string{"Benchmark", "BenchmarkSchedule", "Reservation", "TestBed"} {
 		for _, decision := range []string{opmetrics.Allowed, opmetrics.Refused} {
 			if opmetricstest.Value(t, s.counts, "nodrop_admission_duration_seconds", "kind", kind, "decision", decision) == 0 {
@@ -65,6 +66,7 @@ func TestAdmission(t *testing.T) {
 		}
 	}
 	s.stop()
+	t.Run("writes without the operator", func(t *testing.T) { passesUnpaced(s) })
 	t.Run("without the operator", func(t *testing.T) { operatorAway(s) })
 }
 

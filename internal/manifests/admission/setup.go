@@ -56,6 +56,7 @@ func SetupWithManager(mgr ctrl.Manager, labNamespace string, defaultPolicy *v1al
 	objects := newObjectCounts(mgr.GetClient(), mgr.GetCache(), labNamespace)
 	schedules := &Schedules{Benchmarks: benchmarks, Now: time.Now}
 	reservations := &Reservations{Live: mgr.GetAPIReader(), LabNamespace: labNamespace, Now: time.Now}
+	mgr.GetWebhookServer().Register(PacePath, &admission.Webhook{Handler: newWritePace()})
 	return errors.Join(
 		serve(mgr, BenchmarkPath, "Benchmark", &v1alpha1.Benchmark{}, benchmarks, objects, counts),
 		serve(mgr, SchedulePath, "BenchmarkSchedule", &v1alpha1.BenchmarkSchedule{}, schedules, objects, counts),
