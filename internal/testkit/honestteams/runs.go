@@ -33,8 +33,8 @@ type Run struct {
 	// Wrong are benchmarks that did not end as measured, Refused requests of honest teams that failed, and
 	// Held beds that stay leased or are quarantined.
 	Wrong, Refused, Held []string
-	// Wait is the time from the creation of a benchmark to its end.
-	Wait []time.Duration
+	// Wait is the time from the creation of a benchmark to its end, and Create the time until the API server has made one.
+	Wait, Create []time.Duration
 	// Operator is the most memory that the operator has had in MiB; Memory and CPU contain the figures of the
 	// API server and of etcd, in MiB and in seconds.
 	Operator    float64
@@ -137,11 +137,12 @@ func ratio(all []Run) float64 {
 
 // table has one line for each run, and what the hostile team reached in the last one.
 func table(w io.Writer, all []Run) error {
-	fmt.Fprintf(w, "%-8s%10s%14s%10s%10s%7s%9s%6s%9s%14s%19s%17s\n", "hostile", "measured", "benchmarks/s", "wait p50", "wait p99", "wrong", "refused", "held", "restarts",
+	fmt.Fprintf(w, "%-8s%10s%14s%10s%10s%15s%10s%7s%9s%6s%9s%14s%19s%17s\n", "hostile", "measured", "benchmarks/s", "wait p50", "wait p99", "create s p50", "p99", "wrong", "refused", "held", "restarts",
 		"operator MiB", "API server MiB, s", "etcd MiB, s")
 	for _, r := range all {
 		slices.Sort(r.Wait)
-		fmt.Fprintf(w, "%-8v%10d%14.2f%10.1f%10.1f%7d%9d%6d%9d%14.0f%12.0f%7.1f%10.0f%7.1f\n", r.Hostile, r.Measured, r.Rate(), Quantile(r.Wait, 0.5), Quantile(r.Wait, 0.99),
+		slices.Sort(r.Create)
+		fmt.Fprintf(w, "%-8v%10d%14.2f%10.1f%10.1f%15.2f%10.2f%7d%9d%6d%9d%14.0f%12.0f%7.1f%10.0f%7.1f\n", r.Hostile, r.Measured, r.Rate(), Quantile(r.Wait, 0.5), Quantile(r.Wait, 0.99), Quantile(r.Create, 0.5), Quantile(r.Create, 0.99),
 			len(r.Wrong), len(r.Refused), len(r.Held), r.Restarts, r.Operator, r.Memory["kube-apiserver"], r.CPU["kube-apiserver"], r.Memory["etcd"], r.CPU["etcd"])
 	}
 	last := all[len(all)-1]

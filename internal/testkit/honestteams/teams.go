@@ -156,6 +156,9 @@ func (h *Teams) submit(ctx context.Context, c client.Client, namespace string, s
 			time.Sleep(time.Second) // As a person would.
 			continue
 		}
+		h.mu.Lock()
+		h.run.Create = append(h.run.Create, time.Since(began))
+		h.mu.Unlock()
 		select {
 		case phase := <-end:
 			h.mu.Lock()
