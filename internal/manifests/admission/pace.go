@@ -51,9 +51,10 @@ func (p *writePace) Handle(ctx context.Context, request admission.Request) admis
 	}
 	answer := admission.Allowed("")
 	if d >= worthSaying {
+		// Clients show equal warnings once.
 		answer = answer.WithWarnings(fmt.Sprintf(
-			"this write waited for %d ms: namespace %s may write %d objects of NoDrop at once, and then %d per second, where each %d KiB of an object count as one",
-			d.Milliseconds(), request.Namespace, writesAtOnce, writesPerSecond, bytesOfAWrite>>10))
+			"writes wait in namespace %s for up to %d ms each: %d objects of NoDrop may be written at once, and then %d per second, where each %d KiB of an object count as one",
+			request.Namespace, longestPause.Milliseconds(), writesAtOnce, writesPerSecond, bytesOfAWrite>>10))
 	}
 	return answer
 }
