@@ -18,7 +18,6 @@ import (
 
 // TestBusyOperatorEnds: an operator ends in time whose workers all take and requeue work.
 func TestBusyOperatorEnds(t *testing.T) {
-	t.Parallel()
 	r := newRotation(t)
 	for range 20 {
 		mgr, err := operator.NewManager(r.replicas, operator.Config{

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -82,6 +82,7 @@ func TestLabPage(t *testing.T) {
 	r.ignoreWebhooks()
 	var mu sync.Mutex
 	var logged strings.Builder
+	t.Cleanup(func() { ctrl.SetLogger(logr.Discard()) })
 	ctrl.SetLogger(funcr.New(func(prefix, args string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -108,7 +109,7 @@ func TestLabPage(t *testing.T) {
 	}
 	teams := map[string]browser{}
 	for _, team := range []string{"routing", "switching"} {
-		r.Expect(r.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-" + team}})).To(Succeed())
+		r.namespace("team-" + team)
 		teams[team] = browser{r, port, r.token(team)}
 		r.Expect(r.admin.Create(t.Context(), &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-" + team, Name: "viewers"},

@@ -17,7 +17,6 @@ import (
 // TestKilledOperatorGoesOn: an operator that was killed has the lease when it starts again,
 // even where it lasts for an hour, and another one does not.
 func TestKilledOperatorGoesOn(t *testing.T) {
-	t.Parallel()
 	r := newRotation(t)
 	key := client.ObjectKey{Namespace: operator.DefaultNamespace, Name: "nodrop-operator"}
 	began := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))

@@ -128,7 +128,7 @@ func TestMetrics(t *testing.T) {
 	}
 	has("nodrop_webhook_certificate_expiration_timestamp_seconds 1.", `nodrop_admission_duration_seconds_count{decision="refused",kind="TestBed"} `, "controller_runtime_reconcile_errors_total")
 
-	r.Expect(r.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-routing"}})).To(Succeed())
+	r.namespace("team-routing")
 	for _, file := range []string{"1-testbed.yaml", "2-profile.yaml", "3-benchmark.yaml"} {
 		for _, o := range kubetest.Objects(t, filepath.Join(kubetest.Root(t), "config", "samples", "sim", file)) {
 			r.Expect(r.admin.Create(t.Context(), o)).To(Succeed())

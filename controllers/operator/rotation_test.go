@@ -13,28 +13,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/lab/labobjects"
 	"nodrop.dev/nodrop/internal/manifests/admission"
 	"nodrop.dev/nodrop/internal/testkit/freeport"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
-	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 const patience = 2 * time.Minute
 
-// rotation is an API server that calls the webhooks of two replicas of the operator by
+// rotation is the API server, which calls the webhooks of two replicas of the operator by
 // their Service, as in a cluster. Replicas have the rights of config/rbac only.
 type rotation struct {
 	*WithT
@@ -48,27 +44,28 @@ type rotation struct {
 
 func newRotation(t *testing.T) *rotation {
 	t.Helper()
-	ctrl.SetLogger(logr.Discard())
-	cfg, env := testserver.StartAPIServer(t, nil)
+	startServer(t)
 	scheme, err := operator.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := client.New(cfg, client.Options{Scheme: scheme})
+	admin, err := client.New(server.admin, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rotation{WithT: NewWithT(t), t: t, admin: admin}
+	r := &rotation{WithT: NewWithT(t), t: t, admin: admin, replicas: server.operator}
 	r.SetDefaultEventuallyTimeout(patience)
 	r.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	t.Cleanup(r.wipe)
 	for _, file := range []string{"manager/namespace.yaml", "rbac/role.yaml", "rbac/role_binding.yaml", "webhook/secret.yaml"} {
 		for _, o := range manifests(t, file) {
+			if o.GetKind() == "Namespace" {
+				r.Expect(client.IgnoreAlreadyExists(admin.Create(t.Context(), o))).To(Succeed())
+				continue
+			}
 			r.Expect(admin.Create(t.Context(), o)).To(Succeed())
 		}
 	}
-	user, err := env.AddUser(envtest.User{Name: "system:serviceaccount:" + operator.DefaultNamespace + ":nodrop-operator", Groups: []string{"system:serviceaccounts", "system:authenticated"}}, cfg)
-	r.Expect(err).NotTo(HaveOccurred())
-	r.replicas = user.Config()
 	return r
 }
 
@@ -177,7 +174,6 @@ func (r *rotation) judged() error {
 // TestCertificateRotates goes through a whole rotation with a real API server, real
 // calls of the webhooks and two replicas, none of which is restarted.
 func TestCertificateRotates(t *testing.T) {
-	t.Parallel()
 	r := newRotation(t)
 	first, second := freeport.Get(t), freeport.Get(t)
 	r.installWebhooks(first)
