@@ -167,9 +167,10 @@ func TestBundlesThatCannotBe(t *testing.T) {
 // upgrade keeps the passwords, and so does another installation after the chart was removed.
 func (c *cluster) bundle(t *testing.T) {
 	const namespace = "bundled"
+	// The definitions are there: installAgain and upgradeKeepsTheCertificate install and upgrade them.
 	release := filepath.Join("..", "charts", "nodrop")
 	helm := func(command string, more ...string) {
-		c.helm(t, slices.Concat([]string{command, "bundled", release, "--namespace", namespace, "--take-ownership"}, bundled, more)...)
+		c.helm(t, slices.Concat([]string{command, "bundled", release, "--namespace", namespace, "--take-ownership", "--set", "crds.install=false"}, bundled, more)...)
 	}
 	helm("install", "--create-namespace")
 	passwords := func() map[string]string {

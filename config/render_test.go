@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"nodrop.dev/nodrop/cmd/nodrop/inpod"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
@@ -42,8 +44,15 @@ func tool(t *testing.T, name string) string {
 
 type object = unstructured.Unstructured
 
-// chart renders the chart as helm would for a fresh cluster.
+// chart renders the chart as helm would for a fresh cluster, but without the definitions: they are nearly all of its text, and
+// helm takes twice as long with them.
 func chart(t *testing.T, args ...string) ([]object, error) {
+	t.Helper()
+	return chartWithDefinitions(t, append([]string{"--set", "crds.install=false"}, args...)...)
+}
+
+// chartWithDefinitions renders all of the chart.
+func chartWithDefinitions(t *testing.T, args ...string) ([]object, error) {
 	t.Helper()
 	return render(t, exec.CommandContext(t.Context(), tool(t, "helm"),
 		append([]string{"template", "nodrop", filepath.Join("..", "charts", "nodrop"), "--namespace", "nodrop-system"}, args...)...))
@@ -94,7 +103,7 @@ func TestChartAndKustomizationAgree(t *testing.T) {
 	for directory, values := range map[string]string{"default": "webhook.certManager=false", "cert-manager": "webhook.certManager=true"} {
 		t.Run(directory, func(t *testing.T) {
 			kustomized := content(t, kustomization(t, directory))
-			objects, err := chart(t, "--set", values)
+			objects, err := chartWithDefinitions(t, "--set", values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +208,7 @@ func TestNamespaces(t *testing.T) {
 
 // TestDefinitionsSurviveUninstall: deleting a definition deletes all results.
 func TestDefinitionsSurviveUninstall(t *testing.T) {
-	objects, err := chart(t)
+	objects, err := chartWithDefinitions(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +216,7 @@ func TestDefinitionsSurviveUninstall(t *testing.T) {
 	if policy := crd.GetAnnotations()["helm.sh/resource-policy"]; policy != "keep" {
 		t.Errorf("policy %q, want keep", policy)
 	}
-	without, err := chart(t, "--set", "crds.install=false")
+	without, err := chart(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,10 +232,6 @@ func TestOperatorIsRestricted(t *testing.T) {
 	charted, err := chart(t, "--set", "metrics.enabled=true,operator.verbose=true,image.tag=v9,deviceImage.repository=reg/dev,trexImage=reg/trex:v3.08")
 	if err != nil {
 		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "nodrop")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", program, "../cmd/nodrop").CombinedOutput(); err != nil {
-		t.Fatalf("building nodrop: %v\n%s", err, out)
 	}
 	for name, objects := range map[string][]object{"kustomization": kustomized, "chart": charted} {
 		deployment := find(t, objects, "Deployment", "nodrop-operator")
@@ -246,20 +251,25 @@ func TestOperatorIsRestricted(t *testing.T) {
 		if pod["runAsNonRoot"] != true || cmp.Diff(map[string]any{"type": "RuntimeDefault"}, pod["seccompProfile"]) != "" {
 			t.Errorf("%s: pod security context %v", name, pod)
 		}
-		knownFlags(t, program, name, container["args"].([]any))
+		knownFlags(t, name, container["args"].([]any))
 	}
 }
 
-// knownFlags asks the program of the operator whether it knows its arguments.
-func knownFlags(t *testing.T, program, name string, args []any) {
+// knownFlags asks the command of the operator whether it knows its arguments.
+func knownFlags(t *testing.T, name string, args []any) {
 	t.Helper()
 	var words []string
 	for _, a := range args {
 		words = append(words, a.(string))
 	}
-	out, err := exec.CommandContext(t.Context(), program, append(words, "--help")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Run the operator") {
-		t.Errorf("%s: nodrop %v: %v\n%s", name, args, err, out)
+	var out bytes.Buffer
+	program := &cobra.Command{Use: "nodrop"}
+	program.AddCommand(inpod.NewOperatorCommand())
+	program.SetOut(&out)
+	program.SetErr(&out)
+	program.SetArgs(append(words, "--help"))
+	if err := program.Execute(); err != nil || !strings.Contains(out.String(), "Run the operator: ") {
+		t.Errorf("%s: nodrop %v: %v\n%s", name, args, err, &out)
 	}
 }
 
