@@ -1,11 +1,14 @@
 package charts_test
 
 import (
+	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,13 +27,14 @@ func TestDefinitions(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	config, env := testserver.StartAPIServer(t, nil)
 	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("accepted", func(t *testing.T) { accepted(t, c) })
 	c = client.NewNamespacedClient(c, "default")
 	t.Run("order", func(t *testing.T) { order(t, c) })
 	t.Run("immutable", func(t *testing.T) { immutable(t, c) })
@@ -39,6 +43,26 @@ func TestDefinitions(t *testing.T) {
 	t.Run("repeated", func(t *testing.T) { repeated(t, c) })
 	t.Run("defaults of Go clients", func(t *testing.T) { defaults(t, c) })
 	t.Run("samples applied again", func(t *testing.T) { again(t, config, env) })
+}
+
+// accepted reads what the API server installed. It computes the cost of every CEL rule and refuses schemas that are too dear, so
+// that only it can say whether the definitions can be installed.
+func accepted(t *testing.T, c client.Client) {
+	var definitions apiextensionsv1.CustomResourceDefinitionList
+	if err := c.List(t.Context(), &definitions); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(kubetest.Root(t), "charts", "nodrop", "files", "crds", "nodrop.dev_*.yaml"))
+	if err != nil || len(files) == 0 || len(definitions.Items) != len(files) {
+		t.Errorf("%d definitions were installed of %d files (%v)", len(definitions.Items), len(files), err)
+	}
+	for _, d := range definitions.Items {
+		for _, c := range d.Status.Conditions {
+			if c.Type == apiextensionsv1.NonStructuralSchema && c.Status == apiextensionsv1.ConditionTrue {
+				t.Errorf("%s: %s", d.Name, c.Message)
+			}
+		}
+	}
 }
 
 // parse reads one object.
