@@ -235,7 +235,7 @@ func newWorld(t *testing.T, s server, change ...func(*world)) *world {
 		recheck: 200 * time.Millisecond, refresh: 100 * time.Millisecond,
 	}
 	w.SetDefaultEventuallyTimeout(patience)
-	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	w.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	t.Cleanup(w.wipe)
 	for _, c := range change {
 		c(w)
