@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -34,7 +35,8 @@ type kindSchema struct {
 	rules      *rules
 }
 
-// kindSchemas are compiled when they are first needed.
+// kindSchemas are parsed and compiled when they are first needed: a command needs few of them, and parsing them all takes longer
+// than most commands.
 var kindSchemas = sync.OnceValues(func() (map[string]func() (*kindSchema, error), error) {
 	names, err := fs.Glob(charts.Files, path.Join(charts.Definitions, "*.yaml"))
 	if err != nil {
@@ -46,16 +48,28 @@ var kindSchemas = sync.OnceValues(func() (map[string]func() (*kindSchema, error)
 		if err != nil {
 			return nil, fmt.Errorf("reading the built-in definition %s: %w", name, err)
 		}
-		var definition apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(text, &definition); err != nil {
-			return nil, fmt.Errorf("parsing the built-in definition %s: %w", name, err)
-		}
-		byKind[definition.Spec.Names.Kind] = sync.OnceValues(func() (*kindSchema, error) {
+		kind := kindDefined(text)
+		byKind[kind] = sync.OnceValues(func() (*kindSchema, error) {
+			var definition apiextensionsv1.CustomResourceDefinition
+			if err := yaml.UnmarshalStrict(text, &definition); err != nil {
+				return nil, fmt.Errorf("parsing the built-in definition %s: %w", name, err)
+			}
+			if definition.Spec.Names.Kind != kind {
+				return nil, fmt.Errorf("the built-in definition %s is of kind %s, and its text of %q", name, definition.Spec.Names.Kind, kind)
+			}
 			return compileSchema(&definition)
 		})
 	}
 	return byKind, nil
 })
+
+// kindDefined returns spec.names.kind of the text of a definition as controller-gen writes it.
+func kindDefined(text []byte) string {
+	_, after, _ := bytes.Cut(text, []byte("\n  names:\n"))
+	_, after, _ = bytes.Cut(after, []byte("\n    kind: "))
+	kind, _, _ := bytes.Cut(after, []byte("\n"))
+	return string(kind)
+}
 
 // schemaOf returns the schema of a kind of this API group, nil for a kind that
 // the group does not have.
