@@ -22,7 +22,7 @@ var _ configure.Language = Language{}
 // the device has, and is refused.
 func (Language) Parse(text string) (configure.Configuration, error) {
 	lines := []string{flush}
-	first := true
+	first, depth := true, 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
 		content := strings.TrimLeft(line, " \t")
@@ -34,12 +34,13 @@ func (Language) Parse(text string) (configure.Configuration, error) {
 		case !first:
 			lines = append(lines, line)
 		}
+		depth += strings.Count(content, "{") - strings.Count(content, "}")
 		first = false
 	}
 	if first {
 		return "", nil
 	}
-	if depth := strings.Count(text, "{") - strings.Count(text, "}"); depth != 0 {
+	if depth != 0 {
 		return "", errors.New("the braces are not balanced: want a whole configuration, such as the output of nodrop configure read")
 	}
 	return configure.Configuration(strings.Join(lines, "\n") + "\n"), nil

@@ -83,6 +83,8 @@ func TestParse(t *testing.T) {
 		"# nothing\n":       "it configures nothing",
 		rules[14:]:          `the first line is "table inet lab {": want "flush ruleset"`,
 		rules + "}\n":       "the braces are not balanced",
+		rules + "}\n# {\n":  "the braces are not balanced",
+		rules + "# }\n":     "",
 		"hostname leaf-1\n": `the first line is "hostname leaf-1"`,
 	} {
 		_, err := configure.Whole(Language{}, text)
