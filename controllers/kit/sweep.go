@@ -48,7 +48,11 @@ func (o RunObjects) CleanUpVariant(ctx context.Context, run labobjects.Run) (lef
 	if o.Bench != nil {
 		return o.Bench.Sweep(ctx, run)
 	}
-	left, err := o.removeStarted(ctx, run)
+	secrets, err := o.secretsOf(ctx, run)
+	if err != nil {
+		return failing("", err)
+	}
+	left, err = o.removeStarted(ctx, run, secrets, false)
 	if err == nil {
 		return left, nil
 	}
@@ -74,33 +78,56 @@ func (o RunObjects) Remove(ctx context.Context, run labobjects.Run) (Remains, er
 		left, err := o.Bench.Sweep(ctx, run)
 		return Remains{What: left}, err
 	}
-	hooks, err := o.hooksOf(ctx, run)
+	secrets, err := o.secretsOf(ctx, run)
 	if err != nil {
 		return Remains{}, err
+	}
+	var hooks *corev1.Secret
+	if secrets[labobjects.HooksSecretName(run)] {
+		if hooks, err = o.hooksOf(ctx, run); err != nil {
+			return Remains{}, err
+		}
 	}
 	if hooks != nil {
 		if left, err := o.stopBefore(ctx, run, hooks); left != "" || err != nil {
 			return Remains{What: left}, err
 		}
 	}
-	if left, err := o.removeStarted(ctx, run); left != "" || err != nil {
+	if left, err := o.removeStarted(ctx, run, secrets, hooks == nil); left != "" || err != nil {
 		return Remains{What: left}, err
 	}
 	if hooks != nil {
 		return o.endLease(ctx, run, hooks)
 	}
-	left, err := o.removeRest(ctx, run, true)
-	return Remains{What: left}, err
+	return Remains{}, nil
 }
 
-// removeStarted removes everything of a run but its hooks.
-func (o RunObjects) removeStarted(ctx context.Context, run labobjects.Run) (left string, _ error) {
-	device := &corev1.Secret{}
-	err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Lab.Namespace, Name: labobjects.DeviceSecretName(run)}, device)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading the device's topology: %w", err)
+// secretsOf returns the names of the secrets of a run, so that none is asked for that was never made.
+func (o RunObjects) secretsOf(ctx context.Context, run labobjects.Run) (map[string]bool, error) {
+	all, err := o.list(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), client.MatchingLabels(run.Selector()))
+	if err != nil {
+		return nil, err
 	}
-	mayBeUp := err == nil
+	names := make(map[string]bool, len(all))
+	for i := range all {
+		if run.Has(all[i].Labels) {
+			names[all[i].Name] = true
+		}
+	}
+	return names, nil
+}
+
+// removeStarted removes everything of a run but its hooks, and these too if asked. It gets the names of the run's
+// secrets, which were read before: a secret is made before the pods that need it.
+func (o RunObjects) removeStarted(ctx context.Context, run labobjects.Run, secrets map[string]bool, hooks bool) (left string, _ error) {
+	device, mayBeUp := &corev1.Secret{}, false
+	if secrets[labobjects.DeviceSecretName(run)] {
+		err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Lab.Namespace, Name: labobjects.DeviceSecretName(run)}, device)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("reading the device's topology: %w", err)
+		}
+		mayBeUp = err == nil
+	}
 	pods, err := o.Pods(ctx, run)
 	if err != nil {
 		return "", err
@@ -118,7 +145,7 @@ func (o RunObjects) removeStarted(ctx context.Context, run labobjects.Run) (left
 			return left, err
 		}
 	}
-	return o.removeRest(ctx, run, false)
+	return o.removeRest(ctx, run, hooks)
 }
 
 // removePods deletes pods and names those that are still there.
@@ -183,17 +210,43 @@ func (o RunObjects) removeRest(ctx context.Context, run labobjects.Run, hooks bo
 		isHook := m.Labels[labobjects.LabelRole] == labobjects.RoleHook
 		return !run.Has(m.Labels) || isHook && (!hooks || m.Kind == "Secret")
 	})
-	if len(objects) == 0 {
-		return "", nil
-	}
 	var there []string
 	for i := range objects {
-		there = append(there, objects[i].Name)
-		if err := o.Client.Delete(ctx, &objects[i]); client.IgnoreNotFound(err) != nil {
+		gone, err := o.removeObject(ctx, &objects[i])
+		if err != nil {
 			return "", fmt.Errorf("removing %s: %w", objects[i].Name, err)
 		}
+		if !gone {
+			there = append(there, objects[i].Name)
+		}
+	}
+	if len(there) == 0 {
+		return "", nil
 	}
 	return strings.Join(there, ", ") + " are being removed", nil
+}
+
+// removeObject deletes an object as it was listed, and reports whether it is gone. The API server removes a secret or a
+// network without finalizers before it answers; the version of the object shows that nothing gave it one since. A pod
+// ends later.
+func (o RunObjects) removeObject(ctx context.Context, object *metav1.PartialObjectMetadata) (gone bool, _ error) {
+	if !object.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	listed := client.Preconditions{UID: &object.UID}
+	atOnce := object.Kind != "Pod" && len(object.Finalizers) == 0
+	if atOnce {
+		listed.ResourceVersion = &object.ResourceVersion
+	}
+	switch err := o.Client.Delete(ctx, object, listed); {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsConflict(err):
+		return false, nil // It was written, or made anew: the next check sees it.
+	case err != nil:
+		return false, err
+	}
+	return atOnce, nil
 }
 
 // List lists what there is of runs in the lab, in the order in which it is removed:
@@ -203,19 +256,28 @@ func (o RunObjects) List(ctx context.Context, runs client.ListOption) ([]metav1.
 	for _, kind := range []schema.GroupVersionKind{
 		labobjects.NetworkGVK, corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := o.Live.List(ctx, list, client.InNamespace(o.Lab.Namespace), runs)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue // The cluster has no Multus.
-		}
+		objects, err := o.list(ctx, kind, runs)
 		if err != nil {
-			return nil, fmt.Errorf("listing the objects of runs: %w", err)
+			return nil, err
 		}
-		for _, object := range list.Items {
-			object.SetGroupVersionKind(kind)
-			all = append(all, object)
-		}
+		all = append(all, objects...)
 	}
 	return all, nil
+}
+
+// list lists what there is of runs of one kind.
+func (o RunObjects) list(ctx context.Context, kind schema.GroupVersionKind, runs client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := o.Live.List(ctx, list, client.InNamespace(o.Lab.Namespace), runs)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil // The cluster has no Multus.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the objects of runs: %w", err)
+	}
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(kind)
+	}
+	return list.Items, nil
 }
