@@ -30,7 +30,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Named("benchmark").
 		For(&v1alpha1.Benchmark{}, builder.WithPredicates(benchmarkMoved())).
 		Watches(&v1alpha1.TestBed{}, handler.EnqueueRequestsFromMapFunc(r.holderOf), builder.WithPredicates(kit.LeaseMoved())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(ownerOfPod), builder.WithPredicates(kit.PodMoved())).
 		WatchesRawSource(source.TypedChannel(r.poller.wakes, &handler.TypedEnqueueRequestForObject[*v1alpha1.Benchmark]{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kit.Patiently()}).
 		Complete(r)
