@@ -107,6 +107,8 @@ func deviceIsLate(w *world) {
 	w.kubelet.hold("device-up")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	pod := w.appears("b", "device-up")
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
+	w.Expect(w.c.Status().Update(w.t.Context(), pod)).To(Succeed())
 	failed, starts := warning(pod, "FailedMount", "hostPath type check failed: /var/run/docker.sock is not a socket file"), warning(pod, "Unhealthy", "Readiness probe failed")
 	starts.Count, starts.LastTimestamp = 1, metav1.Now()
 	create(w.t, w.c, failed, starts)

@@ -93,5 +93,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.ledgers.forget(key)
 	r.snapshots.forget(key)
 	r.poller.forget(key)
+	r.traffic.expiry.forget(key)
 	r.Timers.Forget(key)
 }

@@ -168,7 +168,7 @@ func (d *devices) describe(ctx context.Context, s *kit.Scope) (_ *corev1.Secret,
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
-	return sec, "", d.objects.Ensure(ctx, s.Run, sec)
+	return sec, "", d.objects.ForNew().Ensure(ctx, s.Run, sec)
 }
 
 // configurations describes a device that is configured: the configuration of the variant, and the base.

@@ -38,7 +38,7 @@ type runnerPods struct {
 
 // ensure makes the runner's pod. Its configuration is written once and describes the run
 // from then on: benchmark, profile and bed as they were.
-func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runner.AgentEndpoint, telemetry *runner.TelemetryEndpoint, configuration *v1alpha1.DeviceConfiguration) (*corev1.Pod, error) {
+func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, objects kit.RunObjects, endpoints []runner.AgentEndpoint, telemetry *runner.TelemetryEndpoint, configuration *v1alpha1.DeviceConfiguration) (*corev1.Pod, error) {
 	hints, err := earlierHints(ctx, p.client, p.live, s, s.Profile)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, endpoints []runne
 	}
 	pod := labobjects.RunnerPod(p.settings, s.Run, 1)
 	for _, obj := range []client.Object{sec, pod} {
-		if err := p.objects.Ensure(ctx, s.Run, obj); err != nil {
+		if err := objects.Ensure(ctx, s.Run, obj); err != nil {
 			return nil, kit.Refusal(err, p.settings.Namespace)
 		}
 	}

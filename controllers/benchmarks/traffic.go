@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ type trafficPods struct {
 	objects  kit.RunObjects
 	devices  *devices
 	runners  *runnerPods
+	// expiry is the time at which the certificates of a run expire, which were read since the operator started.
+	expiry remembered[time.Time]
 	// deadline is the time within which all of them must be ready.
 	deadline time.Duration
 	// poll is the pause between two checks.
@@ -71,8 +74,16 @@ func (t *trafficPods) start(ctx context.Context, s *kit.Scope) (kit.Step, error)
 // ensure creates what is missing, and returns what the benchmark waits for; "" if all is
 // ready.
 func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string, _ error) {
+	objects := t.objects
+	if kit.ReasonOf(s.Status.Conditions, v1alpha1.ConditionTrafficReady) != v1alpha1.ReasonTrafficStarting {
+		objects = objects.ForNew()
+	} else if until := t.expiry.of(s.Benchmark); until.IsZero() || hasPassed(until, s.Now) {
+		t.expiry.forget(keyOf(s.Benchmark)) // The certificates are read again.
+	} else if waitsFor, err := t.waitsFor(ctx, s); err != nil || waitsFor != "" {
+		return waitsFor, err
+	}
 	agents, hosts := labobjects.Agents(s.Bed), plan.NeedHosts(s.Spec.Tests)
-	certificates, err := t.certificates(ctx, s, labobjects.Certificates(s.Bed))
+	certificates, err := t.certificates(ctx, s, objects, labobjects.Certificates(s.Bed))
 	if err != nil {
 		return "", err
 	}
@@ -93,12 +104,14 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 			a.Device = placement
 		}
 		a.Hosts = hosts
-		pod, err := t.agent(ctx, s, a.WithCertificate(s.Run, certificates), passwords)
+		pod, err := t.agent(ctx, s, objects, a.WithCertificate(s.Run, certificates), passwords)
 		if err != nil {
 			return "", err
 		}
 		if !kit.IsReady(pod) {
-			waitsFor = cmp.Or(waitsFor, kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready")
+			if waitsFor == "" {
+				waitsFor = t.whyNotReady(ctx, pod)
+			}
 			if err := t.discard(ctx, pod); err != nil {
 				return "", err
 			}
@@ -106,7 +119,7 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 		}
 		endpoints = append(endpoints, a.Endpoint(s.Run, pod.Status.PodIP))
 	}
-	telemetry, why, err := t.telemetry(ctx, s, certificates)
+	telemetry, why, err := t.telemetry(ctx, s, objects, certificates)
 	if err != nil {
 		return "", err
 	}
@@ -117,18 +130,58 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 	if err != nil || waitsFor != "" {
 		return waitsFor, err
 	}
-	pod, err := t.runners.ensure(ctx, s, endpoints, telemetry, configuration)
+	pod, err := t.runners.ensure(ctx, s, objects, endpoints, telemetry, configuration)
 	if err != nil {
 		return "", err
 	}
 	if !kit.IsReady(pod) {
-		return cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready"), t.discard(ctx, pod)
+		return t.whyNotReady(ctx, pod), t.discard(ctx, pod)
 	}
 	return "", nil
 }
 
+// waitsFor returns what pods wait for that were made by an earlier check, by one list; "" if something is to be made,
+// replaced, or compared: an agent that is not older than the runner may have another address than it knows.
+func (t *trafficPods) waitsFor(ctx context.Context, s *kit.Scope) (string, error) {
+	pods, err := t.objects.Pods(ctx, s.Run)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, a := range labobjects.Agents(s.Bed) {
+		names = append(names, a.PodName(s.Run))
+	}
+	if described := labobjects.TelemetryOf(s.Bed); described != nil {
+		names = append(names, described.PodName(s.Run))
+	}
+	waiting := pods[s.Run.RunnerName()]
+	if waiting == nil || kit.IsReady(waiting) || kit.IsLost(waiting) {
+		waiting = nil
+	}
+	for _, name := range slices.Backward(names) {
+		pod := pods[name]
+		switch {
+		case kit.IsLost(pod):
+			return "", nil
+		case !kit.IsReady(pod):
+			waiting = pod
+		case waiting != nil && waiting.Name == s.Run.RunnerName() && !pod.CreationTimestamp.Before(&waiting.CreationTimestamp):
+			waiting = nil
+		}
+	}
+	if waiting == nil {
+		return "", nil
+	}
+	return t.whyNotReady(ctx, waiting), nil
+}
+
+// whyNotReady describes what a pod waits for.
+func (t *trafficPods) whyNotReady(ctx context.Context, pod *corev1.Pod) string {
+	return cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready")
+}
+
 // telemetry makes the pod that reads the device, if it is read, and returns its address.
-func (t *trafficPods) telemetry(ctx context.Context, s *kit.Scope, certificates *corev1.Secret) (_ *runner.TelemetryEndpoint, waitsFor string, _ error) {
+func (t *trafficPods) telemetry(ctx context.Context, s *kit.Scope, objects kit.RunObjects, certificates *corev1.Secret) (_ *runner.TelemetryEndpoint, waitsFor string, _ error) {
 	described := labobjects.TelemetryOf(s.Bed)
 	if described == nil {
 		return nil, "", nil
@@ -137,11 +190,11 @@ func (t *trafficPods) telemetry(ctx context.Context, s *kit.Scope, certificates 
 	if err != nil {
 		return nil, "", kit.Permanent(err)
 	}
-	if err := t.objects.Ensure(ctx, s.Run, pod); err != nil {
+	if err := objects.Ensure(ctx, s.Run, pod); err != nil {
 		return nil, "", kit.Refusal(err, t.settings.Namespace)
 	}
 	if !kit.IsReady(pod) {
-		return nil, cmp.Or(kit.WaitsFor(ctx, t.live, pod), "pod "+pod.Name+" is not ready"), t.discard(ctx, pod)
+		return nil, t.whyNotReady(ctx, pod), t.discard(ctx, pod)
 	}
 	return described.Endpoint(s.Run, pod.Status.PodIP), "", nil
 }
@@ -160,17 +213,16 @@ func (t *trafficPods) discard(ctx context.Context, pod *corev1.Pod) error {
 
 // certificates issues the run's certificates, unless they are there, and returns the
 // secret that is written last.
-func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, number int) (*corev1.Secret, error) {
+func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, objects kit.RunObjects, number int) (*corev1.Secret, error) {
 	sec := &corev1.Secret{}
-	err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec)
-	if err == nil {
-		if own, err := labobjects.OperatorCertificate(sec); err == nil && hasPassed(own.ValidUntil(), s.Now) {
-			return nil, &expiredError{own.ValidUntil()}
+	if !objects.New {
+		err := t.live.Get(ctx, client.ObjectKey{Namespace: t.settings.Namespace, Name: labobjects.CertificatesName(s.Run)}, sec)
+		if err == nil {
+			return t.unexpired(s, sec)
 		}
-		return sec, nil
-	}
-	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading the certificates of the run: %w", err)
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading the certificates of the run: %w", err)
+		}
 	}
 	left := kit.Seconds(s.Spec.ActiveDeadlineSeconds) - s.Timers.Active(s.Benchmark, s.Now)
 	set, err := pki.Issue(s.Run.UID, number, s.Now, s.Now.Add(left))
@@ -178,15 +230,28 @@ func (t *trafficPods) certificates(ctx context.Context, s *kit.Scope, number int
 		return nil, fmt.Errorf("issuing certificates for the run: %w", err)
 	}
 	for _, sec = range labobjects.CertificatesSecrets(t.settings, s.Run, set) {
-		if err := t.objects.Ensure(ctx, s.Run, sec); err != nil {
+		if err := t.objects.ForNew().Ensure(ctx, s.Run, sec); err != nil {
 			return nil, err
 		}
 	}
+	return t.unexpired(s, sec)
+}
+
+// unexpired returns the certificates of a run, or an expiredError.
+func (t *trafficPods) unexpired(s *kit.Scope, sec *corev1.Secret) (*corev1.Secret, error) {
+	own, err := labobjects.OperatorCertificate(sec)
+	if err != nil {
+		return sec, nil //nolint:nilerr // Who follows the runner needs it.
+	}
+	if hasPassed(own.ValidUntil(), s.Now) {
+		return nil, &expiredError{own.ValidUntil()}
+	}
+	t.expiry.remember(s.Benchmark, own.ValidUntil())
 	return sec, nil
 }
 
 // agent makes one traffic pod with what it needs.
-func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a labobjects.Agent, passwords labobjects.Passwords) (*corev1.Pod, error) {
+func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, of kit.RunObjects, a labobjects.Agent, passwords labobjects.Passwords) (*corev1.Pod, error) {
 	sec, err := labobjects.AgentSecret(t.settings, s.Run, a, s.Bed, s.Profile, passwords)
 	if err != nil {
 		return nil, kit.Permanent(err)
@@ -204,7 +269,7 @@ func (t *trafficPods) agent(ctx context.Context, s *kit.Scope, a labobjects.Agen
 		return nil, kit.Permanent(err)
 	}
 	for _, obj := range append(objects, pod) {
-		if err := t.objects.Ensure(ctx, s.Run, obj); err != nil {
+		if err := of.Ensure(ctx, s.Run, obj); err != nil {
 			return nil, kit.Refusal(err, t.settings.Namespace)
 		}
 	}

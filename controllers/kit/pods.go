@@ -87,6 +87,9 @@ func WaitsFor(ctx context.Context, reader client.Reader, pod *corev1.Pod) string
 			return fmt.Sprintf("pod %s: %s: %s", pod.Name, c.Reason, c.Message)
 		}
 	}
+	if !hasCondition(pod, corev1.PodScheduled) {
+		return "" // It was just made: there is no event about it.
+	}
 	var events corev1.EventList
 	// Only for a message: without it the wait is the same.
 	if err := reader.List(ctx, &events, client.InNamespace(pod.Namespace), client.MatchingFields{"involvedObject.uid": string(pod.UID)}); err != nil {
@@ -103,6 +106,10 @@ func WaitsFor(ctx context.Context, reader client.Reader, pod *corev1.Pod) string
 		return ""
 	}
 	return fmt.Sprintf("pod %s: %s: %s", pod.Name, latest.Reason, words(latest))
+}
+
+func hasCondition(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 }
 
 // words returns the message of an event in short.

@@ -57,6 +57,9 @@ func (t Telemetry) Endpoint(run Run, podIP string) *runner.TelemetryEndpoint {
 	return &runner.TelemetryEndpoint{Name: run.agentHost(t.index), Address: hostPort(podIP, AgentPort)}
 }
 
+// PodName is the name of the pod of a run that reads its device.
+func (t Telemetry) PodName(run Run) string { return run.telemetryName() }
+
 // Pod has no right in the cluster and no capability. Only this pod and the pods that configure the device have
 // the credentials of the device and reach its management network. A killed container restarts in the same pod.
 func (t Telemetry) Pod(s Settings, run Run) (*corev1.Pod, error) {
