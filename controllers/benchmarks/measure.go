@@ -35,14 +35,6 @@ type measurement struct {
 // ends the benchmark when the runner is done or an agent is lost. A lost runner is
 // replaced; the next one gets the stored rows.
 func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-	cfg, attempt, err := m.runners.config(ctx, s)
-	if err != nil {
-		return kit.Step{}, err
-	}
-	if cfg == nil {
-		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed,
-			"the runner's secret was deleted during the measurement; "+rowsKept(s)), nil
-	}
 	if err := noteSharing(ctx, m.cache, s); err != nil {
 		return kit.Step{}, err
 	}
@@ -57,11 +49,11 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if err != nil {
 		return kit.Step{}, err
 	}
-	pods, err := m.objects.Pods(ctx, s.Run)
+	pods, err := m.pods(ctx, s)
 	if err != nil {
 		return kit.Step{}, err
 	}
-	for _, a := range labobjects.Agents(&cfg.Bed) {
+	for _, a := range labobjects.Agents(s.Bed) {
 		if kit.IsLost(pods[a.PodName(s.Run)]) {
 			return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonAgentLost, fmt.Sprintf(
 				"traffic pod %s on node %s disappeared during the measurement, and with it counters of the current trial; %s",
@@ -69,6 +61,17 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 		}
 	}
 	pod := pods[s.Run.RunnerName()]
+	if !kit.IsLost(pod) && m.poller.following(keyOf(s.Benchmark), pod.UID) && hasMovedOn(heard) {
+		return m.react(ctx, s, pod, heard)
+	}
+	cfg, attempt, err := m.runners.config(ctx, s)
+	if err != nil {
+		return kit.Step{}, err
+	}
+	if cfg == nil {
+		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonRunnerFailed,
+			"the runner's secret was deleted during the measurement; "+rowsKept(s)), nil
+	}
 	if kit.IsLost(pod) {
 		return m.runners.replace(ctx, s, cfg, attempt, pod)
 	}
@@ -78,15 +81,39 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 		}
 		return kit.Again(m.progressEvery), nil
 	}
-	if until := m.poller.validUntil(keyOf(s.Benchmark)); hasPassed(until, s.Now) {
-		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonCertificatesExpired,
-			expiredText(until)+"; "+rowsKept(s)), nil
-	}
 	return m.react(ctx, s, pod, heard)
+}
+
+// pods returns the pods of the run. The cache is enough while it has all that are needed, and the runner that is
+// followed. That one of them is lost is read from the API server.
+func (m *measurement) pods(ctx context.Context, s *kit.Scope) (map[string]*corev1.Pod, error) {
+	known, err := m.objects.CachedPods(ctx, s.Run)
+	if err != nil {
+		return nil, err
+	}
+	runner := known[s.Run.RunnerName()]
+	there := !kit.IsLost(runner) && m.poller.following(keyOf(s.Benchmark), runner.UID)
+	for _, a := range labobjects.Agents(s.Bed) {
+		there = there && !kit.IsLost(known[a.PodName(s.Run)])
+	}
+	if there {
+		return known, nil
+	}
+	return m.objects.Pods(ctx, s.Run)
+}
+
+// hasMovedOn reports whether a runner that answers waits to begin, or is done. What then follows does not depend on the runner's secret,
+// which is checked while trials run.
+func hasMovedOn(h heard) bool {
+	return h.answered && h.err == nil && h.refused == nil && (!h.begun || h.state.Done && !h.more)
 }
 
 // react handles the answer of the runner.
 func (m *measurement) react(ctx context.Context, s *kit.Scope, pod *corev1.Pod, heard heard) (kit.Step, error) {
+	if until := m.poller.validUntil(keyOf(s.Benchmark)); hasPassed(until, s.Now) {
+		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonCertificatesExpired,
+			expiredText(until)+"; "+rowsKept(s)), nil
+	}
 	switch {
 	case !heard.answered:
 		return kit.Again(m.progressEvery), nil
