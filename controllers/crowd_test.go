@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -21,6 +23,8 @@ import (
 type requestCounter struct {
 	mu    sync.Mutex
 	kinds map[string]int
+	// order has the requests that were answered, as they were.
+	order []string
 }
 
 // count returns a copy of a configuration whose requests are counted.
@@ -37,7 +41,18 @@ type countingTripper struct {
 
 func (t countingTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.counter.add(r.Method + " " + resourceOf(r))
-	return t.next.RoundTrip(r)
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		t.counter.answered(r, answer.StatusCode)
+	}
+	return answer, err
+}
+
+// answered notes a request with its answer.
+func (c *requestCounter) answered(r *http.Request, code int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order = append(c.order, fmt.Sprintf("%d %s %s %s", code, r.Method, resourceOf(r), path.Base(r.URL.Path)))
 }
 
 // resourceOf names the resource of a request: testbeds, testbeds/status, events.
@@ -89,6 +104,13 @@ next:
 	return sum
 }
 
+// sequence returns the requests that were answered, in their order.
+func (c *requestCounter) sequence() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.order)
+}
+
 // copy returns the number of requests by kind.
 func (c *requestCounter) copy() map[string]int {
 	c.mu.Lock()
@@ -138,7 +160,7 @@ func TestCrowd(t *testing.T) {
 		Should(Equal(map[v1alpha1.BenchmarkPhase]int{v1alpha1.PhaseMeasured: crowd}))
 	requests := w.requests.of()
 	t.Logf("%.1f requests for each of %d benchmarks:\n%s", float64(requests)/float64(crowd), crowd, w.requests.table(crowd))
-	w.Expect(requests/crowd).To(BeNumerically("<", 90), "requests per benchmark")
+	w.Expect(requests/crowd).To(BeNumerically("<", 60), "requests per benchmark")
 	w.Expect(w.requests.of("GET testbeds (list)")).To(BeNumerically("<", 5), "lists of all beds")
 	for i := range beds {
 		w.Expect(w.bed(fmt.Sprintf("sim-%02d", i)).Status.Conditions).To(

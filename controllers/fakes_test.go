@@ -245,6 +245,9 @@ type fakeKubelet struct {
 	played map[types.UID]bool
 	// ran are the hooks that have run, in their order.
 	ran []hookRun
+	// inSteps lets pods start and end in the steps of a real kubelet, and stepped is when each pod made its last one.
+	inSteps bool
+	stepped map[types.UID]time.Time
 }
 
 func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
@@ -262,7 +265,7 @@ func startKubelet(t *testing.T, cfg *rest.Config) *fakeKubelet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}, devices: map[string]string{}, played: map[types.UID]bool{}}
+	k := &fakeKubelet{Client: mgr.GetClient(), held: map[string]bool{}, failing: map[string]bool{}, links: map[string]bedprobe.Link{}, devices: map[string]string{}, played: map[types.UID]bool{}, stepped: map[types.UID]time.Time{}}
 	err = ctrl.NewControllerManagedBy(mgr).Named("kubelet").For(&corev1.Pod{}).Complete(reconcile.Func(k.play))
 	if err != nil {
 		t.Fatal(err)
@@ -277,6 +280,9 @@ func (k *fakeKubelet) play(ctx context.Context, req reconcile.Request) (reconcil
 	pod := &corev1.Pod{}
 	if err := k.Get(ctx, req.NamespacedName, pod); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if k.inSteps {
+		return k.step(ctx, pod)
 	}
 	if k.played[pod.UID] || pod.Status.Phase != "" && pod.Status.Phase != corev1.PodPending {
 		return reconcile.Result{}, nil
