@@ -29,7 +29,7 @@ type leases struct {
 }
 
 // take takes over the bed that the allocator leased. The bed is stored in the status
-// before anything is started. In a lab with an archive the benchmark gets the finalizer of the archive before.
+// before anything is started, with the names of the inputs that are kept first: see kit.Scope.TakesOver. In a lab with an archive the benchmark gets the finalizer of the archive before.
 func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	if s.Status.TestBedName != "" {
 		return ls.keep(ctx, s)
@@ -68,10 +68,6 @@ func (ls *leases) take(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 	s.Set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, kit.AcceptedMessage)
 	s.Set(v1alpha1.ConditionBedLeased, metav1.ConditionTrue, v1alpha1.ReasonBedLeased, "has bed "+bed.Name)
 	s.Status.Message = "has bed " + bed.Name
-	if err := ls.statuses.Store(ctx, s, nil); err != nil {
-		return kit.Step{}, err
-	}
-	s.Before = s.DeepCopy()
 	return kit.Proceed(), nil
 }
 

@@ -89,6 +89,12 @@ func (s *Scope) Ending() bool { return s.Status.Outcome != "" }
 // Decided reports whether the outcome is decided and not in the stored status.
 func (s *Scope) Decided() bool { return s.Ending() && s.Before.Status.Outcome == "" }
 
+// TakesOver reports whether the stored status does not name the bed of the benchmark yet. Nothing may be started on the bed
+// before, since another operator may have leased another one.
+func (s *Scope) TakesOver() bool {
+	return s.Status.TestBedName != "" && s.Before.Status.TestBedName == ""
+}
+
 // Late ends the benchmark when what a condition waits for takes too long. Every check
 // that finds something missing calls it.
 func (s *Scope) Late(kind, reason string, limit time.Duration, what string) (Step, bool) {
