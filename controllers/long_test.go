@@ -49,7 +49,6 @@ var longCases = []string{
 	"TestKueue/evicted_while_it_waits_for_a_bed",
 	"TestKueue/preempted_while_it_waits_for_a_bed",
 	"TestKueue/suspended_at_first",
-	"TestLifeCycle/a_device_that_comes_up_too_late",
 	"TestLosses/a_traffic_pod_is_evicted_at_the_start",
 	"TestLosses/the_runner's_pod_is_deleted", // It is lost again and again in another case.
 	"TestLosses/the_runner's_pod_is_evicted",
