@@ -117,7 +117,8 @@ lint: test-tools ## golangci-lint over every module of ours, and the terms of co
 unit: logic devices frames ## all tests but those of make e2e
 
 # The packages that wait long or take most time. They begin first, so that none is alone at the end.
-LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./controllers/operator ./internal/measure/runner
+LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./internal/traffic/trex ./internal/manifests/admission ./controllers/operator \
+	./internal/measure/runner ./internal/manifests/manifest ./internal/lab/labpage
 
 # Most of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
 # take half as long again. Tests of hack read files of the other module, so that their results are not cached.
