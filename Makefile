@@ -69,7 +69,7 @@ test: ## everything that must pass; what takes long is repeated less often, or l
 	@hack/stage "real frames" $(MAKE) --no-print-directory frames
 	@hack/stage report
 
-# Emulated machines and pods leave the processors idle for a third of the time. Lint gets only that time. Frames
+# Emulated machines and pods leave the processors idle for a part of the time. Lint gets only that part. Frames
 # are sent when it has ended, since a second program on a processor changes what they measure.
 .PHONY: test-aside test-waiting
 test-aside:

@@ -349,31 +349,9 @@ func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 // wipe removes what a case left, so that the next one begins with nothing.
 func (w *world) wipe() {
-	ctx := context.Background()
-	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkScheduleList{}, &v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
-		&v1alpha1.ReservationList{}, &v1alpha1.NotificationSinkList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
-		&corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks(),
-	} {
-		if err := w.c.List(ctx, list); err != nil {
-			w.t.Fatal(err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, item := range items {
-			o := item.(client.Object)
-			if len(o.GetFinalizers()) > 0 {
-				o.SetFinalizers(nil)
-				if err := w.c.Update(ctx, o); client.IgnoreNotFound(err) != nil {
-					w.t.Fatal(err)
-				}
-			}
-			if err := w.c.Delete(ctx, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-				w.t.Fatal(err)
-			}
-		}
+	err := testserver.DeleteAll(context.Background(), w.c, append(testserver.Kinds(), &corev1.ConfigMapList{}, &corev1.PodList{}, &corev1.SecretList{}, networks())...)
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

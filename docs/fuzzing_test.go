@@ -1,9 +1,7 @@
 package docs
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,38 +20,22 @@ func TestFuzzingListsAllTargets(t *testing.T) {
 			listed[row[1]+" "+name] = true
 		}
 	}
-	for _, name := range fuzzTargets(t) {
+	targets := 0
+	for _, f := range testFunctions(t) {
+		if !strings.HasPrefix(f.name, "Fuzz") {
+			continue
+		}
+		targets++
+		name := f.folder + " " + f.name
 		if !listed[name] {
 			t.Errorf("design/fuzzing.md lacks %s", name)
 		}
 		delete(listed, name)
 	}
+	if targets < 30 {
+		t.Fatalf("only %d targets were found", targets)
+	}
 	for name := range listed {
 		t.Errorf("design/fuzzing.md lists %s, which does not exist", name)
 	}
-}
-
-// fuzzTargets returns the fuzz targets of the module as PACKAGE NAME.
-func fuzzTargets(t *testing.T) (all []string) {
-	t.Helper()
-	function := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
-	for _, top := range []string{"api", "charts", "cmd", "config", "controllers", "internal"} {
-		err := filepath.WalkDir(filepath.Join("..", top), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, found := range function.FindAllSubmatch(text, -1) {
-				all = append(all, filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))+" "+string(found[1]))
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(all) < 30 {
-		t.Fatalf("only %d targets were found", len(all))
-	}
-	return all
 }

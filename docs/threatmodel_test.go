@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -23,22 +22,8 @@ func TestThreatModelNamesTests(t *testing.T) {
 	if len(missing) < 20 {
 		t.Errorf("the threat model names %d tests: are they written in another way?", len(missing))
 	}
-	for _, folder := range []string{"cmd", "config", "controllers", "e2e", "internal"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			code, err := os.ReadFile(path)
-			for name := range missing {
-				if strings.Contains(string(code), "\nfunc "+name+"(") {
-					delete(missing, name)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range testFunctions(t) {
+		delete(missing, f.name)
 	}
 	for name := range missing {
 		t.Errorf("THREAT-MODEL.md names %s, which does not exist", name)

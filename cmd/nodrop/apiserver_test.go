@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -117,34 +116,6 @@ func takeServer(t *testing.T) launched {
 
 // wipe deletes the objects that a test has made: all of the API of NoDrop, and roles and bindings that no API server starts with.
 func wipe(c client.Client) error {
-	ctx := context.Background()
-	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkScheduleList{}, &v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
-		&v1alpha1.ReservationList{}, &v1alpha1.NotificationSinkList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
-		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{},
-	} {
-		if err := c.List(ctx, list); err != nil {
-			return err
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			o := item.(client.Object)
-			if _, found := o.GetLabels()["kubernetes.io/bootstrapping"]; found {
-				continue
-			}
-			if len(o.GetFinalizers()) > 0 {
-				o.SetFinalizers(nil)
-				if err := c.Update(ctx, o); client.IgnoreNotFound(err) != nil {
-					return err
-				}
-			}
-			if err := c.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return testserver.DeleteAll(context.Background(), c, append(testserver.Kinds(),
+		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{})...)
 }

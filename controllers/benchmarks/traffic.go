@@ -147,32 +147,25 @@ func (t *trafficPods) waitsFor(ctx context.Context, s *kit.Scope) (string, error
 	if err != nil {
 		return "", err
 	}
-	var names []string
+	var made []*corev1.Pod // all but the runner's
 	for _, a := range labobjects.Agents(s.Bed) {
-		names = append(names, a.PodName(s.Run))
+		made = append(made, pods[a.PodName(s.Run)])
 	}
 	if described := labobjects.TelemetryOf(s.Bed); described != nil {
-		names = append(names, described.PodName(s.Run))
+		made = append(made, pods[described.PodName(s.Run)])
 	}
-	waiting := pods[s.Run.RunnerName()]
-	if waiting == nil || kit.IsReady(waiting) || kit.IsLost(waiting) {
-		waiting = nil
-	}
-	for _, name := range slices.Backward(names) {
-		pod := pods[name]
-		switch {
-		case kit.IsLost(pod):
-			return "", nil
-		case !kit.IsReady(pod):
-			waiting = pod
-		case waiting != nil && waiting.Name == s.Run.RunnerName() && !pod.CreationTimestamp.Before(&waiting.CreationTimestamp):
-			waiting = nil
-		}
-	}
-	if waiting == nil {
+	if slices.ContainsFunc(made, kit.IsLost) {
 		return "", nil
 	}
-	return t.whyNotReady(ctx, waiting), nil
+	if i := slices.IndexFunc(made, func(pod *corev1.Pod) bool { return !kit.IsReady(pod) }); i >= 0 {
+		return t.whyNotReady(ctx, made[i]), nil
+	}
+	runner := pods[s.Run.RunnerName()]
+	if kit.IsLost(runner) || kit.IsReady(runner) ||
+		slices.ContainsFunc(made, func(pod *corev1.Pod) bool { return !pod.CreationTimestamp.Before(&runner.CreationTimestamp) }) {
+		return "", nil
+	}
+	return t.whyNotReady(ctx, runner), nil
 }
 
 // whyNotReady describes what a pod waits for.

@@ -7,13 +7,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -158,32 +156,5 @@ func follow(ctx context.Context, c client.WithWatch, kind string, list client.Ob
 
 // wipe removes what a history left.
 func wipe(ctx context.Context, c client.Client) error {
-	for _, list := range []client.ObjectList{
-		&v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{}, &v1alpha1.TestBedList{},
-		&v1alpha1.ReservationList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TrafficProfileList{}, &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{},
-	} {
-		if err := c.List(ctx, list); err != nil {
-			return fmt.Errorf("listing what a history left: %w", err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			obj, ok := item.(client.Object)
-			if !ok || obj.GetNamespace() != "" && obj.GetNamespace() != labNamespace && !slices.Contains(teams, obj.GetNamespace()) {
-				continue
-			}
-			if len(obj.GetFinalizers()) > 0 {
-				obj.SetFinalizers(nil)
-				if err := c.Update(ctx, obj); client.IgnoreNotFound(err) != nil {
-					return fmt.Errorf("removing finalizers: %w", err)
-				}
-			}
-			if err := c.Delete(ctx, obj, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("removing what a history left: %w", err)
-			}
-		}
-	}
-	return nil
+	return testserver.DeleteAll(ctx, c, append(testserver.Kinds(), &corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{})...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -12,14 +13,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/operator"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
@@ -27,7 +26,7 @@ import (
 // server is the API server of all tests, which one test has at a time: a start takes more processor time than most of the tests.
 // The first test that needs it starts it.
 var server struct {
-	// admin has all rights; operator only those of config/rbac.
+	// admin has all rights, and operator the rights of config/rbac.
 	admin, operator *rest.Config
 	stop            func() error
 }
@@ -69,47 +68,9 @@ func (r *rotation) namespace(name string) {
 // wipe removes what a test made, but its namespaces. Webhooks are removed first: their operators have ended, and the API
 // server may ask them until it has seen that.
 func (r *rotation) wipe() {
-	ctx := context.Background()
-	r.Eventually(func() error {
-		for _, list := range []client.ObjectList{
-			&admissionv1.ValidatingWebhookConfigurationList{},
-			&v1alpha1.BenchmarkScheduleList{}, &v1alpha1.BenchmarkList{}, &v1alpha1.BenchmarkResultList{}, &v1alpha1.BenchmarkSnapshotList{},
-			&v1alpha1.ReservationList{}, &v1alpha1.NotificationSinkList{}, &v1alpha1.LabPolicyList{}, &v1alpha1.TestBedList{}, &v1alpha1.TrafficProfileList{},
-			&corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &coordinationv1.LeaseList{},
-			&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{},
-		} {
-			if err := r.wipeAll(ctx, list); err != nil {
-				return err
-			}
-		}
-		return nil
-	}).Should(Succeed(), "removing what the test made")
-}
-
-// wipeAll removes the objects of a list that the API server did not make itself.
-func (r *rotation) wipeAll(ctx context.Context, list client.ObjectList) error {
-	if err := r.admin.List(ctx, list); err != nil {
-		return err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
-		o := item.(client.Object)
-		_, own := o.GetLabels()["kubernetes.io/bootstrapping"]
-		if own || o.GetNamespace() == metav1.NamespaceSystem || o.GetNamespace() == metav1.NamespaceDefault && o.GetName() == "kubernetes" {
-			continue
-		}
-		if len(o.GetFinalizers()) > 0 {
-			o.SetFinalizers(nil)
-			if err := r.admin.Update(ctx, o); client.IgnoreNotFound(err) != nil {
-				return err
-			}
-		}
-		if err := r.admin.Delete(ctx, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
+	lists := slices.Concat([]client.ObjectList{&admissionv1.ValidatingWebhookConfigurationList{}}, testserver.Kinds(), []client.ObjectList{
+		&corev1.PodList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &coordinationv1.LeaseList{},
+		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{},
+	})
+	r.Eventually(func() error { return testserver.DeleteAll(context.Background(), r.admin, lists...) }).Should(Succeed(), "removing what the test made")
 }

@@ -29,8 +29,8 @@ const (
 
 // writePace lets the writes of a namespace that follow each other too fast wait for a while. It refuses none. The API server works
 // on few requests of users at once, and a request that waits here has one of these seats: users who write without pause leave the
-// processors of the API server to others. It divides seats between users by the time for which they have had one, so that others wait for at
-// most one pause.
+// processors of the API server to others. It divides seats between users by the time for which they have had one, so that others seldom wait for more
+// than one pause.
 type writePace struct {
 	namespaces *pace.Pace
 	paused     chan struct{}
