@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/lab/labobjects"
 )
 
 // healthNICs is a bridge between two interfaces of the node, measured with the engine xdp.
@@ -53,7 +54,11 @@ func TestBedHealth(t *testing.T) {
 
 	makeNICs(t, "nd-health1", "nd-health2")
 	l.expectMeasured(t, key)
-	var probes corev1.PodList
-	g.Expect(l.List(t.Context(), &probes, client.InNamespace(labNamespace), client.MatchingLabels{"nodrop.dev/role": "probe"})).To(Succeed())
-	g.Expect(probes.Items).To(BeEmpty())
+	var bed v1alpha1.TestBed
+	g.Expect(l.Get(t.Context(), client.ObjectKey{Name: "nics-health"}, &bed)).To(Succeed())
+	g.Eventually(func(g Gomega) { // Other tests have beds that are probed at the same time.
+		var probes corev1.PodList
+		g.Expect(l.List(t.Context(), &probes, client.InNamespace(labNamespace), client.MatchingLabels(labobjects.ProbeSelector(&bed)))).To(Succeed())
+		g.Expect(probes.Items).To(BeEmpty())
+	}, time.Minute, poll).Should(Succeed())
 }
