@@ -2,6 +2,7 @@
 package pace
 
 import (
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -18,16 +19,20 @@ const (
 type Pace struct {
 	atOnce    int
 	perSecond rate.Limit
-	limiters  *cache.LRUExpireCache
+	// one keeps two that ask at the same time from having a limiter each.
+	one      sync.Mutex
+	limiters *cache.LRUExpireCache
 }
 
 // New returns a pace of so many times at once, and so many per second after that.
 func New(atOnce int, perSecond rate.Limit) *Pace {
-	return &Pace{atOnce, perSecond, cache.NewLRUExpireCache(maxKnown)}
+	return &Pace{atOnce: atOnce, perSecond: perSecond, limiters: cache.NewLRUExpireCache(maxKnown)}
 }
 
 // Of returns the limiter of one of many.
 func (p *Pace) Of(whom string) *rate.Limiter {
+	p.one.Lock()
+	defer p.one.Unlock()
 	known, is := p.limiters.Get(whom)
 	if !is {
 		known = rate.NewLimiter(p.perSecond, p.atOnce)

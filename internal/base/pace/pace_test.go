@@ -2,9 +2,13 @@ package pace_test
 
 import (
 	"fmt"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"nodrop.dev/nodrop/internal/base/pace"
 )
@@ -27,4 +31,27 @@ func TestPaceOfEach(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 		}
 	})
+}
+
+// TestPaceOfOneIsShared has many ask for the same limiters at the same time.
+func TestPaceOfOneIsShared(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		p := pace.New(3, 2)
+		var all sync.WaitGroup
+		var got [8][5000]*rate.Limiter
+		for n := range got {
+			all.Go(func() {
+				for i := range got[n] {
+					got[n][i] = p.Of(strconv.Itoa(i))
+				}
+			})
+		}
+		all.Wait()
+		for n := range got {
+			if got[n] != got[0] {
+				t.Fatal("two who asked at the same time have different limiters")
+			}
+		}
+	}
 }

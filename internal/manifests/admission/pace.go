@@ -59,12 +59,16 @@ func (p *writePace) Handle(ctx context.Context, request admission.Request) admis
 	return answer
 }
 
-// pauseOf returns how long a write of an object of so many bytes has to wait. A write counts for less if it would have to wait for longer than
-// longestPause.
+// pauseOf returns how long a write of an object of so many bytes has to wait. One that would have to wait for longer than
+// longestPause waits for that time, and counts for less.
 func (p *writePace) pauseOf(namespace string, bytes int, now time.Time) time.Duration {
 	limiter := p.namespaces.Of(namespace)
-	left := limiter.TokensAt(now) + writesPerSecond*longestPause.Seconds()
-	count := min(1+bytes/bytesOfAWrite, int(max(left, 0)), writesAtOnce)
+	count := min(1+bytes/bytesOfAWrite, writesAtOnce)
+	left := max(0, int(limiter.TokensAt(now)+writesPerSecond*longestPause.Seconds()))
+	if count > left {
+		limiter.ReserveN(now, left)
+		return longestPause
+	}
 	return min(limiter.ReserveN(now, count).DelayFrom(now), longestPause)
 }
 
