@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -234,11 +235,18 @@ func evictedAtStart(role string) func(*world) {
 	}
 }
 
-// agentMoves replaces an agent while the runner starts: the runner needs the address of
-// the new one.
+// agentMoves gives an agent another address while the runner starts, which needs it. The agent is older than the runner
+// by a second at least, the unit of creation times.
 func agentMoves(w *world) {
-	w.kubelet.hold("runner")
+	w.kubelet.hold("agent-0", "runner")
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	agent := w.appears("b", "agent-0")
+	w.Eventually(func() time.Duration { return time.Since(agent.CreationTimestamp.Time) }).Should(BeNumerically(">", 2*time.Second))
+	w.Eventually(func() error {
+		pod := w.pod("b", "agent-0")
+		ready(pod)
+		return w.c.Status().Update(w.t.Context(), pod)
+	}).Should(Succeed())
 	w.appears("b", "runner")
 	w.Expect(w.runnerConfig("b").Agents[0].Address).To(Equal("10.1.2.3:7443"))
 	w.Eventually(func() error {

@@ -70,6 +70,7 @@ func (p *runnerPods) ensure(ctx context.Context, s *kit.Scope, objects kit.RunOb
 		return nil, kit.Permanent(err)
 	}
 	pod := labobjects.RunnerPod(p.settings, s.Run, 1)
+	pod.Annotations[labobjects.AnnotationAgents] = labobjects.AgentAddresses(endpoints, telemetry)
 	for _, obj := range []client.Object{sec, pod} {
 		if err := objects.Ensure(ctx, s.Run, obj); err != nil {
 			return nil, kit.Refusal(err, p.settings.Namespace)

@@ -140,32 +140,38 @@ func (t *trafficPods) ensure(ctx context.Context, s *kit.Scope) (waitsFor string
 	return "", nil
 }
 
-// waitsFor returns what pods wait for that were made by an earlier check, by one list; "" if something is to be made,
-// replaced, or compared: an agent that is not older than the runner may have another address than it knows.
+// waitsFor returns what pods wait for that were made by an earlier check, by one list; "" if something is to be made or
+// replaced, such as a runner that was made for other addresses.
 func (t *trafficPods) waitsFor(ctx context.Context, s *kit.Scope) (string, error) {
 	pods, err := t.objects.Pods(ctx, s.Run)
 	if err != nil {
 		return "", err
 	}
 	var made []*corev1.Pod // all but the runner's
+	var endpoints []runner.AgentEndpoint
 	for _, a := range labobjects.Agents(s.Bed) {
-		made = append(made, pods[a.PodName(s.Run)])
+		pod := pods[a.PodName(s.Run)]
+		if kit.IsLost(pod) {
+			return "", nil
+		}
+		made, endpoints = append(made, pod), append(endpoints, a.Endpoint(s.Run, pod.Status.PodIP))
 	}
+	var telemetry *runner.TelemetryEndpoint
 	if described := labobjects.TelemetryOf(s.Bed); described != nil {
-		made = append(made, pods[described.PodName(s.Run)])
-	}
-	if slices.ContainsFunc(made, kit.IsLost) {
-		return "", nil
+		pod := pods[described.PodName(s.Run)]
+		if kit.IsLost(pod) {
+			return "", nil
+		}
+		made, telemetry = append(made, pod), described.Endpoint(s.Run, pod.Status.PodIP)
 	}
 	if i := slices.IndexFunc(made, func(pod *corev1.Pod) bool { return !kit.IsReady(pod) }); i >= 0 {
 		return t.whyNotReady(ctx, made[i]), nil
 	}
-	runner := pods[s.Run.RunnerName()]
-	if kit.IsLost(runner) || kit.IsReady(runner) ||
-		slices.ContainsFunc(made, func(pod *corev1.Pod) bool { return !pod.CreationTimestamp.Before(&runner.CreationTimestamp) }) {
+	of := pods[s.Run.RunnerName()]
+	if kit.IsLost(of) || kit.IsReady(of) || of.Annotations[labobjects.AnnotationAgents] != labobjects.AgentAddresses(endpoints, telemetry) {
 		return "", nil
 	}
-	return t.whyNotReady(ctx, runner), nil
+	return t.whyNotReady(ctx, of), nil
 }
 
 // whyNotReady describes what a pod waits for.

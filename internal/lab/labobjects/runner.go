@@ -3,6 +3,7 @@ package labobjects
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,6 +52,21 @@ func RunnerAttempt(pod *corev1.Pod) int {
 		return 0
 	}
 	return attempt
+}
+
+// AnnotationAgents of the pod of a runner lists the addresses that the runner was made for.
+const AnnotationAgents = "nodrop.dev/agents"
+
+// AgentAddresses returns the addresses of agents, and of the pod that reads the device, as one text.
+func AgentAddresses(agents []runner.AgentEndpoint, telemetry *runner.TelemetryEndpoint) string {
+	var addresses []string
+	for _, a := range agents {
+		addresses = append(addresses, a.Address)
+	}
+	if telemetry != nil {
+		addresses = append(addresses, telemetry.Address)
+	}
+	return strings.Join(addresses, ",")
 }
 
 // RunnerPod executes the plan without any rights: its secret has everything it needs,
