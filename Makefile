@@ -58,25 +58,26 @@ $(NODROP):
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
-# routes that flap failed. TestRouter is first and alone in the cluster: a row is conclusive only then. Logic
-# at the same time as the cluster saves 5 min, but some of its tests run out of time then.
+# routes that flap failed. TestRouter is last and alone in the cluster: a row is conclusive only then. Tests that
+# wait for an API server run out of time next to the cluster.
 .PHONY: test
 test: ## everything that must pass; what takes long is repeated less often, or left to make test-long
 	@hack/stage begin
 	@hack/stage "tools" $(MAKE) --no-print-directory test-tools
-	@hack/stage "logic" $(MAKE) --no-print-directory logic
+	@hack/stage "logic" $(MAKE) --no-print-directory logic-waits
 	@$(MAKE) --no-print-directory -j2 test-aside test-waiting
 	@hack/stage "real frames" $(MAKE) --no-print-directory frames
 	@hack/stage report
 
-# Emulated machines and pods leave the processors idle for a part of the time. Lint gets only that part. Frames
-# are sent when it has ended, since a second program on a processor changes what they measure.
+# Emulated machines and pods leave the processors idle for a part of the time. What only computes gets only that part.
+# Frames are sent when it has ended, since a second program on a processor changes what they measure; TestRouter waits
+# for that, too.
 .PHONY: test-aside test-waiting
 test-aside:
-	@hack/stage "lint, at the same time" chrt --idle 0 $(MAKE) --no-print-directory -j1 lint
+	@hack/stage "computing, at the same time" chrt --idle 0 $(MAKE) --no-print-directory -j1 logic-computes lint
 test-waiting:
 	@hack/stage "old kernels and devices" $(MAKE) --no-print-directory -j2 kernels-load devices
-	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.run ^TestRouter$$$$ -- -test.short -test.skip ^TestRouter$$$$'
+	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.short -test.skip ^TestRouter$$$$ -- -test.run ^TestRouter$$$$'
 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
@@ -118,13 +119,21 @@ unit: logic devices frames ## all tests but those of make e2e
 
 # The packages that wait long or take most time. They begin first, so that none is alone at the end.
 LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./internal/traffic/trex ./internal/manifests/admission ./controllers/operator \
-	./internal/measure/runner ./internal/manifests/manifest ./internal/lab/labpage
+	./internal/measure/runner ./internal/manifests/manifest ./internal/lab/labpage ./internal/reporting/dashboards ./internal/reporting/archive
+# Tests of the other packages in these folders only compute: they start no server, and wait for nothing.
+COMPUTES   := ./internal/measure/... ./internal/manifests/... ./internal/reporting/... ./internal/lab/... ./docs/...
+
+.PHONY: logic logic-waits logic-computes
+logic: logic-waits logic-computes ## logic, and controllers against a real API server
 
 # Most of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
-# take half as long again. Tests of hack read files of the other module, so that their results are not cached.
-.PHONY: logic
-logic: test-tools ## logic, and controllers against a real API server
-	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES)))
+# take half as long again.
+logic-waits: test-tools
+	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES) $(COMPUTES)))
+
+# Tests of hack read files of the other module, so that their results are not cached.
+logic-computes: test-tools
+	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list $(COMPUTES) | grep -vFx -f <(go list $(LONG_LOGIC)))
 	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -count=1 -timeout 10m ./...
 
 # The database of known vulnerabilities is not in the module proxy: make test and make lint do without.
