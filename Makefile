@@ -65,18 +65,19 @@ test: ## everything that must pass; what takes long is repeated less often, or l
 	@hack/stage begin
 	@hack/stage "tools" $(MAKE) --no-print-directory test-tools
 	@hack/stage "logic" $(MAKE) --no-print-directory logic-waits
-	@$(MAKE) --no-print-directory -j2 test-aside test-waiting
+	@$(MAKE) --no-print-directory -j3 test-aside test-devices test-cluster
 	@hack/stage "real frames" $(MAKE) --no-print-directory frames
 	@hack/stage report
 
 # Emulated machines and pods leave the processors idle for a part of the time. What only computes gets only that part.
 # Frames are sent when it has ended, since a second program on a processor changes what they measure; TestRouter waits
 # for that, too.
-.PHONY: test-aside test-waiting
+.PHONY: test-aside test-devices test-cluster
 test-aside:
 	@hack/stage "computing, at the same time" chrt --idle 0 $(MAKE) --no-print-directory -j1 logic-computes lint
-test-waiting:
+test-devices:
 	@hack/stage "old kernels and devices" $(MAKE) --no-print-directory -j2 kernels-load devices
+test-cluster:
 	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.short -test.skip ^TestRouter$$$$ -- -test.run ^TestRouter$$$$'
 
 .PHONY: test-long
@@ -119,9 +120,9 @@ unit: logic devices frames ## all tests but those of make e2e
 
 # The packages that wait long or take most time. They begin first, so that none is alone at the end.
 LONG_LOGIC := ./internal/workload/kernelstack ./controllers ./cmd/nodrop ./config ./controllers/histories ./internal/traffic/trex ./internal/manifests/admission ./controllers/operator \
-	./internal/measure/runner ./internal/manifests/manifest ./internal/lab/labpage ./internal/reporting/dashboards ./internal/reporting/archive
+	./internal/manifests/manifest ./internal/lab/labpage ./internal/reporting/dashboards ./internal/reporting/archive ./internal/reporting/metrics/recorder
 # Tests of the other packages in these folders only compute: they start no server, and wait for nothing.
-COMPUTES   := ./internal/measure/... ./internal/manifests/... ./internal/reporting/... ./internal/lab/... ./docs/...
+COMPUTES   := ./internal/measure/... ./internal/manifests/... ./internal/reporting/... ./internal/lab/... ./internal/workload/tcpmodel ./docs/...
 
 .PHONY: logic logic-waits logic-computes
 logic: logic-waits logic-computes ## logic, and controllers against a real API server
