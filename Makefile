@@ -58,8 +58,7 @@ $(NODROP):
 	@ln -sf nodrop $(dir $@)kubectl-nodrop
 
 # What sends real frames has the processors for itself: next to the tests of the cluster a test of
-# routes that flap failed. TestRouter is last and alone in the cluster: a row is conclusive only then. Tests that
-# wait for an API server run out of time next to the cluster.
+# routes that flap failed. Tests that wait for an API server run out of time next to the cluster.
 .PHONY: test
 test: ## everything that must pass; what takes long is repeated less often, or left to make test-long
 	@hack/stage begin
@@ -70,15 +69,16 @@ test: ## everything that must pass; what takes long is repeated less often, or l
 	@hack/stage report
 
 # Emulated machines and pods leave the processors idle for a part of the time. What only computes gets only that part.
-# Frames are sent when it has ended, since a second program on a processor changes what they measure; TestRouter waits
-# for that, too.
+# Frames are sent when it has ended, since a second program on a processor changes what they measure. These tests of the
+# cluster are last and wait for that, too.
+QUIET := '^Test(Router|Incast)\b'
 .PHONY: test-aside test-devices test-cluster
 test-aside:
 	@hack/stage "computing, at the same time" chrt --idle 0 $(MAKE) --no-print-directory -j1 logic-computes lint
 test-devices:
 	@hack/stage "old kernels and devices" $(MAKE) --no-print-directory -j2 kernels-load devices
 test-cluster:
-	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E='-test.short -test.skip ^TestRouter$$$$ -- -test.run ^TestRouter$$$$'
+	@hack/stage "cluster" $(MAKE) --no-print-directory e2e E2E="-test.short -test.skip $(QUIET) -- -test.short -test.run $(QUIET)"
 
 .PHONY: test-long
 test-long: test-tools ## the tests of make test in full length, and those that it leaves out
