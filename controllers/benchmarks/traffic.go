@@ -167,11 +167,11 @@ func (t *trafficPods) waitsFor(ctx context.Context, s *kit.Scope) (string, error
 	if i := slices.IndexFunc(made, func(pod *corev1.Pod) bool { return !kit.IsReady(pod) }); i >= 0 {
 		return t.whyNotReady(ctx, made[i]), nil
 	}
-	of := pods[s.Run.RunnerName()]
-	if kit.IsLost(of) || kit.IsReady(of) || of.Annotations[labobjects.AnnotationAgents] != labobjects.AgentAddresses(endpoints, telemetry) {
+	pod := pods[s.Run.RunnerName()]
+	if kit.IsLost(pod) || kit.IsReady(pod) || pod.Annotations[labobjects.AnnotationAgents] != labobjects.AgentAddresses(endpoints, telemetry) {
 		return "", nil
 	}
-	return t.whyNotReady(ctx, of), nil
+	return t.whyNotReady(ctx, pod), nil
 }
 
 // whyNotReady describes what a pod waits for.
