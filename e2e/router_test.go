@@ -71,15 +71,21 @@ func TestRouter(t *testing.T) {
 	g.Expect(conclusive).To(BeNumerically(">", 0), "the tester was the limit in every row")
 }
 
-// awaitQuiet waits until other programs leave the processors to a tester, for five minutes at most: tests that only
-// compute may still run.
+// quietSample is the time for which they must be quiet.
+const quietSample = 2 * time.Second
+
+// quietPatience is what is left of the time for which tests wait until the processors are quiet.
+var quietPatience = 5 * time.Minute
+
+// awaitQuiet waits until other programs leave the processors to a tester, within quietPatience: tests that only compute
+// may still run.
 func awaitQuiet(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	begin, err := xdpmachine.ReadCPUTime()
 	g.Expect(err).NotTo(HaveOccurred())
-	for waited := time.Now(); time.Since(waited) < 5*time.Minute; {
-		time.Sleep(2 * time.Second)
+	for ; quietPatience > 0; quietPatience -= quietSample {
+		time.Sleep(quietSample)
 		end, err := xdpmachine.ReadCPUTime()
 		g.Expect(err).NotTo(HaveOccurred())
 		busy := 0
