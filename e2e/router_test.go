@@ -74,7 +74,7 @@ func TestRouter(t *testing.T) {
 // quietSample is the time for which they must be quiet.
 const quietSample = 2 * time.Second
 
-// quietPatience is what is left of the time for which tests wait until the processors are quiet.
+// quietPatience is the remaining time for which tests wait until the processors are quiet.
 var quietPatience = 5 * time.Minute
 
 // awaitQuiet waits until other programs leave the processors to a tester, within quietPatience: tests that only compute
