@@ -162,6 +162,8 @@ func TestNoConfiguration(t *testing.T) {
 	for text, want := range map[string]string{
 		"interface ethernet-1/1 {\n mtu 9200\n": `the context "interface ethernet-1/1" has no closing brace`,
 		"interface ethernet-1/1 {\n}\n}\n":      "line 3: a brace closes no context",
+		"set /{":                                `line 1: "set /{": a line of info flat, which begins with set /, ends without a brace`,
+		"set / interface ethernet-1/1 {\n}\n":   `line 1: "set / interface ethernet-1/1 {": a line of info flat`,
 		"# one\n\ninterface ethernet-1/1 mtu 1": `line 3: "interface ethernet-1/1 mtu 1": want a line of info flat`,
 		"community hunter2":                     `line 1: "community (hidden)"`,
 		"set / interface ethernet-1/1 mtu 9200": "it has no network instance",

@@ -43,6 +43,8 @@ func read(text string) (*node, error) {
 				return nil, fmt.Errorf("line %d: a brace closes no context", number)
 			}
 			stack = stack[:len(stack)-1]
+		case len(stack) == 1 && isFlatWithBrace(line):
+			return nil, fmt.Errorf("line %d: %.60q: a line of info flat, which begins with set /, ends without a brace: remove the brace, or write the context without set /", number, Language{}.Mask(line))
 		case strings.HasSuffix(line, " {"):
 			stack = append(stack, at.add(node{text: strings.TrimSuffix(line, " {"), context: true}))
 		case len(stack) > 1:
@@ -66,6 +68,12 @@ func absolute(line string) (string, bool) {
 	path, is := strings.CutPrefix(line, "set /")
 	path = strings.TrimSpace(path)
 	return path, is && path != ""
+}
+
+// isFlatWithBrace reports whether a line has a whole path and ends as the first one of a context.
+func isFlatWithBrace(line string) bool {
+	path, is := absolute(line)
+	return is && (path == "{" || strings.HasSuffix(path, " {"))
 }
 
 // plain are quotes around a value that needs none: the device prints it without.
