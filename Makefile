@@ -127,14 +127,16 @@ COMPUTES   := ./internal/measure/... ./internal/manifests/... ./internal/reporti
 .PHONY: logic logic-waits logic-computes
 logic: logic-waits logic-computes ## logic, and controllers against a real API server
 
-# Most of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
+# Many of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
 # take half as long again.
+TEST_LOGIC = export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4
+
 logic-waits: test-tools
-	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES) $(COMPUTES)))
+	$(TEST_LOGIC) $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES) $(COMPUTES)))
 
 # Tests of hack read files of the other module, so that their results are not cached.
 logic-computes: test-tools
-	export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 $$(go list $(COMPUTES) | grep -vFx -f <(go list $(LONG_LOGIC)))
+	$(TEST_LOGIC) $$(go list $(COMPUTES) | grep -vFx -f <(go list $(LONG_LOGIC)))
 	cd hack && $(call GOTESTSUM,-hack) $(GOTEST_BUILD) -count=1 -timeout 10m ./...
 
 # The database of known vulnerabilities is not in the module proxy: make test and make lint do without.

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
-	xdpmachine "nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // TestRouter runs the sample against the real router: it passes with a
@@ -69,35 +67,6 @@ func TestRouter(t *testing.T) {
 		conclusive = expectRouterRows(t, l.rows(t, again))
 	}
 	g.Expect(conclusive).To(BeNumerically(">", 0), "the tester was the limit in every row")
-}
-
-// quietSample is the time for which they must be quiet.
-const quietSample = 2 * time.Second
-
-// quietPatience is the remaining time for which tests wait until the processors are quiet.
-var quietPatience = 5 * time.Minute
-
-// awaitQuiet waits until other programs leave the processors to a tester, within quietPatience: tests that only compute
-// may still run.
-func awaitQuiet(t *testing.T) {
-	t.Helper()
-	g := NewWithT(t)
-	begin, err := xdpmachine.ReadCPUTime()
-	g.Expect(err).NotTo(HaveOccurred())
-	for ; quietPatience > 0; quietPatience -= quietSample {
-		time.Sleep(quietSample)
-		end, err := xdpmachine.ReadCPUTime()
-		g.Expect(err).NotTo(HaveOccurred())
-		busy := 0
-		for processor := range end.Busy {
-			busy += len(begin.Foreign(end, processor, "this machine"))
-		}
-		if busy == 0 {
-			return
-		}
-		begin = end
-	}
-	t.Log("other programs use the processors all the time")
 }
 
 // expectRouterRows checks what was measured over the router, and returns how many rows are conclusive.

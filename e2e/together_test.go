@@ -8,9 +8,13 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	xdpmachine "nodrop.dev/nodrop/internal/traffic/xdp/machine"
 )
 
 // Some tests run at the same time, after all others. What they share is here: one chart, one
@@ -86,4 +90,33 @@ func alone(t *testing.T, what *sync.Mutex) {
 	t.Helper()
 	what.Lock()
 	t.Cleanup(what.Unlock)
+}
+
+// quietSample is the time for which the processors must be quiet, and quietPatience the remaining time for which tests
+// wait until they are.
+const quietSample = 2 * time.Second
+
+var quietPatience = 5 * time.Minute
+
+// awaitQuiet waits until other programs leave the processors to a tester, within quietPatience: tests that only compute
+// may still run.
+func awaitQuiet(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	begin, err := xdpmachine.ReadCPUTime()
+	g.Expect(err).NotTo(HaveOccurred())
+	for ; quietPatience > 0; quietPatience -= quietSample {
+		time.Sleep(quietSample)
+		end, err := xdpmachine.ReadCPUTime()
+		g.Expect(err).NotTo(HaveOccurred())
+		busy := false
+		for processor := range end.Busy {
+			busy = busy || len(begin.Foreign(end, processor, "this machine")) > 0
+		}
+		if !busy {
+			return
+		}
+		begin = end
+	}
+	t.Log("other programs use the processors all the time")
 }
