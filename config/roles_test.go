@@ -17,6 +17,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -84,20 +85,15 @@ func lines(verbs []string, resources ...string) []string {
 // everything that each user may do. Without a controller manager nothing is aggregated:
 // roles of teams are bound by their own names.
 func (c *cluster) whoMayDoWhat(t *testing.T) {
-	create := func(o client.Object) {
-		t.Helper()
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("%T %s: %v", o, o.GetName(), err)
-		}
-	}
 	const team = "team-routing"
-	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}})
+	grants := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}}
 	for user, role := range map[string]string{"editor": "nodrop-edit", "viewer": "nodrop-view"} {
-		create(&rbacv1.RoleBinding{
+		grants = append(grants, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: role}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		})
 	}
+	kubetest.Grant(t, c.Client, grants...)
 	r := rights{t, c.Client}
 	everybody := lines(reads, "nodrop.dev/testbeds")
 	results := lines(reads, "nodrop.dev/benchmarkresults", "nodrop.dev/benchmarksnapshots")

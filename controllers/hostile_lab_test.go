@@ -116,7 +116,7 @@ func newHostileLab(t *testing.T, fair bool) *hostileLab {
 			create(t, l.admin, o)
 		}
 	}
-	create(t, l.admin, &rbacv1.ClusterRoleBinding{
+	kubetest.Grant(t, l.admin, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "nodrop-page-auth"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-page-auth"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: operatorNamespace, Name: "nodrop-operator"}},
@@ -232,7 +232,7 @@ func (l *hostileLab) newTeam(name string) {
 	create(l.t, l.admin, ns, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: honestteams.AccountName}})
 	// No controller aggregates the ClusterRole edit here.
 	for _, role := range []string{"nodrop-edit", "system:aggregate-to-edit"} {
-		create(l.t, l.admin, &rbacv1.RoleBinding{
+		kubetest.Grant(l.t, l.admin, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: strings.ReplaceAll(role, ":", "-")},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: honestteams.AccountName}},

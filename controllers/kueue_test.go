@@ -40,7 +40,7 @@ func TestKueue(t *testing.T) {
 	for _, o := range kubetest.Objects(t, filepath.Join(kubetest.Root(t), "config", "kueue", "queues.yaml")) {
 		create(t, admin, o)
 	}
-	create(t, admin, chartRole(t, "kueue.yaml", "nodrop-operator-kueue")...)
+	kubetest.Grant(t, admin, chartRole(t, "kueue.yaml", "nodrop-operator-kueue")...)
 	for name, tc := range map[string]func(*world){
 		"one after the other":                oneAfterTheOther,
 		"evicted while it waits for a bed":   evictedWhileItWaits,

@@ -286,7 +286,7 @@ func newLargestLab(w *world, binary string) *largestLab {
 // viewer makes a person who may read everything.
 func (l *largestLab) viewer() {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "viewer"}}
-	create(l.t, l.c, account, &rbacv1.ClusterRoleBinding{
+	kubetest.Grant(l.t, l.c, account, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "viewer"}},
 	})

@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/kit"
 	"nodrop.dev/nodrop/internal/lab/notify"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // TestNotifications sends events to real HTTPS receivers.
@@ -123,7 +124,7 @@ func (w *world) hook(name, url string, events ...v1alpha1.NotificationEvent) *v1
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name}, Verbs: []string{"get"}}}}
 	binding := &rbacv1.RoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operatorNamespace, Name: "nodrop-operator"}}}
-	create(w.t, w.c, role, binding)
+	kubetest.Grant(w.t, w.c, role, binding)
 	w.t.Cleanup(func() {
 		for _, o := range []client.Object{role, binding} {
 			if err := w.c.Delete(context.Background(), o); err != nil {

@@ -142,12 +142,13 @@ func launchServer(t *testing.T, changes ...func(*envtest.Environment)) server {
 		create(t, c, cardNode(name))
 	}
 	root := kubetest.Root(t)
+	rights := chartRole(t, "connections.yaml", "nodrop-operator-connections")
 	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
 		for _, o := range kubetest.Objects(t, filepath.Join(root, "config", "rbac", file)) {
-			create(t, c, o)
+			rights = append(rights, o)
 		}
 	}
-	create(t, c, chartRole(t, "connections.yaml", "nodrop-operator-connections")...)
+	kubetest.Grant(t, c, rights...)
 	const account = "system:serviceaccount:" + operatorNamespace
 	user, err := env.AddUser(envtest.User{
 		Name:   account + ":nodrop-operator",

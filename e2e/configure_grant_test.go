@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // attempt of a member of a team, with a part of the answer.
@@ -34,8 +35,8 @@ func TestConfigurationsBeyondTheGrant(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}},
 	}
-	g.Expect(l.Create(t.Context(), binding)).To(Succeed())
 	t.Cleanup(func() { l.discard(t, binding) })
+	kubetest.Grant(t, l, binding)
 
 	const tests = "  tests: [{name: t, throughput: {}}]\n"
 	benchmark := func(lines string) string {

@@ -357,8 +357,7 @@ func (p *patients) rights(t *testing.T) {
 			continue
 		}
 		role := o.(*rbacv1.Role)
-		p.apply(t, role)
-		p.apply(t, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: role.Namespace, Name: role.Name},
+		kubetest.Grant(t, p, role, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: role.Namespace, Name: role.Name},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "engineer"}}})
 	}
 	p.laptopRuns()
@@ -374,17 +373,9 @@ func (p *patients) laptopRuns() {
 	p.nodes.probe["laptop"] = probe.Node{BPF: true, CPUFlags: probe.FlagsOfInterest}
 }
 
-func (p *patients) apply(t *testing.T, o client.Object) {
-	t.Helper()
-	if err := p.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (p *patients) grant(t *testing.T, role *rbacv1.ClusterRole, user string) {
 	t.Helper()
-	p.apply(t, role)
-	p.apply(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+	kubetest.Grant(t, p, role, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: []rbacv1.Subject{{Kind: "User", Name: user}}})
 }
 

@@ -12,10 +12,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // served is the address that a command serves the page at.
@@ -105,14 +105,10 @@ func TestPage(t *testing.T) {
 
 	view := []rbacv1.PolicyRule{{APIGroups: []string{"nodrop.dev"}, Resources: []string{"benchmarks", "reservations"}, Verbs: []string{"get", "list", "watch"}}}
 	team := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"}}
-	for _, o := range []client.Object{
+	kubetest.Grant(t, c.client,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Rules: view},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "team"}},
-	} {
-		if err := c.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	some := c.nodrop(t, "page", "--as", "somebody", "--namespaces", "kube-public")
 	base = some.served().String()
 	for path, want := range map[string]string{"": "You may not list the beds", "benchmarks?view=waiting": "mine", "reservations": "No reservation", "schedules": "No schedule"} {

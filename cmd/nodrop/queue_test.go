@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 )
 
@@ -108,16 +109,12 @@ func TestQueue(t *testing.T) {
 	may := []rbacv1.PolicyRule{{APIGroups: []string{"nodrop.dev"}, Resources: []string{"benchmarks", "trafficprofiles"}, Verbs: []string{"list"}}}
 	beds := []rbacv1.PolicyRule{{APIGroups: []string{"nodrop.dev"}, Resources: []string{"testbeds"}, Verbs: []string{"list"}}}
 	team := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"}}
-	for _, o := range []client.Object{
+	kubetest.Grant(t, c.client,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Rules: may},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: "default"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "team"}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Rules: beds},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "team"}},
-	} {
-		if err := c.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	p = c.nodrop(t, "queue", "--as", "somebody")
 	p.wants(0, "", "")
 	for _, want := range []string{">=1     default     waiting-1", "About 3 of other namespaces, which you may not list, wait for bed bed too."} {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // TestTrigger makes the benchmarks of a schedule as a member of a team.
@@ -25,17 +26,13 @@ func TestTrigger(t *testing.T) {
 	s.Spec.BenchmarkTemplate.Spec.TestBedName, s.Spec.BenchmarkTemplate.Spec.TrafficProfileName = "new", "pairs"
 	s.Spec.BenchmarkTemplate.Spec.Tests = []v1alpha1.Test{{Name: "throughput", Throughput: &v1alpha1.ThroughputTest{}}}
 	team := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "somebody"}}
-	for _, o := range []client.Object{s,
+	kubetest.Grant(t, c.client, s,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "trigger", Namespace: "default"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"nodrop.dev"}, Resources: []string{"benchmarkschedules"}, Verbs: []string{"get"}},
 			{APIGroups: []string{"nodrop.dev"}, Resources: []string{"benchmarks"}, Verbs: []string{"create"}},
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "trigger", Namespace: "default"}, Subjects: team, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "trigger"}},
-	} {
-		if err := c.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	p := c.nodrop(t, "trigger", "nightly", "--as", "somebody")
 	p.wants(0, "benchmark.nodrop.dev/nightly-", "")
 	var made v1alpha1.BenchmarkList

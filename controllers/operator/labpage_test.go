@@ -111,11 +111,11 @@ func TestLabPage(t *testing.T) {
 	for _, team := range []string{"routing", "switching"} {
 		r.namespace("team-" + team)
 		teams[team] = browser{r, port, r.token(team)}
-		r.Expect(r.admin.Create(t.Context(), &rbacv1.RoleBinding{
+		kubetest.Grant(t, r.admin, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-" + team, Name: "viewers"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-view"},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: team}},
-		})).To(Succeed())
+		})
 		r.makeLab(team)
 	}
 	owner, stranger, nobody := browser{r, port, r.token("owner")}, browser{r, port, r.token("stranger")}, browser{r, port, ""}

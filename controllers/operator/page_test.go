@@ -68,11 +68,11 @@ func (r *rotation) token(name string) string {
 // bind gives a ClusterRole to a ServiceAccount.
 func (r *rotation) bind(role, namespace, account string) {
 	r.t.Helper()
-	r.Expect(r.admin.Create(r.t.Context(), &rbacv1.ClusterRoleBinding{
+	kubetest.Grant(r.t, r.admin, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
-	})).To(Succeed())
+	})
 }
 
 // TestMetrics runs the whole operator, follows a benchmark from its bed to the archive, and

@@ -27,6 +27,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/allocation"
 	"nodrop.dev/nodrop/internal/base/pki"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
@@ -194,11 +195,7 @@ func viewer(t *testing.T, admin client.Client) string {
 		objects = append(objects, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%02d", 2*i), Name: "team"}, Subjects: who,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "team"}})
 	}
-	for _, o := range objects {
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kubetest.Grant(t, admin, objects...)
 	request := &authenticationv1.TokenRequest{}
 	if err := admin.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)

@@ -15,16 +15,17 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/controllers/operator"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // teamMember returns a client of a user with the rights of the chart's role in the namespace team-routing.
 func teamMember(t *testing.T, s *server, name string) client.Client {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(s.c.Create(t.Context(), &rbacv1.RoleBinding{
+	kubetest.Grant(t, s.c, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-routing", Name: name}, Subjects: []rbacv1.Subject{{Kind: "User", Name: name}},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nodrop-edit"},
-	})).To(Succeed())
+	})
 	cfg := rest.CopyConfig(s.cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
 	c, err := client.New(cfg, client.Options{Scheme: s.c.Scheme()})

@@ -12,20 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/testkit/kubetest"
 )
 
 // as returns a client of another user with some groups, who may write everything of NoDrop, and its warnings.
 func (s *server) as(name string, groups ...string) (client.Client, *warnings) {
-	ctx := s.t.Context()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "writer"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}}
-	s.Expect(client.IgnoreAlreadyExists(s.c.Create(ctx, role))).To(Succeed())
-	s.Expect(s.c.Create(ctx, &rbacv1.ClusterRoleBinding{
+	kubetest.Grant(s.t, s.c, role, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: strings.ReplaceAll(name, ":", "-")},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-	})).To(Succeed())
+	})
 	w := &warnings{}
 	cfg := rest.CopyConfig(s.cfg)
 	cfg.QPS, cfg.WarningHandler = -1, w
