@@ -275,7 +275,7 @@ func forward() error {
 		}
 	}
 	// A machine without IPv6 still routes IPv4.
-	if _, err := os.Stat("/proc/sys/net/ipv6"); err != nil {
+	if !hasIPv6() {
 		return nil
 	}
 	for key, value := range map[string]string{
@@ -289,6 +289,11 @@ func forward() error {
 		}
 	}
 	return nil
+}
+
+func hasIPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return err == nil
 }
 
 func sysctl(key, value string) error {
@@ -332,7 +337,17 @@ func bridge(h *netlink.Handle, ports []v1alpha1.Port) (netlink.Link, error) {
 			return nil, fmt.Errorf("joining %s to the bridge: %w", p.Name, err)
 		}
 	}
-	return br, up(h, bridgeName, nil)
+	return br, up(h, bridgeName, bridgeAddresses())
+}
+
+// bridgeAddresses returns the address that the bridge asks for members of IPv6 groups from; none on a machine without IPv6.
+// The kernel would add one once the first port has a carrier, and maybe after the ports were asked. It asks again after
+// 31 s, and until then the bridge floods IPv6 groups.
+func bridgeAddresses() []netip.Prefix {
+	if !hasIPv6() {
+		return nil
+	}
+	return []netip.Prefix{netip.MustParsePrefix("fe80::1/64")}
 }
 
 func up(h *netlink.Handle, name string, addresses []netip.Prefix) error {

@@ -77,6 +77,24 @@ func TestBridgeForwardsGroupsToMembers(t *testing.T) {
 	}
 }
 
+// TestBridgeAsksFromTheFirst makes a bridge whose port has no carrier yet. It has the address that it asks from already:
+// the kernel asks a port once when it gets its carrier, and then waits for 31 s.
+func TestBridgeAsksFromTheFirst(t *testing.T) {
+	x := newTester(t)
+	x.must(forward())
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	x.must(err)
+	defer h.Close()
+	x.must(h.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "p1"}, PeerName: "far"}))
+	br, err := bridge(h, []v1alpha1.Port{{Name: "p1"}})
+	x.must(err)
+	addresses, err := h.AddrList(br, netlink.FAMILY_V6)
+	x.must(err)
+	if len(addresses) != 1 || !addresses[0].IP.IsLinkLocalUnicast() || addresses[0].Flags&unix.IFA_F_TENTATIVE != 0 {
+		t.Errorf("the bridge has the addresses %v", addresses)
+	}
+}
+
 // sender is a socket whose multicast leaves by an interface.
 func (x *tester) sender(family, name string) net.PacketConn {
 	x.t.Helper()
