@@ -106,9 +106,12 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 	answer := runner.Answer{Log: fmt.Sprint("log-", r.starts), Begun: r.begun}
 	if r.begun {
 		log := r.log()
-		answer.State, answer.After = r.state, min(after, len(log))
+		answer.State, answer.After = r.state.DeepCopy(), min(after, len(log))
 		end := min(answer.After+8, len(log))
-		answer.LogRows, answer.More = log[answer.After:end], end < len(log)
+		for i := range log[answer.After:end] {
+			answer.LogRows = append(answer.LogRows, *log[answer.After+i].DeepCopy())
+		}
+		answer.More = end < len(log)
 	}
 	return answer, nil
 }
