@@ -63,6 +63,21 @@ func newFakeAPI(scheme *runtime.Scheme) *fakeAPI {
 	}
 }
 
+// meddleWith calls meddle before every write from now on.
+func (f *fakeAPI) meddleWith(meddle func(client.Object) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.meddle = meddle
+}
+
+// meddled returns the answer of meddle to a write; nil lets it pass.
+func (f *fakeAPI) meddled(obj client.Object) error {
+	f.mu.Lock()
+	meddle := f.meddle
+	f.mu.Unlock()
+	return meddle(obj)
+}
+
 func (f *fakeAPI) gvk(obj runtime.Object) schema.GroupVersionKind {
 	gvk, err := apiutil.GVKForObject(obj, f.scheme)
 	if err != nil {

@@ -161,7 +161,7 @@ func (c *fakeClient) write(ctx context.Context, obj client.Object, apply func() 
 	c.countedObject(obj)
 	return c.link.send(ctx, true, func() error {
 		if c.link != nil {
-			if err := c.api.meddle(obj); err != nil {
+			if err := c.api.meddled(obj); err != nil {
 				return err
 			}
 		}

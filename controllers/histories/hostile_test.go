@@ -114,12 +114,12 @@ func TestUnwritableBenchmark(t *testing.T) {
 				w.until(ctx, t, "b measures", 5*time.Minute, func() bool { return w.phaseOf(ctx, "b") == v1alpha1.PhaseRunning })
 				w.check.allow("b", v1alpha1.PhaseAborted)
 				invalid := apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), "b", field.ErrorList{field.TooLong(field.NewPath("status"), "", 1)})
-				api.meddle = func(obj client.Object) error {
+				api.meddleWith(func(obj client.Object) error {
 					if _, is := obj.(*v1alpha1.Benchmark); is && obj.GetName() == "b" {
 						return invalid
 					}
 					return nil
-				}
+				})
 				reason := gone
 				tc.happen(ctx, w)
 				w.until(ctx, t, "the bed is free", tc.within, func() bool {
@@ -153,13 +153,13 @@ func TestMovedFinalizers(t *testing.T) {
 	inBubble(t, 2, func(w *world, api *fakeAPI) {
 		ctx := context.Background()
 		n := 0
-		api.meddle = func(obj client.Object) error {
+		api.meddleWith(func(obj client.Object) error {
 			if _, is := obj.(*v1alpha1.Benchmark); is && obj.GetName() == "b" {
 				n++
 				_ = w.Patch(ctx, benchmark("b", "", 0), kit.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": []string{fmt.Sprintf("team/%d", n)}}}))
 			}
 			return nil
-		}
+		})
 		_ = w.Create(ctx, benchmark("b", "sim", 100))
 		stop := w.begin(ctx)
 		defer stop()
