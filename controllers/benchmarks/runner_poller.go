@@ -63,7 +63,9 @@ func NewPoller(c kit.RunnerClient, every time.Duration) *Poller {
 // Start runs the poller until the operator ends.
 func (p *Poller) Start(ctx context.Context) error {
 	<-ctx.Done()
+	p.mu.Lock()
 	p.cancel()
+	p.mu.Unlock()
 	p.asking.Wait()
 	return nil
 }
@@ -128,13 +130,17 @@ func (p *Poller) validUntil(key types.NamespacedName) time.Time {
 }
 
 // follow begins to poll the runner in a pod, and stops to poll another one of the
-// benchmark.
+// benchmark. It does nothing once the operator ends.
 func (p *Poller) follow(key types.NamespacedName, pod types.UID, target kit.RunnerTarget, check *results.Checker) {
 	p.forget(key)
 	ctx, cancel := context.WithCancel(p.ctx)
 	f := &followed{key: key, pod: pod, target: target, validUntil: target.Certificate.ValidUntil(), check: check, cancel: cancel, poke: make(chan struct{}, 1)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		cancel()
+		return
+	}
 	p.runs[key] = f
 	p.asking.Go(func() { p.askOn(ctx, f) })
 }

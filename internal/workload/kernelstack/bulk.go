@@ -95,7 +95,7 @@ func (run *bulk) move(ctx context.Context) (out workload.Bulk, err error) {
 	if out.Settings, err = run.settings(); err != nil {
 		return out, err
 	}
-	stop := context.AfterFunc(ctx, run.interrupt)
+	stop := interruptAtEnd(ctx, run.interrupt)
 	defer stop()
 	timeouts, err := run.sender.timeouts()
 	if err != nil {

@@ -51,7 +51,7 @@ func (e *Engine) Collective(ctx context.Context, request workload.CollectiveRequ
 	if out.Settings, err = e.collectiveSettings(run); err != nil {
 		return out, err
 	}
-	stop := context.AfterFunc(ctx, func() { run.deadline(time.Unix(1, 0)) })
+	stop := interruptAtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
 	defer stop()
 	if err = run.measure(ctx, &out); err == nil {
 		err = run.probe(ctx, &out)

@@ -56,7 +56,7 @@ func (run *collective) single(ctx context.Context, pair [2]int, like workload.Li
 	if err := f.far.SetDeadline(deadline); err != nil {
 		return 0, err
 	}
-	stop := context.AfterFunc(ctx, func() {
+	stop := interruptAtEnd(ctx, func() {
 		_ = f.near.SetDeadline(time.Unix(1, 0))
 		_ = f.far.SetDeadline(time.Unix(1, 0))
 	})

@@ -73,7 +73,7 @@ func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (ou
 	if out.Settings, err = e.settings(run); err != nil {
 		return out, err
 	}
-	stop := context.AfterFunc(ctx, func() { run.deadline(time.Unix(1, 0)) })
+	stop := interruptAtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := run.measure(ctx, &out); err != nil {
 		if ctx.Err() != nil {

@@ -43,7 +43,7 @@ func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (out work
 	if out.Settings, err = run.settings(e); err != nil {
 		return out, err
 	}
-	stop := context.AfterFunc(ctx, run.interrupt)
+	stop := interruptAtEnd(ctx, run.interrupt)
 	defer stop()
 	if err := run.measure(&out); err != nil {
 		if ctx.Err() != nil {
