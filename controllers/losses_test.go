@@ -69,8 +69,10 @@ func labNamespaceDeleted(w *world) {
 		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace))).To(Succeed())
 	}
 	w.Expect(w.c.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: labNamespace}})).To(Succeed())
-	// As the controller of namespaces, which the tests do not run.
-	for _, kind := range []client.Object{&corev1.Pod{}, &rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
+	// As the controller of namespaces, which the tests do not run. Without its rights the operator does not notice the loss of pods.
+	w.Expect(w.c.DeleteAllOf(w.t.Context(), &corev1.Pod{}, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
+	w.Eventually(func() v1alpha1.BenchmarkPhase { return w.benchmark("b").Status.Phase }).ShouldNot(Equal(v1alpha1.PhaseRunning))
+	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
 	}
 	w.reaches("b", v1alpha1.PhaseError)
