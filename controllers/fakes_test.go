@@ -108,8 +108,8 @@ func (f *fakeRunners) State(ctx context.Context, target kit.RunnerTarget, after 
 		log := r.log()
 		answer.State, answer.After = r.state.DeepCopy(), min(after, len(log))
 		end := min(answer.After+8, len(log))
-		for i := range log[answer.After:end] {
-			answer.LogRows = append(answer.LogRows, *log[answer.After+i].DeepCopy())
+		for _, row := range log[answer.After:end] {
+			answer.LogRows = append(answer.LogRows, *row.DeepCopy())
 		}
 		answer.More = end < len(log)
 	}

@@ -11,7 +11,8 @@ import (
 	"nodrop.dev/nodrop/internal/measure/runner"
 )
 
-// TestPollerOfAnEndedOperator lets a reconcile that outlives the poller follow a runner: nothing is polled, as nothing would wait for the end of that.
+// TestPollerOfAnEndedOperator lets a reconcile that outlives the poller follow a runner: it is not polled, since the poller waits for
+// polls that began before its own end.
 func TestPollerOfAnEndedOperator(t *testing.T) {
 	p := NewPoller(nil, 0)
 	ended, cancel := context.WithCancel(t.Context())

@@ -239,7 +239,7 @@ func inBubble(t *testing.T, seed uint64, f func(*world, *fakeAPI)) {
 			lab: newFakeLab(admin, time.Second, check), losses: map[string]int{},
 		}
 		w.api = api
-		api.meddle = func(obj client.Object) error { return w.hostile.meddle(context.Background(), admin, obj) }
+		api.meddleWith(func(obj client.Object) error { return w.hostile.meddle(context.Background(), admin, obj) })
 		w.run = func(ctx context.Context, l *link) {
 			m := &fakeManager{api: api, link: l, cache: newFakeCache(api, 500*time.Millisecond, rand.New(rand.NewPCG(seed, 4)))}
 			if err := controllers.SetupWithManager(m, options(w, time.Second, l.now)); err != nil {

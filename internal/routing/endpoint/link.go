@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/routing"
 )
 
@@ -35,14 +36,9 @@ func (l *Link) Write(ctx context.Context, b []byte) (bytes, messages int, err er
 	if err := l.Life.Err(); err != nil {
 		return 0, 0, err
 	}
-	fired := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		_ = l.Conn.SetWriteDeadline(time.Unix(1, 0))
-		close(fired)
-	})
+	stop := interrupt.AtEnd(ctx, func() { _ = l.Conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer func() {
-		if !stop() {
-			<-fired
+		if stop() {
 			_ = l.Conn.SetWriteDeadline(time.Time{})
 			if l.Life.Err() != nil { // looked at last, as it set the deadline
 				_ = l.Conn.SetWriteDeadline(time.Unix(1, 0))

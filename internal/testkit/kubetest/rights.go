@@ -20,8 +20,7 @@ import (
 
 // Grant creates roles and bindings, and waits until the API server lets the subjects of each
 // binding use each rule of its role: its authorizer reads them from a watch, a moment after
-// the request that made them was answered. A
-// ClusterRole that exists stays as it is.
+// the request that made them was answered. A ClusterRole that exists stays as it is.
 func Grant(t testing.TB, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -34,29 +33,12 @@ func Grant(t testing.TB, c client.Client, objects ...client.Object) {
 		}
 	}
 	for _, o := range objects {
-		b, ok, err := bindingOf(o)
+		b, is, err := bindingOf(o)
+		if is && err == nil {
+			err = b.await(t.Context(), c)
+		}
 		if err != nil {
-			t.Fatalf("reading %s %s: %v", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
-		}
-		if !ok {
-			continue
-		}
-		rules, err := b.rules(t.Context(), c)
-		if err != nil {
-			t.Fatalf("reading the %s %s of binding %s: %v", b.role.Kind, b.role.Name, o.GetName(), err)
-		}
-		for _, rule := range rules {
-			for _, subject := range b.subjects {
-				review := b.review(rule, subject)
-				err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-					asked := review.DeepCopy()
-					err := c.Create(ctx, asked)
-					return asked.Status.Allowed, err
-				})
-				if err != nil {
-					t.Fatalf("binding %s does not give %s %s the rights %+v: %v", o.GetName(), subject.Kind, subject.Name, rule, err)
-				}
-			}
+			t.Fatalf("binding %s: %v", o.GetName(), err)
 		}
 	}
 }
@@ -90,6 +72,28 @@ func bindingOf(o client.Object) (binding, bool, error) {
 		return bindingOf(read)
 	}
 	return binding{}, false, nil
+}
+
+// await waits until the subjects may use the rules.
+func (b binding) await(ctx context.Context, c client.Client) error {
+	rules, err := b.rules(ctx, c)
+	if err != nil {
+		return fmt.Errorf("reading its %s %s: %w", b.role.Kind, b.role.Name, err)
+	}
+	for _, rule := range rules {
+		for _, subject := range b.subjects {
+			review := b.review(rule, subject)
+			err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+				asked := review.DeepCopy()
+				err := c.Create(ctx, asked)
+				return asked.Status.Allowed, err
+			})
+			if err != nil {
+				return fmt.Errorf("%s %s has not got the rights %+v: %w", subject.Kind, subject.Name, rule, err)
+			}
+		}
+	}
+	return nil
 }
 
 // rules reads the rules of the role. Those for paths count only if the binding has no namespace.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -95,7 +96,7 @@ func (run *bulk) move(ctx context.Context) (out workload.Bulk, err error) {
 	if out.Settings, err = run.settings(); err != nil {
 		return out, err
 	}
-	stop := interruptAtEnd(ctx, run.interrupt)
+	stop := interrupt.AtEnd(ctx, run.interrupt)
 	defer stop()
 	timeouts, err := run.sender.timeouts()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -51,7 +52,7 @@ func (e *Engine) Collective(ctx context.Context, request workload.CollectiveRequ
 	if out.Settings, err = e.collectiveSettings(run); err != nil {
 		return out, err
 	}
-	stop := interruptAtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
+	stop := interrupt.AtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
 	defer stop()
 	if err = run.measure(ctx, &out); err == nil {
 		err = run.probe(ctx, &out)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -56,7 +57,7 @@ func (run *collective) single(ctx context.Context, pair [2]int, like workload.Li
 	if err := f.far.SetDeadline(deadline); err != nil {
 		return 0, err
 	}
-	stop := interruptAtEnd(ctx, func() {
+	stop := interrupt.AtEnd(ctx, func() {
 		_ = f.near.SetDeadline(time.Unix(1, 0))
 		_ = f.far.SetDeadline(time.Unix(1, 0))
 	})

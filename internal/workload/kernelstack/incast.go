@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -73,7 +74,7 @@ func (e *Engine) Incast(ctx context.Context, request workload.IncastRequest) (ou
 	if out.Settings, err = e.settings(run); err != nil {
 		return out, err
 	}
-	stop := interruptAtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
+	stop := interrupt.AtEnd(ctx, func() { run.deadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := run.measure(ctx, &out); err != nil {
 		if ctx.Err() != nil {

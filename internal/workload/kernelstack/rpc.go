@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"nodrop.dev/nodrop/internal/base/interrupt"
 	"nodrop.dev/nodrop/internal/workload"
 )
 
@@ -43,7 +44,7 @@ func (e *Engine) RPC(ctx context.Context, request workload.RPCRequest) (out work
 	if out.Settings, err = run.settings(e); err != nil {
 		return out, err
 	}
-	stop := interruptAtEnd(ctx, run.interrupt)
+	stop := interrupt.AtEnd(ctx, run.interrupt)
 	defer stop()
 	if err := run.measure(&out); err != nil {
 		if ctx.Err() != nil {

@@ -1,9 +1,11 @@
-package kernelstack
+package interrupt_test
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	"nodrop.dev/nodrop/internal/base/interrupt"
 )
 
 // TestStopWaitsForTheInterrupt stops while connections are interrupted, and before the context ends.
@@ -11,11 +13,13 @@ func TestStopWaitsForTheInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release, stopped := make(chan struct{}), make(chan struct{})
-		stop := interruptAtEnd(ctx, func() { <-release })
+		stop := interrupt.AtEnd(ctx, func() { <-release })
 		cancel()
 		synctest.Wait()
 		go func() {
-			stop()
+			if !stop() {
+				t.Error("stop reports no interrupt")
+			}
 			close(stopped)
 		}()
 		synctest.Wait()
@@ -28,7 +32,9 @@ func TestStopWaitsForTheInterrupt(t *testing.T) {
 		<-stopped
 
 		ctx, cancel = context.WithCancel(t.Context())
-		interruptAtEnd(ctx, func() { t.Error("connections are interrupted after stop") })()
+		if interrupt.AtEnd(ctx, func() { t.Error("connections are interrupted after stop") })() {
+			t.Error("stop reports an interrupt before the end")
+		}
 		cancel()
 		synctest.Wait()
 	})
