@@ -23,6 +23,10 @@ func TestPreferSoftInterrupts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Of a run that was killed on this machine.
+	if _, err := RestoreSoftInterrupts(NotesDir); err != nil {
+		t.Fatal(err)
+	}
 	is := func(want int, when string) {
 		t.Helper()
 		if got, err := nice(thread); err != nil || got != want {
