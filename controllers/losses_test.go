@@ -32,6 +32,8 @@ func TestLosses(t *testing.T) {
 		"the runner's secret is deleted":           runnerSecretDeleted,
 		"the device's secret is deleted":           deviceSecretDeleted,
 		"the lab's namespace is deleted":           labNamespaceDeleted,
+		"the operator's rights in the lab go":      labRightsRemoved,
+		"these rights come back":                   labRightsBack,
 		"the lease is taken away by force":         leaseTaken,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
@@ -63,16 +65,10 @@ func labNamespaceDeleted(w *world) {
 	b := w.reaches("b", v1alpha1.PhaseRunning)
 	sec := &corev1.Secret{}
 	sec.Namespace, sec.Name = labNamespace, labobjects.DeviceSecretName(labobjects.RunOf(b))
-	var roles rbacv1.RoleList
-	var bindings rbacv1.RoleBindingList
-	for _, list := range []client.ObjectList{&roles, &bindings} {
-		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace))).To(Succeed())
-	}
 	w.Expect(w.c.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: labNamespace}})).To(Succeed())
-	// As the controller of namespaces, which the tests do not run. Without its rights the operator does not notice the loss of pods.
-	w.Expect(w.c.DeleteAllOf(w.t.Context(), &corev1.Pod{}, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
-	w.Eventually(func() v1alpha1.BenchmarkPhase { return w.benchmark("b").Status.Phase }).ShouldNot(Equal(v1alpha1.PhaseRunning))
-	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
+	// As the controller of namespaces, which the tests do not run.
+	giveBack := w.takeRights()
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
 	}
 	w.reaches("b", v1alpha1.PhaseError)
@@ -84,19 +80,72 @@ func labNamespaceDeleted(w *world) {
 	sec.Finalizers = nil // once the device is stopped on that node
 	w.Expect(w.c.Update(w.t.Context(), sec)).To(Succeed())
 	w.remade(labNamespace)
-	for i := range roles.Items {
-		roles.Items[i].ResourceVersion, roles.Items[i].UID = "", ""
-		create(w.t, w.c, &roles.Items[i])
-	}
-	for i := range bindings.Items {
-		bindings.Items[i].ResourceVersion, bindings.Items[i].UID = "", ""
-		create(w.t, w.c, &bindings.Items[i])
-	}
+	giveBack()
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"))
 	w.releaseQuarantine("frr")
 	w.bedIsCleanEventually("frr")
 	create(w.t, w.c, benchmark("next", "frr"))
 	w.reaches("next", v1alpha1.PhaseRunning)
+}
+
+// labRightsRemoved removes the roles of the operator in the lab while a device runs, and then the pods: the benchmark ends, and
+// its bed is quarantined, as nothing shows that it is clean. It is cleaned up once the roles exist again.
+func labRightsRemoved(w *world) {
+	w.impatient(shortCleanUp)
+	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
+	w.reaches("b", v1alpha1.PhaseRunning)
+	giveBack := w.takeRights()
+	w.Expect(w.c.DeleteAllOf(w.t.Context(), &corev1.Pod{}, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
+	b := w.reaches("b", v1alpha1.PhaseError)
+	w.Expect(b.Status.Message).To(And(ContainSubstring("the API server has refused the operator for "), ContainSubstring(`cannot list resource "pods"`)))
+	w.says("b", v1alpha1.ConditionMeasured, v1alpha1.ReasonLabRefused)
+	w.Eventually(func() metav1.ConditionStatus { return w.quarantined().Status }).Should(Equal(metav1.ConditionTrue))
+	w.Expect(w.leftovers()).NotTo(BeEmpty())
+
+	giveBack()
+	w.releaseQuarantine("frr")
+	w.bedIsCleanEventually("frr")
+	create(w.t, w.c, benchmark("next", "frr"))
+	w.reaches("next", v1alpha1.PhaseRunning)
+}
+
+// labRightsBack gives the roles back before the benchmark has waited too long for them: it continues.
+func labRightsBack(w *world) {
+	b := w.measuringOnModel()
+	giveBack := w.takeRights()
+	old := w.pod("b", "runner")
+	w.Expect(w.c.Delete(w.t.Context(), old)).To(Succeed())
+	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(And(
+		HavePrefix("the API server refuses the operator: "), ContainSubstring(`cannot list resource "pods"`)))
+	giveBack()
+	w.replaced(old)
+	w.beginsWith(b, 1)
+	w.runners.report(b, measured(row(64), row(128)))
+	w.Expect(w.rows(w.reaches("b", v1alpha1.PhaseMeasured))).To(HaveLen(2))
+	w.bedIsClean("sim")
+}
+
+// takeRights removes all roles in the lab, and returns a function that makes them again.
+func (w *world) takeRights() (giveBack func()) {
+	w.t.Helper()
+	var roles rbacv1.RoleList
+	var bindings rbacv1.RoleBindingList
+	for _, list := range []client.ObjectList{&roles, &bindings} {
+		w.Expect(w.c.List(w.t.Context(), list, client.InNamespace(labNamespace))).To(Succeed())
+	}
+	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}} {
+		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace))).To(Succeed())
+	}
+	return func() {
+		for i := range roles.Items {
+			roles.Items[i].ResourceVersion, roles.Items[i].UID = "", ""
+			create(w.t, w.c, &roles.Items[i])
+		}
+		for i := range bindings.Items {
+			bindings.Items[i].ResourceVersion, bindings.Items[i].UID = "", ""
+			create(w.t, w.c, &bindings.Items[i])
+		}
+	}
 }
 
 // measuringOnModel gets a benchmark to Running with one row.

@@ -228,6 +228,9 @@ const (
 	ReasonAnswerRefused = "AnswerRefused"
 	// ReasonAgentLost means that a traffic pod disappeared during the measurement.
 	ReasonAgentLost = "AgentLost"
+	// ReasonLabRefused means that the API server refused for too long what the operator needs to measure,
+	// for example since its roles in the namespace of the lab were removed; the message says what.
+	ReasonLabRefused = "LabRefused"
 	// ReasonDeadlineExceeded means that spec.activeDeadlineSeconds passed.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonAborted means that spec.abort was set.

@@ -27,6 +27,7 @@ type measurement struct {
 	runners    *runnerPods
 	ledgers    *ledgers
 	resumption *resumption
+	refusals   refusals
 	// progressEvery is the interval at which progress is stored.
 	progressEvery time.Duration
 }
@@ -47,8 +48,15 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 		return refuse(s, err), nil
 	}
 	if err != nil {
-		return kit.Step{}, err
+		return kit.Step{}, err // What cannot be stored stays in the runner, until it can be or the benchmark's deadline.
 	}
+	return m.refusals.bound(func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+		return m.attend(ctx, s, heard)
+	})(ctx, s)
+}
+
+// attend handles what was heard from the runner, and the loss of pods.
+func (m *measurement) attend(ctx context.Context, s *kit.Scope, heard heard) (kit.Step, error) {
 	pods, err := m.pods(ctx, s)
 	if err != nil {
 		return kit.Step{}, err

@@ -36,6 +36,7 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 	objects, files, statuses := b.RunObjects(), b.LabFiles(), b.StatusWriter()
 	r.ledgers = &ledgers{client: b.Client, live: b.Live, archive: b.Archive}
 	r.snapshots = &snapshots{client: b.Client, live: b.Live, archive: b.Archive}
+	bounded := refusals{deadline: b.Deadlines.CleanUp, poll: b.Poll}
 	resumption := &resumption{live: b.Live, files: files, snapshots: r.snapshots, ledgers: r.ledgers}
 	r.leases = &leases{client: b.Client, live: b.Live, archive: b.Archive, statuses: statuses, resumption: resumption, poll: b.Poll}
 	r.inputs = &inputKeeper{live: b.Live, files: files, policy: b.DefaultPolicy, snapshots: r.snapshots, leases: r.leases}
@@ -50,7 +51,7 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 	intake := &intake{live: b.Live, settings: b.Lab, objects: objects, poller: poller, runners: runners, ledgers: r.ledgers}
 	r.measurement = &measurement{
 		cache: b.Client, objects: objects, poller: poller, intake: intake, runners: runners,
-		ledgers: r.ledgers, resumption: resumption, progressEvery: b.ProgressEvery,
+		ledgers: r.ledgers, resumption: resumption, refusals: bounded, progressEvery: b.ProgressEvery,
 	}
 	r.preemption = &preemption{
 		client: b.Client, live: b.Live, objects: objects, statuses: statuses, poller: poller, intake: intake,
@@ -62,7 +63,10 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
 	recalling, closing := []phase{r.ending.recall}, []phase{r.ending.closeResult}
-	onBed := []phase{r.inputs.keep, r.hooks.before, r.variants.choose, r.devices.start, r.traffic.start, r.measurement.follow}
+	onBed := []phase{
+		bounded.bound(r.inputs.keep), bounded.bound(r.hooks.before), bounded.bound(r.variants.choose), bounded.bound(r.devices.start),
+		bounded.bound(r.traffic.start), r.measurement.follow,
+	}
 	if b.Bench != nil { // It has no result to close.
 		recalling, closing, onBed = nil, nil, []phase{runOn(b.Bench)}
 		r.ending.repeatable = true

@@ -25,3 +25,10 @@ func Refusal(err error, namespace string) error {
 	}
 	return err
 }
+
+// IsRefused reports whether the API server answered that it does not do what was asked, such as for want of a role. A
+// conflict and a failure to reach it are none.
+func IsRefused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !NoAnswer(err)
+}
