@@ -334,9 +334,4 @@ func variantsOfHardware(w *world) {
 
 	create(w.t, w.c, modelledInTwo(), profile())
 	w.Expect(w.c.Create(w.t.Context(), benchmark("b", "sim", withVariants("off", "off")))).To(MatchError(ContainSubstring("variants has off more than once")))
-	b := benchmark("b", "sim", withVariants("off", "on"))
-	create(w.t, w.c, b)
-	before := b.DeepCopy()
-	b.Spec.Variants = []v1alpha1.VariantName{"on", "off"}
-	w.Expect(w.c.Patch(w.t.Context(), b, client.MergeFrom(before))).To(MatchError(ContainSubstring("a Benchmark cannot be changed after it was admitted")))
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -25,8 +26,10 @@ import (
 
 // apiServer is an API server behind a line that can be cut.
 type apiServer struct {
-	t          *testing.T
-	client     client.Client
+	t      *testing.T
+	client client.Client
+	// rest is the way to the server without the line.
+	rest       *rest.Config
 	kubeconfig string
 	line       *cutter
 }
@@ -65,7 +68,7 @@ func newAPIServer(t *testing.T) *apiServer {
 func newAPIServerAt(t *testing.T, server launched) *apiServer {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), authorizationv1.AddToScheme(scheme), admissionv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(server.rest, client.Options{Scheme: scheme})
@@ -76,7 +79,7 @@ func newAPIServerAt(t *testing.T, server launched) *apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := &apiServer{t: t, client: c, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	result := &apiServer{t: t, client: c, rest: server.rest, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	for _, entry := range config.Clusters {
 		server, err := url.Parse(entry.Server)
 		if err != nil {

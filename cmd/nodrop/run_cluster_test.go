@@ -136,6 +136,7 @@ func runPerCommit(t *testing.T, c *apiServer) {
 }
 
 func runTheSameName(t *testing.T, c *apiServer) {
+	c.judgeChanges(t)
 	c.nodrop(t, "run", "--wait", "--timeout", "1s", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "30s"))).wants(exit.Unfinished, "", "")
 	p := c.nodrop(t, "run", "--wait", "-f", pipelineFile(t, fmt.Sprintf(benchmarkText, "taken", "pairs", "32s")))
 	p.wants(exit.Use, "", "hint: give --name-suffix")

@@ -13,7 +13,7 @@ import (
 
 // maxRuleAllocations is the number of allocations that the rules of a kind may cause in the API server when its largest object
 // changes, be it in its status. Each of them costs about 0.2 µs.
-const maxRuleAllocations = 250_000
+const maxRuleAllocations = 60_000
 
 // TestCostOfRules bounds what the API server spends on the rules of the largest object of each kind at each write of it. A rule
 // that reads a field reads the definitions of all fields next to it, so that rules which compare each test with each other

@@ -29,6 +29,8 @@ func TestAdmission(t *testing.T) {
 	}
 	t.Run("broken", func(t *testing.T) { broken(t, s) })
 	t.Run("a leased bed keeps its hardware", func(t *testing.T) { leasedBed(s) })
+	t.Run("a benchmark keeps its spec", func(t *testing.T) { keepsItsSpec(t, s) })
+	t.Run("a benchmark is written by a Go client", func(t *testing.T) { writtenAnew(s) })
 	t.Run("a benchmark only takes an abort", func(t *testing.T) { abortOnly(s) })
 	t.Run("warnings", func(t *testing.T) { warned(s) })
 	for _, name := range samples(t) {
@@ -389,7 +391,11 @@ func operatorAway(s *server) {
 
 	b = s.sampleBenchmark()
 	b.Finalizers = append(b.Finalizers, v1alpha1.FinalizerArchive)
+	b.Spec.TTLSecondsAfterFinished = new(int32)
 	s.Expect(s.c.Update(s.t.Context(), b)).To(Succeed())
+	changed := b.DeepCopy()
+	changed.Spec.Priority = 3
+	s.Expect(s.c.Update(s.t.Context(), changed)).To(MatchError(ContainSubstring("benchmarks.nodrop.dev")))
 	bed := s.sampleBed()
 	bed.Annotations = map[string]string{v1alpha1.AnnotationReleaseQuarantine: "yes"}
 	s.Expect(s.c.Update(s.t.Context(), bed)).To(Succeed())

@@ -233,9 +233,16 @@ func (v *Benchmarks) reservationProblems(ctx context.Context, b *v1alpha1.Benchm
 	return reservation.Benchmark(b, r), nil
 }
 
-// ValidateUpdate keeps the name of the queue as it is; the schema keeps the spec from changing.
+// ValidateUpdate keeps the spec and the name of the queue as they are.
 func (v *Benchmarks) ValidateUpdate(_ context.Context, before, after *v1alpha1.Benchmark) (admission.Warnings, error) {
-	return nil, v.queueChange(before, after)
+	problems := specChanges(&before.Spec, &after.Spec)
+	if problem := v.queueChange(before, after); problem != nil {
+		problems = append(problems, problem)
+	}
+	if len(problems) > 0 {
+		return nil, apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), after.Name, problems)
+	}
+	return nil, nil
 }
 
 // ValidateDelete lets everything pass.
@@ -301,12 +308,12 @@ func (v *Benchmarks) queueProblems(ctx context.Context, b *v1alpha1.Benchmark) (
 		"benchmarks of namespace %s are admitted by Kueue: name a LocalQueue of the namespace (kubectl get localqueues -n %s)", b.Namespace, b.Namespace))}, nil
 }
 
-// queueChange refuses another name of the queue while Kueue counts the benchmark.
-func (v *Benchmarks) queueChange(before, after *v1alpha1.Benchmark) error {
+// queueChange returns an error for another name of the queue while Kueue counts the benchmark; else nil.
+func (v *Benchmarks) queueChange(before, after *v1alpha1.Benchmark) *field.Error {
 	was, is := before.Labels[v1alpha1.LabelQueueName], after.Labels[v1alpha1.LabelQueueName]
 	if !v.Kueue || was == is || after.Status.Phase.Finished() || !after.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind("Benchmark").GroupKind(), after.Name, field.ErrorList{field.Forbidden(queuePath, fmt.Sprintf(
-		"the queue of a benchmark cannot be changed from %q to %q before it has ended: abort it, and apply it again under another name", was, is))})
+	return field.Forbidden(queuePath, fmt.Sprintf(
+		"the queue of a benchmark cannot be changed from %q to %q before it has ended: abort it, and apply it again under another name", was, is))
 }

@@ -47,7 +47,7 @@ func deleteMade(ctx context.Context, c client.Client, o client.Object) error {
 		return nil
 	}
 	if len(o.GetFinalizers()) > 0 {
-		// An update would also send the spec as Go writes it, "1m0s" in place of "60s", and that of a benchmark must not change.
+		// An update would also send the spec as Go writes it, "1m0s" in place of "60s", which the API server counts as a change.
 		if err := c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("removing the finalizers of %s: %w", o.GetName(), err)
 		}
