@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func TestLosses(t *testing.T) {
 		"the lab's namespace is deleted":           labNamespaceDeleted,
 		"the operator's rights in the lab go":      labRightsRemoved,
 		"these rights come back":                   labRightsBack,
+		"a runner measures without these rights":   measuresWithoutRights,
 		"the lease is taken away by force":         leaseTaken,
 	} {
 		t.Run(name, func(t *testing.T) { tc(newWorld(t, server)) })
@@ -68,6 +70,7 @@ func labNamespaceDeleted(w *world) {
 	w.Expect(w.c.Delete(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: labNamespace}})).To(Succeed())
 	// As the controller of namespaces, which the tests do not run.
 	giveBack := w.takeRights()
+	w.runners.silence(true)
 	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
 	}
@@ -81,6 +84,7 @@ func labNamespaceDeleted(w *world) {
 	w.Expect(w.c.Update(w.t.Context(), sec)).To(Succeed())
 	w.remade(labNamespace)
 	giveBack()
+	w.runners.silence(false)
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"))
 	w.releaseQuarantine("frr")
 	w.bedIsCleanEventually("frr")
@@ -95,6 +99,7 @@ func labRightsRemoved(w *world) {
 	create(w.t, w.c, configMap("router", "topology.clab.yaml", "name: router"), virtual("frr"), profile(), benchmark("b", "frr"))
 	w.reaches("b", v1alpha1.PhaseRunning)
 	giveBack := w.takeRights()
+	w.runners.silence(true)
 	w.Expect(w.c.DeleteAllOf(w.t.Context(), &corev1.Pod{}, client.InNamespace(labNamespace), client.GracePeriodSeconds(0))).To(Succeed())
 	b := w.reaches("b", v1alpha1.PhaseError)
 	w.Expect(b.Status.Message).To(And(ContainSubstring("the API server has refused the operator for "), ContainSubstring(`cannot list resource "pods"`)))
@@ -103,6 +108,7 @@ func labRightsRemoved(w *world) {
 	w.Expect(w.leftovers()).NotTo(BeEmpty())
 
 	giveBack()
+	w.runners.silence(false)
 	w.releaseQuarantine("frr")
 	w.bedIsCleanEventually("frr")
 	create(w.t, w.c, benchmark("next", "frr"))
@@ -114,10 +120,12 @@ func labRightsBack(w *world) {
 	b := w.measuringOnModel()
 	giveBack := w.takeRights()
 	old := w.pod("b", "runner")
+	w.runners.silence(true)
 	w.Expect(w.c.Delete(w.t.Context(), old)).To(Succeed())
 	w.Eventually(func() string { return w.benchmark("b").Status.Message }).Should(And(
 		HavePrefix("the API server refuses the operator: "), ContainSubstring(`cannot list resource "pods"`)))
 	giveBack()
+	w.runners.silence(false)
 	w.replaced(old)
 	w.beginsWith(b, 1)
 	w.runners.report(b, measured(row(64), row(128)))
@@ -125,7 +133,24 @@ func labRightsBack(w *world) {
 	w.bedIsClean("sim")
 }
 
-// takeRights removes all roles in the lab, and returns a function that makes them again.
+// measuresWithoutRights removes the roles while the runner measures: its rows are stored, and its outcome is the benchmark's.
+func measuresWithoutRights(w *world) {
+	w.impatient(shortCleanUp)
+	b := w.measuringOnModel()
+	giveBack := w.takeRights()
+	w.runners.report(b, measuring(row(64), row(128)))
+	w.Eventually(func() []v1alpha1.ResultRow { return w.rows(w.benchmark("b")) }).Should(HaveLen(2))
+	// For longer than the rights of a benchmark without a runner would be waited for.
+	w.Consistently(func() v1alpha1.BenchmarkPhase { return w.benchmark("b").Status.Phase }).WithTimeout(3 * short).Should(Equal(v1alpha1.PhaseRunning))
+	w.runners.report(b, measured(row(64), row(128)))
+	w.reaches("b", v1alpha1.PhaseMeasured)
+	giveBack()
+	w.releaseQuarantine("sim")
+	w.bedIsCleanEventually("sim")
+}
+
+// takeRights removes all roles in the lab, and returns a function that makes them again, which the end of the case does otherwise:
+// other cases have the same API server.
 func (w *world) takeRights() (giveBack func()) {
 	w.t.Helper()
 	var roles rbacv1.RoleList
@@ -136,16 +161,23 @@ func (w *world) takeRights() (giveBack func()) {
 	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}} {
 		w.Expect(w.c.DeleteAllOf(w.t.Context(), kind, client.InNamespace(labNamespace))).To(Succeed())
 	}
-	return func() {
+	given := false
+	giveBack = func() {
+		if given {
+			return
+		}
+		given = true
 		for i := range roles.Items {
 			roles.Items[i].ResourceVersion, roles.Items[i].UID = "", ""
-			create(w.t, w.c, &roles.Items[i])
+			w.Expect(w.c.Create(context.Background(), &roles.Items[i])).To(Succeed())
 		}
 		for i := range bindings.Items {
 			bindings.Items[i].ResourceVersion, bindings.Items[i].UID = "", ""
-			create(w.t, w.c, &bindings.Items[i])
+			w.Expect(w.c.Create(context.Background(), &bindings.Items[i])).To(Succeed())
 		}
 	}
+	w.t.Cleanup(giveBack)
+	return giveBack
 }
 
 // measuringOnModel gets a benchmark to Running with one row.

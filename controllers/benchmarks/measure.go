@@ -50,9 +50,11 @@ func (m *measurement) follow(ctx context.Context, s *kit.Scope) (kit.Step, error
 	if err != nil {
 		return kit.Step{}, err // What cannot be stored stays in the runner, until it can be or the benchmark's deadline.
 	}
-	return m.refusals.bound(func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-		return m.attend(ctx, s, heard)
-	})(ctx, s)
+	next, err := m.attend(ctx, s, heard)
+	if kit.IsRefused(err) && heard.answered && heard.err == nil {
+		return m.react(ctx, s, nil, heard) // The runner measures without the API server.
+	}
+	return m.refusals.await(ctx, s, next, err)
 }
 
 // attend handles what was heard from the runner, and the loss of pods.

@@ -20,23 +20,28 @@ type refusals struct {
 	poll time.Duration
 }
 
-// bound returns a phase that repeats the given one while the API server refuses it, and ends the benchmark after the
-// deadline.
+// bound returns a phase that repeats the given one while the API server refuses it.
 func (r refusals) bound(p phase) phase {
 	return func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
 		next, err := p(ctx, s)
-		if !kit.IsRefused(err) {
-			return next, err
-		}
-		if s.Overdue(v1alpha1.ReasonLabRefused, r.deadline) {
-			return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonLabRefused, fmt.Sprintf(
-				"the API server has refused the operator for %s: %v; %s", r.deadline, err, rowsKept(s))), nil
-		}
-		message := kit.Bounded("the API server refuses the operator: " + err.Error())
-		if s.Status.Message != message {
-			log.FromContext(ctx).Info("The API server refuses what a benchmark needs", "benchmark", keyOf(s.Benchmark), "reason", err.Error())
-			s.Status.Message = message
-		}
-		return kit.Again(r.poll), nil
+		return r.await(ctx, s, next, err)
 	}
+}
+
+// await returns the result of a phase, unless the API server refused what the phase needs: then the phase is repeated, and the
+// benchmark ends after the deadline.
+func (r refusals) await(ctx context.Context, s *kit.Scope, next kit.Step, err error) (kit.Step, error) {
+	if !kit.IsRefused(err) {
+		return next, err
+	}
+	if s.Overdue(v1alpha1.ReasonLabRefused, r.deadline) {
+		return s.End(v1alpha1.PhaseError, v1alpha1.ConditionMeasured, v1alpha1.ReasonLabRefused, fmt.Sprintf(
+			"the API server has refused the operator for %s: %v; %s", r.deadline, err, rowsKept(s))), nil
+	}
+	message := kit.Bounded("the API server refuses the operator: " + err.Error())
+	if s.Status.Message != message {
+		log.FromContext(ctx).Info("The API server refuses what a benchmark needs", "benchmark", keyOf(s.Benchmark), "reason", err.Error())
+		s.Status.Message = message
+	}
+	return kit.Again(r.poll), nil
 }
