@@ -63,10 +63,7 @@ func NewReconciler(b kit.Base, poller *Poller) *Reconciler {
 		gates: &gateJudge{live: b.Live, archive: b.Archive, snapshots: r.snapshots, deadline: b.Deadlines.Baseline},
 	}
 	recalling, closing := []phase{r.ending.recall}, []phase{r.ending.closeResult}
-	onBed := []phase{
-		bounded.bound(r.inputs.keep), bounded.bound(r.hooks.before), bounded.bound(r.variants.choose), bounded.bound(r.devices.start),
-		bounded.bound(r.traffic.start), r.measurement.follow,
-	}
+	onBed := append(bounded.bound(r.inputs.keep, r.hooks.before, r.variants.choose, r.devices.start, r.traffic.start), r.measurement.follow)
 	if b.Bench != nil { // It has no result to close.
 		recalling, closing, onBed = nil, nil, []phase{runOn(b.Bench)}
 		r.ending.repeatable = true

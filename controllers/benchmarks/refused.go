@@ -20,12 +20,15 @@ type refusals struct {
 	poll time.Duration
 }
 
-// bound returns a phase that repeats the given one while the API server refuses it.
-func (r refusals) bound(p phase) phase {
-	return func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
-		next, err := p(ctx, s)
-		return r.await(ctx, s, next, err)
+// bound returns phases that repeat the given ones while the API server refuses them.
+func (r refusals) bound(phases ...phase) []phase {
+	for i, p := range phases {
+		phases[i] = func(ctx context.Context, s *kit.Scope) (kit.Step, error) {
+			next, err := p(ctx, s)
+			return r.await(ctx, s, next, err)
+		}
 	}
+	return phases
 }
 
 // await returns the result of a phase, unless the API server refused what the phase needs: then the phase is repeated, and the

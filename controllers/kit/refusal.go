@@ -26,8 +26,8 @@ func Refusal(err error, namespace string) error {
 	return err
 }
 
-// IsRefused reports whether the API server answered that it does not do what was asked, such as for want of a role. A
-// conflict and a failure to reach it are none.
+// IsRefused reports whether the API server refused a request, such as for want of a role. Conflicts, and failures
+// to reach it, do not count.
 func IsRefused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !NoAnswer(err)

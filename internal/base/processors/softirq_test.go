@@ -23,7 +23,7 @@ func TestPreferSoftInterrupts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of a run that was killed on this machine.
+	// A run that was killed on this machine leaves the thread preferred.
 	if _, err := RestoreSoftInterrupts(NotesDir); err != nil {
 		t.Fatal(err)
 	}

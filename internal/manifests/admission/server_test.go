@@ -1,11 +1,8 @@
 package admission_test
 
 import (
-	"context"
-	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -23,6 +20,7 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/opmetrics"
 	"nodrop.dev/nodrop/internal/testkit/kubetest"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
+	"nodrop.dev/nodrop/internal/testkit/webhookserver"
 )
 
 // server is an API server with the webhooks running.
@@ -53,8 +51,8 @@ func startServer(t *testing.T) *server {
 		}
 	})
 	s := &server{WithT: NewWithT(t), t: t, cfg: cfg, warnings: &warnings{}, counts: opmetrics.NewOperator()}
-	s.stop = s.serve(cfg, env.WebhookInstallOptions)
-	t.Cleanup(func() { s.stop() })
+	s.stop = webhookserver.Serve(t, cfg, env.WebhookInstallOptions, s.counts,
+		admission.WithKueue(true, labels.SelectorFromSet(labels.Set{"kueue-managed": "true"})))
 
 	scheme, err := operator.Scheme()
 	s.Expect(err).NotTo(HaveOccurred())
@@ -69,30 +67,6 @@ func startServer(t *testing.T) *server {
 		s.Expect(s.c.Create(t.Context(), ns)).To(Succeed())
 	}
 	return s
-}
-
-// serve runs the webhooks and waits until they answer.
-func (s *server) serve(cfg *rest.Config, o envtest.WebhookInstallOptions) (stop func()) {
-	s.t.Helper()
-	mgr, err := operator.NewManager(cfg, operator.Config{
-		MetricsAddress: "0", HealthAddress: "0",
-		WebhookHost: o.LocalServingHost, WebhookPort: o.LocalServingPort, WebhookCertDir: o.LocalServingCertDir,
-	})
-	s.Expect(err).NotTo(HaveOccurred())
-	s.Expect(admission.SetupWithManager(mgr, operator.DefaultLabNamespace, nil, s.counts,
-		admission.WithKueue(true, labels.SelectorFromSet(labels.Set{"kueue-managed": "true"})))).To(Succeed())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	started := mgr.GetWebhookServer().StartedChecker()
-	s.Eventually(func() error { return started(&http.Request{}) }, 20*time.Second, 50*time.Millisecond).Should(Succeed())
-	return func() {
-		cancel()
-		if done != nil {
-			s.Expect(<-done).To(Succeed())
-			done = nil
-		}
-	}
 }
 
 // load reads the objects of a manifest.
