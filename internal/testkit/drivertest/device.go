@@ -42,9 +42,10 @@ type Wrong struct {
 	Identity bool
 }
 
-// patience is how long a device may take to answer, and shortPatience where nothing answers.
+// Patience is how long a device may take to answer, which shares the processors with other tests, and shortPatience is the time
+// where nothing answers.
 const (
-	patience      = 10 * time.Second
+	Patience      = time.Minute
 	shortPatience = 2 * time.Second
 )
 
@@ -61,7 +62,7 @@ func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.
 		return other, silent
 	}
 	d.New = func(address string, wrong Wrong) (configure.Driver, error) {
-		c := sshaccess.Config{Address: address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: hostKey, Timeout: patience}
+		c := sshaccess.Config{Address: address, User: sshrouter.User, Password: sshrouter.Password, HostKeys: hostKey, Timeout: Patience}
 		if wrong.Password {
 			c.Password = "wrong"
 		}
@@ -77,7 +78,7 @@ func OverSSH(d Device, hostKey []byte, driver func(sshaccess.Config) (configure.
 // a part of the message for it.
 func InContainer(d Device, name, other string, driver func(commands.Access) (configure.Driver, error), silent string) *Device {
 	d.New = func(address string, _ Wrong) (configure.Driver, error) {
-		return driver(container.Config{Name: name, Host: "unix://" + address, Timeout: patience})
+		return driver(container.Config{Name: name, Host: "unix://" + address, Timeout: Patience})
 	}
 	d.NoDevice = func(t *testing.T) (configure.Driver, string) {
 		none, err := driver(container.Config{Name: other, Host: "unix://" + d.Address, Timeout: shortPatience})

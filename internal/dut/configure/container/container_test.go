@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/commands"
@@ -22,7 +21,7 @@ func TestRun(t *testing.T) {
 	d.RunProgram("paused", []string{"sleep", "infinity"}).Pause()
 	d.RunProgram("stopped", []string{"true"})
 	d.RunProgram("shellless", []string{"sleep", "infinity"}, "--volume", "/dev/null:/usr/bin/bash:ro")
-	access := container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second}
+	access := container.Config{Name: "dut", Host: "unix://" + d.Socket}
 	c, err := access.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +88,7 @@ func TestRun(t *testing.T) {
 func TestEnds(t *testing.T) {
 	d := containertest.Start(t)
 	dut := d.RunProgram("dut", []string{"sleep", "infinity"})
-	access := container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second}
+	access := container.Config{Name: "dut", Host: "unix://" + d.Socket}
 	for name, end := range map[string]func(cancel func()){
 		"context":   func(cancel func()) { cancel() },
 		"container": func(func()) { dut.Do("kill") },

@@ -36,7 +36,7 @@ func TestLostReload(t *testing.T) {
 	c := d.RunProgram("dut", []string{"sleep", "infinity"}, "--volume", "/usr:/usr:ro")
 	c.ExecWith(base, "sh", "-c", "cat > "+rulesFile+" && "+reload)
 	const slow = "mkdir /running || touch /twice; touch /begun; while [ ! -e /go ]; do sleep 0.05; done; " + reload + " && rmdir /running"
-	driver, err := files.New(container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second}, []string{rulesFile}, slow)
+	driver, err := files.New(container.Config{Name: "dut", Host: "unix://" + d.Socket}, []string{rulesFile}, slow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"nodrop.dev/nodrop/internal/dut/configure"
 	"nodrop.dev/nodrop/internal/dut/configure/gnmi"
@@ -18,7 +17,7 @@ import (
 func target(t *testing.T) *drivertest.Device {
 	g := gnmitarget.Start(t, `{"openconfig-system:system": {"config": {"hostname": "leaf-1"}}}`)
 	driver := func(address string, wrong drivertest.Wrong) (configure.Driver, error) {
-		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: address, Key: g.Key, Timeout: 10 * time.Second})
+		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: address, Key: g.Key, Timeout: drivertest.Patience})
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func TestCertificates(t *testing.T) {
 		"another authority of both":      {func(c *gnmiaccess.Config) { *c = other; c.Address = g.Address }, "not signed by one of them"},
 		"several, of which one is right": {func(c *gnmiaccess.Config) { c.Certificates = append(other.Certificates, c.Certificates...) }, ""},
 	} {
-		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: g.Address, Key: g.Key, Timeout: 10 * time.Second})
+		c, err := gnmiaccess.ReadConfig(configure.Reach{Address: g.Address, Key: g.Key})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func routerInContainer(t *testing.T) (*containertest.Container, configure.Driver
 	t.Helper()
 	d := containertest.Start(t)
 	r := d.Router("dut")
-	driver, err := sshcli.New(sshcli.FRR, container.Config{Name: "dut", Host: "unix://" + d.Socket, Timeout: 10 * time.Second})
+	driver, err := sshcli.New(sshcli.FRR, container.Config{Name: "dut", Host: "unix://" + d.Socket})
 	if err != nil {
 		t.Fatal(err)
 	}

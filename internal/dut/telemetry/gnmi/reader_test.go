@@ -32,7 +32,7 @@ func device(t *testing.T) *gnmitarget.Target {
 
 func reader(t *testing.T, g *gnmitarget.Target, interfaces ...string) *gnmi.Reader {
 	t.Helper()
-	c, err := gnmiaccess.ReadConfig(configure.Reach{Address: g.Address, Key: g.Key, Timeout: 10 * time.Second})
+	c, err := gnmiaccess.ReadConfig(configure.Reach{Address: g.Address, Key: g.Key})
 	if err != nil {
 		t.Fatal(err)
 	}
