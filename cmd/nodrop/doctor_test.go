@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,8 +35,6 @@ import (
 	"nodrop.dev/nodrop/internal/testkit/kubetest/objects"
 	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
-
-var updateGolden = flag.Bool("update", false, "write testdata/doctor anew")
 
 // patients is a cluster that is looked at.
 type patients struct {

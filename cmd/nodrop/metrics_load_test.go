@@ -140,8 +140,6 @@ func TestMeasureMetricsCost(t *testing.T) {
 	}
 }
 
-func median(all []float64) float64 { return slices.Sorted(slices.Values(all))[len(all)/2] }
-
 // TestMeasureMetricsCostOfPorts prints what samples of 256 simulated ports each second cost.
 func TestMeasureMetricsCostOfPorts(t *testing.T) {
 	n := measuredRuns(t)

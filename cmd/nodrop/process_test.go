@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,9 @@ import (
 // asProgram makes the test binary behave as nodrop, so that tests run the whole
 // program, with its exit codes and signals, without building it a second time.
 const asProgram = "NODROP_TEST_AS_PROGRAM"
+
+// updateGolden is set to write the files anew that tests compare with.
+var updateGolden = flag.Bool("update", false, "write the files anew that tests compare with")
 
 // shared is a directory with what several tests read; empty while there is none.
 var shared string

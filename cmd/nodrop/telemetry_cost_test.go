@@ -63,6 +63,8 @@ func TestMeasureReadingCost(t *testing.T) {
 	}
 }
 
+func median(all []float64) float64 { return slices.Sorted(slices.Values(all))[len(all)/2] }
+
 // costReaders returns readers of the device by SNMP and by SSH.
 func (l *linuxDevice) costReaders() (snmp, ssh telemetry.Reader) {
 	l.t.Helper()
