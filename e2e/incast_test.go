@@ -77,7 +77,7 @@ func TestIncast(t *testing.T) {
 	others.Spec = v1alpha1.BenchmarkSpec{
 		TestBedName: "slow-router", TrafficProfileName: "hosts",
 		Tests: []v1alpha1.Test{
-			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 20_000_000, Connections: 4, CongestionControl: reno, Sender: "p2", Receiver: "p1"}},
+			{Name: "bulk", Bulk: &v1alpha1.BulkTest{Size: 60_000_000, Connections: 4, CongestionControl: reno, Sender: "p2", Receiver: "p1"}},
 			{Name: "rpc", RPCLatency: &v1alpha1.RPCLatencyTest{MessageSizes: []int32{64}, Requests: 1000, CongestionControl: reno}},
 			{Name: "ring", Collectives: &v1alpha1.CollectivesTest{Hosts: 4, MessageSizes: []int32{64_000}, Repetitions: 20, CongestionControl: reno}},
 			{Name: "mixed", Incast: &v1alpha1.IncastTest{Servers: []int32{4}, BlockSize: 100_000, Iterations: 30, CongestionControl: reno, Stateless: &v1alpha1.StatelessTraffic{Load: "1%"}}},
@@ -92,7 +92,7 @@ func TestIncast(t *testing.T) {
 	rows = l.rows(t, b)
 	g.Expect(rows).To(HaveLen(6))
 	t.Logf("bulk: %+v; requests: %+v; collectives: %+v; frames next to an incast: %+v", rows[0].Bulk, rows[1].RPCLatency, rows[2].Collectives, rows[3].Incast.Stateless)
-	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(20_000_000)), "%s", rows[0].Message)
+	g.Expect(rows[0].Bulk).To(HaveField("ReceivedBytes", BeEquivalentTo(60_000_000)), "%s", rows[0].Message)
 	g.Expect(rows[0].Bulk.GoodputBitsPerSecond).To(And(BeNumerically(">", 60_000_000), BeNumerically("<", 100_000_000)), "the router sends 100 Mbit/s")
 	g.Expect(rows[0].Bulk).To(And(HaveField("CongestionControl", reno), HaveField("ReceivedByConnection", HaveLen(4))))
 	g.Expect(rows[1].RPCLatency).To(HaveField("Requests", BeEquivalentTo(1000)), "%s", rows[1].Message)
