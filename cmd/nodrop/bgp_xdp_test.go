@@ -238,7 +238,7 @@ func conclusive(t *testing.T, row v1alpha1.ResultRow) {
 // A capture of the same run shows the same times of convergence, in two cycles, or in three without -short.
 func TestRunConvergesAsCaptured(t *testing.T) {
 	needsRouter(t, router.FRR)
-	routes, cycles, times := 2000, 2, "leadTime: 300ms, announcedTime: 1s, withdrawnTime: 1s"
+	routes, cycles, times := 2000, 2, "leadTime: 300ms, announcedTime: 2s, withdrawnTime: 2s"
 	if !testing.Short() {
 		routes, cycles, times = 200_000, 3, "leadTime: 1s, announcedTime: 30s, withdrawnTime: 30s"
 	}
@@ -258,7 +258,7 @@ func TestRunConvergesAsCaptured(t *testing.T) {
 		t.Skipf("the machine is too busy to compare times: %d trials for %d cycles, and the row does not say which of them counted", row.Trials, cycles)
 	}
 	captured := w.converged(t)
-	t.Logf("the row has %+v and %+v, the capture %v", c.Announce, c.Withdraw, captured)
+	t.Logf("the row has %+v and %+v, the capture %v; %s; %+v", c.Announce, c.Withdraw, captured, row.Message, row.Series)
 	if len(captured) != cycles {
 		t.Fatalf("captured %d trials, want %d", len(captured), cycles)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // wasAway checks that the device did not forward for as long as its commands took, within a tolerance, from the times before and after each
-// command that stops the device, and before and after each that starts it again.
+// command that stops the device, and before and after each that starts it again. The time for which the power was to be off counts.
 func wasAway(t testing.TB, r *v1alpha1.ResetSummary, times []time.Duration, tolerance time.Duration) {
 	t.Helper()
 	if r == nil || len(times) != 4*int(r.Repetitions) {
@@ -23,7 +23,7 @@ func wasAway(t testing.TB, r *v1alpha1.ResetSummary, times []time.Duration, tole
 		least += (each[2] - each[1]) / time.Duration(r.Repetitions)
 		most += (each[3] - each[0]) / time.Duration(r.Repetitions)
 	}
-	if got := time.Duration(r.AvgNs); got < least-tolerance || got > most+tolerance {
+	if got := time.Duration(r.AvgNs + r.PowerOffNs); got < least-tolerance || got > most+tolerance {
 		t.Errorf("reset %s: the device did not forward for %s by %s, and its commands took %s to %s", r.Name, got, r.Method, least, most)
 	}
 }

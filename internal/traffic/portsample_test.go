@@ -82,3 +82,20 @@ func TestReadingTakesAHundredthOfTheTime(t *testing.T) {
 		}
 	}
 }
+
+// A read that other work on the machine holds up is no reason to leave out intervals after it.
+func TestASlowReadLeavesOutNoIntervals(t *testing.T) {
+	t.Parallel()
+	clock := &counting{now: time.Unix(0, 0)}
+	s := Sampling{Interval: 100 * time.Millisecond, Span: 10 * time.Second, Ports: true}
+	read := 0
+	err := s.Each(t.Context(), clock, clock.now, func(int) (time.Duration, error) {
+		if read++; read%10 == 0 {
+			return 20 * time.Millisecond, nil
+		}
+		return time.Millisecond / 2, nil
+	})
+	if err != nil || read != 100 {
+		t.Errorf("%d samples, %v, want 100", read, err)
+	}
+}

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -41,10 +42,11 @@ const readShare = 100
 
 // Each calls read at the end of each interval of a trial that began at begin, with
 // the interval's number. Read returns what it cost those that it disturbs: the time that it
-// took, less what it waited for its turn. Intervals that have ended before Each is called,
+// took, less what it waited for its turn. The lowest counts. Intervals that have ended before Each is called,
 // or while read runs, are left out. Each returns nil after the last interval, and otherwise
 // the error of read or of ctx.
 func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read func(interval int) (cost time.Duration, err error)) error {
+	lowest := time.Duration(math.MaxInt64)
 	for last := time.Duration(0); ; {
 		interval := max(clock.Now().Sub(begin)/s.Interval, last) + 1
 		at := interval * s.Interval
@@ -60,7 +62,8 @@ func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read f
 		}
 		last = interval
 		if s.Ports {
-			last += cost * readShare / s.Interval
+			lowest = min(lowest, cost) // Other work on the machine can only add to it.
+			last += lowest * readShare / s.Interval
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -294,9 +295,9 @@ func (m *convergenceTrials) add(t *trials.Trial, seen intervals) {
 	whole := convergenceTime(m.test)
 	announced, withdrawn := momentOf(t, trials.EventAnnounce, 0), momentOf(t, trials.EventWithdraw, 0)
 	one := event{turn: m.turn, networks: m.sum.Routes, gradual: true}
-	one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced, withdrawn, whollyForwarded), seen.stillMissing(announced, withdrawn)
+	one.kind, one.ending, one.derived = trials.EventAnnounce, seen.until(announced, withdrawn, m.test.SamplingInterval.Duration, whollyForwarded), seen.stillMissing(announced, withdrawn)
 	m.announce.add(t, one)
-	one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn, whole, notForwarded), seen.stillForwarded(withdrawn, whole)
+	one.kind, one.ending, one.derived = trials.EventWithdraw, seen.until(withdrawn, whole, m.test.SamplingInterval.Duration, notForwarded), seen.stillForwarded(withdrawn, whole)
 	if last := lastForwarded(t, m.loads); m.gaps && last > withdrawn {
 		one.ending = one.notBefore(last-withdrawn, last+m.turn+one.within >= whole)
 	}
@@ -309,14 +310,13 @@ func (m *convergenceTrials) outcome() trials.Outcome {
 	sum.Announce, sum.Withdraw = m.announce.summary(), m.withdraw.summary()
 	sum.ResolutionNs = int64(max(m.test.SamplingInterval.Duration, m.announce.within, m.withdraw.within))
 	out.Invalid = contradictions(m.announce, m.withdraw)
+	facts := []string{unsampledEvents(m.announce, m.withdraw)}
 	if m.never != nil {
 		m.never.fill(&sum)
-		if out.Message == "" {
-			out.Message = neverInWords(&sum)
-		}
+		facts = append(facts, neverInWords(&sum))
 	}
 	if out.Message == "" {
-		out.Message = unsampledEvents(m.announce, m.withdraw)
+		out.Message = strings.Join(slices.DeleteFunc(facts, func(fact string) bool { return fact == "" }), "; ")
 	}
 	if n := sum.Announce.Unseen + sum.Withdraw.Unseen; n > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("%d of %d times did not end within announcedTime or withdrawnTime: raise them", n, 2*m.test.Cycles)

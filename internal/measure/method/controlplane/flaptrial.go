@@ -131,9 +131,9 @@ func (m *flapTrial) times(t *trials.Trial, flapped intervals) (withdraw, announc
 			end = momentOf(t, trials.EventWithdraw, i+1)
 		}
 		one := event{turn: m.turn, networks: int64(m.test.Flapped)}
-		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, whollyForwarded), flapped.missing(gone, back)
+		one.kind, one.ending, one.derived = trials.EventWithdraw, flapped.until(gone, back, m.test.SamplingInterval.Duration, whollyForwarded), flapped.missing(gone, back)
 		withdraw.add(t, one)
-		one.kind, one.ending, one.derived = trials.EventAnnounce, m.home.until(back, end, whollyForwarded), flapped.missing(back, end)
+		one.kind, one.ending, one.derived = trials.EventAnnounce, m.home.until(back, end, m.test.SamplingInterval.Duration, whollyForwarded), flapped.missing(back, end)
 		announce.add(t, one)
 	}
 	return withdraw, announce

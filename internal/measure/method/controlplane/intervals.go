@@ -199,12 +199,18 @@ type ending struct {
 
 // until returns the time from the beginning of a part of the trial after which the event is
 // over in all further intervals. It is not seen if it is not over in the last one, and not sampled
-// if there are no samples at the end. Frames in flight at the end of the part are allowed for once,
-// and not in every interval.
-func (all intervals) until(from, to time.Duration, over judgment) ending {
+// if there are no samples at the end, or if it is not over in a last interval that is much longer than
+// the interval at which samples were asked for. Frames in flight at the end of the part are allowed for
+// once, and not in every interval.
+func (all intervals) until(from, to, interval time.Duration, over judgment) ending {
 	part := slices.Clone(all.between(from, to))
 	last := len(part) - 1
-	if last < 0 || max(to-part[last].to, part[last].to-max(from, part[last].from)) > unsampledLengths*all.usual() {
+	if last < 0 {
+		return ending{}
+	}
+	// The end of the part lies in the last interval, or after it.
+	unread := max(to-part[last].to, part[last].to-max(from, part[last].from))
+	if unread > unsampledLengths*all.usual() {
 		return ending{}
 	}
 	// A frame that is in flight at a sample arrives before a later one. The counters of the
@@ -237,12 +243,19 @@ func (all intervals) until(from, to time.Duration, over judgment) ending {
 		})
 		break
 	}
+	if !e.seen && unread > unsampledLengths*max(interval, (to-from)/fewSamples) {
+		return ending{}
+	}
 	return e
 }
 
 // unsampledLengths is the number of usual intervals without a sample at the end of a part after which
 // it is not known whether an event had ended then.
 const unsampledLengths = 3
+
+// fewSamples is the number of intervals below which a part has so few that an event which is not over in the last of
+// them may have ended: a tester that is held up reads all samples late.
+const fewSamples = 10
 
 // usual returns the median length of the intervals.
 func (all intervals) usual() time.Duration {
@@ -433,7 +446,7 @@ func unsampledEvents(all ...eventTimes) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the events have no time, as counters were not read before the next event: other work on the tester's machine held it up", traffic.Grouped(n))
+	return fmt.Sprintf("%s of the events have no time, as counters were not read before the next event: reading them took long, or other work on the tester's machine held it up; more time between the events helps", traffic.Grouped(n))
 }
 
 func (e *eventTimes) longest() int64 { return e.times.Max }

@@ -29,7 +29,7 @@ func TestFramesInFlightAreNotLost(t *testing.T) {
 	if want := []uint64{10, 30, 0, 0, 0, 0}; !slices.Equal(lost, want) {
 		t.Errorf("lost %v, want %v", lost, want)
 	}
-	if e := all.until(500*time.Millisecond, 6*time.Second, whollyForwarded); e.took != 1500*time.Millisecond || !e.seen {
+	if e := all.until(500*time.Millisecond, 6*time.Second, time.Second, whollyForwarded); e.took != 1500*time.Millisecond || !e.seen {
 		t.Errorf("all frames are forwarded after %v (%v)", e.took, e.seen)
 	}
 }
@@ -44,13 +44,13 @@ func TestFramesInFlightBeforeTheNextEvent(t *testing.T) {
 	}
 	samples = append(samples, traffic.Sample{At: 1100 * time.Millisecond, Sent: 2200, Received: 2000})
 	end := 900 * time.Millisecond
-	if e := rated(readings(samples, false), inFlight{}).until(0, end, whollyForwarded); e.seen && e.took == 0 {
+	if e := rated(readings(samples, false), inFlight{}).until(0, end, 100*time.Millisecond, whollyForwarded); e.seen && e.took == 0 {
 		t.Error("the frames in flight are not seen at all: this test shows nothing")
 	}
-	if e := rated(readings(samples, false), noLonger(4*time.Millisecond)).until(0, end, whollyForwarded); e.took != 0 || !e.seen {
+	if e := rated(readings(samples, false), noLonger(4*time.Millisecond)).until(0, end, 100*time.Millisecond, whollyForwarded); e.took != 0 || !e.seen {
 		t.Errorf("all frames are forwarded after %v (%v), want from the beginning", e.took, e.seen)
 	}
-	if e := rated(readings(samples, false), noLonger(time.Hour)).until(0, 1100*time.Millisecond, whollyForwarded); e.seen {
+	if e := rated(readings(samples, false), noLonger(time.Hour)).until(0, 1100*time.Millisecond, 100*time.Millisecond, whollyForwarded); e.seen {
 		t.Errorf("all frames are forwarded after %v, though the last 200 are lost", e.took)
 	}
 }
@@ -76,7 +76,7 @@ func TestTheTimeByFramesBeginsWithTheEvent(t *testing.T) {
 		t.Errorf("frames were missing for %v after an event before which none was, want 1.22 s", got)
 	}
 	withdraw := event{kind: trials.EventWithdraw, turn: time.Millisecond, networks: 16, gradual: true,
-		ending: all.until(withdrawn, 5*time.Second, notForwarded), derived: all.stillForwarded(withdrawn, 5*time.Second)}
+		ending: all.until(withdrawn, 5*time.Second, time.Second, notForwarded), derived: all.stillForwarded(withdrawn, 5*time.Second)}
 	if doubt := withdraw.contradiction(); doubt != "" {
 		t.Error(doubt)
 	}
@@ -109,10 +109,10 @@ func TestAnOutlierOfLatencyHidesNoRoute(t *testing.T) {
 				announced, withdrawn = append(announced, one), append(withdrawn, other)
 			}
 			outlier := inFlight{longer: []latencyCount{{uint64(5 * time.Millisecond), 0}, {uint64(100 * time.Microsecond), 1}}}
-			if e := rated(readings(announced, false), outlier).until(0, time.Minute, whollyForwarded); !e.seen || e.took != tc.late {
+			if e := rated(readings(announced, false), outlier).until(0, time.Minute, 100*time.Millisecond, whollyForwarded); !e.seen || e.took != tc.late {
 				t.Errorf("all frames are forwarded after %v (%v), want %v", e.took, e.seen, tc.late)
 			}
-			if e := rated(readings(withdrawn, false), outlier).until(0, time.Minute, notForwarded); !e.seen || e.took != tc.late {
+			if e := rated(readings(withdrawn, false), outlier).until(0, time.Minute, 100*time.Millisecond, notForwarded); !e.seen || e.took != tc.late {
 				t.Errorf("no frame is forwarded after %v (%v), want %v", e.took, e.seen, tc.late)
 			}
 		})
@@ -159,7 +159,7 @@ func TestGapsTellMissingRoutesFromFramesInFlight(t *testing.T) {
 				}
 				all = append(all, r)
 			}
-			e := rated(all, noLonger(500*time.Microsecond)).until(0, 10*time.Second, whollyForwarded)
+			e := rated(all, noLonger(500*time.Microsecond)).until(0, 10*time.Second, interval, whollyForwarded)
 			if e.seen != tc.seen || e.seen && e.took != tc.took {
 				t.Errorf("all frames are forwarded after %v (%v), want %v (%v)", e.took, e.seen, tc.took, tc.seen)
 			}
@@ -198,7 +198,7 @@ func TestReadingLaterHidesNoLoss(t *testing.T) {
 		}
 		for of, read := range all {
 			rates := rated(read, noLonger(time.Millisecond))
-			if e := rates.until(2*interval, time.Second, whollyForwarded); !e.seen || e.took != interval {
+			if e := rates.until(2*interval, time.Second, interval, whollyForwarded); !e.seen || e.took != interval {
 				t.Errorf("%s, %s: all frames are forwarded after %v (%v), want %v", of, name, e.took, e.seen, interval)
 			}
 			for n, i := range rates {
@@ -229,10 +229,10 @@ func TestADeadStreamIsNotInFlight(t *testing.T) {
 		all = append(all, r)
 	}
 	rates := rated(all, noLonger(time.Millisecond))
-	if e := rates.until(10*time.Second, 20*time.Second, whollyForwarded); e.seen {
+	if e := rates.until(10*time.Second, 20*time.Second, time.Second, whollyForwarded); e.seen {
 		t.Errorf("all frames are forwarded after %v though none is", e.took)
 	}
-	if e := rates.until(20*time.Second, 30*time.Second, whollyForwarded); !e.seen || e.took != time.Second {
+	if e := rates.until(20*time.Second, 30*time.Second, time.Second, whollyForwarded); !e.seen || e.took != time.Second {
 		t.Errorf("all frames are forwarded after %v (%v), want 1s", e.took, e.seen)
 	}
 }
@@ -299,7 +299,7 @@ func TestALossAfterTheEndIsNoLateRoute(t *testing.T) {
 		for n, missing := range tc.missing {
 			all = append(all, tally{from: time.Duration(n) * time.Second, to: time.Duration(n+1) * time.Second, sent: 100, received: 100 - missing, overtaken: missing, gaps: true})
 		}
-		if e := all.until(0, all[len(all)-1].to, whollyForwarded); e.over != tc.over || !e.seen {
+		if e := all.until(0, all[len(all)-1].to, time.Second, whollyForwarded); e.over != tc.over || !e.seen {
 			t.Errorf("%s: over for %v (%v), want %v", name, e.over, e.seen, tc.over)
 		}
 	}
@@ -316,12 +316,12 @@ func TestMissingSamplesLowerTheResolution(t *testing.T) {
 		{from: ms(800), to: ms(900), sent: 100, received: 100},
 	}
 	var times eventTimes
-	times.add(&trials.Trial{}, event{ending: all.until(ms(200), ms(1000), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(200), ms(1000), ms(100), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(600)) || times.within != ms(600) || unsampledEvents(times) != "" {
 		t.Errorf("%+v known to %v: %s", s, times.within, unsampledEvents(times))
 	}
-	times.add(&trials.Trial{}, event{ending: all.until(ms(100), ms(1000), whollyForwarded)})
-	times.add(&trials.Trial{}, event{ending: all.until(ms(910), ms(1000), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(100), ms(1000), ms(100), whollyForwarded)})
+	times.add(&trials.Trial{}, event{ending: all.until(ms(910), ms(1000), ms(100), whollyForwarded)})
 	if s := times.summary(); s.MaxNs != int64(ms(700)) || times.within != ms(700) || s.Unseen != 0 || times.unsampled != 1 {
 		t.Errorf("%+v known to %v, %d without a sample", s, times.within, times.unsampled)
 	}
@@ -337,21 +337,25 @@ func TestAnEndWithoutSamplesIsNotSeen(t *testing.T) {
 	const interval = 100 * time.Millisecond
 	for name, tc := range map[string]struct {
 		// samples that were not read, by their numbers from 1.
-		from, to          int
+		from, to int
+		// only these were read, unless it is empty.
+		only              []int
 		unseen, unsampled int32
 		times             int64
 	}{
-		"all samples":             {0, 0, 0, 0, 1},
-		"one missing":             {12, 12, 0, 0, 1},
-		"none after the event":    {11, 20, 0, 1, 0},
-		"only the one at the end": {11, 19, 0, 1, 0},
-		"none at the end":         {14, 20, 0, 1, 0},
+		"all samples":              {0, 0, nil, 0, 0, 1},
+		"one missing":              {12, 12, nil, 0, 0, 1},
+		"none after the event":     {11, 20, nil, 0, 1, 0},
+		"only the one at the end":  {11, 19, nil, 0, 1, 0},
+		"none at the end":          {14, 20, nil, 0, 1, 0},
+		"few, and none at the end": {0, 0, []int{1, 8, 15}, 0, 1, 0},
+		"few, also at the end":     {0, 0, []int{1, 8, 15, 18, 20}, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var samples []reading
 			for n := 1; n <= 20; n++ {
-				if n >= tc.from && n <= tc.to {
+				if n >= tc.from && n <= tc.to || len(tc.only) > 0 && !slices.Contains(tc.only, n) {
 					continue
 				}
 				r := reading{at: time.Duration(n) * interval, sent: 100 * uint64(n), gaps: true}
@@ -362,7 +366,7 @@ func TestAnEndWithoutSamplesIsNotSeen(t *testing.T) {
 			var times eventTimes
 			whole := 2 * time.Second
 			times.add(&trials.Trial{}, event{kind: trials.EventWithdraw, turn: time.Millisecond, networks: 4, gradual: true,
-				ending: rated(samples, noLonger(time.Millisecond)).until(time.Second, whole, notForwarded)})
+				ending: rated(samples, noLonger(time.Millisecond)).until(time.Second, whole, interval, notForwarded)})
 			if times.unseen != tc.unseen || times.unsampled != tc.unsampled || times.times.Count != tc.times {
 				t.Errorf("%d unseen, %d unsampled, %d times", times.unseen, times.unsampled, times.times.Count)
 			}
