@@ -25,6 +25,7 @@ import (
 	"nodrop.dev/nodrop/internal/reporting/metrics"
 	"nodrop.dev/nodrop/internal/reporting/metrics/recorder"
 	"nodrop.dev/nodrop/internal/reporting/metrics/spool"
+	"nodrop.dev/nodrop/internal/testkit/freeport"
 )
 
 // labRecorder is a real recorder with its spool, and the keeper of its certificates. Its
@@ -45,10 +46,7 @@ type labRecorder struct {
 // recording restarts the operator with a recorder that is away.
 func (w *world) recording(changes ...func(*kit.Options)) *labRecorder {
 	w.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	w.Expect(err).NotTo(HaveOccurred())
-	address := l.Addr().(*net.TCPAddr)
-	w.Expect(l.Close()).To(Succeed())
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: freeport.Get(w.t)}
 	meta := metav1.ObjectMeta{Namespace: operatorNamespace, Name: "recorder"}
 	api := fakeclient.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: meta}, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 		ClusterIP: address.IP.String(), Ports: []corev1.ServicePort{{Port: int32(address.Port)}},

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/measure/runner"
 	"nodrop.dev/nodrop/internal/reporting/metrics/metricstest"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 // The points of a runner come to the database through a recorder that is started after the
@@ -39,16 +39,7 @@ func TestARunnerAndARecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var addresses []string
-	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addresses = append(addresses, l.Addr().String())
-		_ = l.Close()
-	}
-	address, metrics := addresses[0], addresses[1]
+	address, metrics := testserver.FreeAddress(t), testserver.FreeAddress(t)
 	dir := t.TempDir()
 	own, err := authority.Recorder()
 	if err != nil {

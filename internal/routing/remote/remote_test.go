@@ -18,6 +18,7 @@ import (
 	"nodrop.dev/nodrop/internal/routing/remote"
 	"nodrop.dev/nodrop/internal/routing/remote/speakerpb"
 	"nodrop.dev/nodrop/internal/routing/speakertest"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/agent"
 )
@@ -44,7 +45,7 @@ func serve(t *testing.T, s routing.Speaker) *wire {
 		t.Fatal(err)
 	}
 	w := &wire{t: t, set: set}
-	w.start(s, "127.0.0.1:0")
+	w.start(s, testserver.FreeAddress(t))
 	return w
 }
 

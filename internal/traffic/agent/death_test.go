@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -68,7 +69,7 @@ func TestSendingStopsWithoutController(t *testing.T) {
 func TestAgentRestartsBetweenCalls(t *testing.T) {
 	t.Parallel() // It waits.
 	l, wire := newLab(t), &cable{}
-	address, kill := l.serve(0, "127.0.0.1:0", wire.engine("node-a", "p1", "p2"))
+	address, kill := l.serve(0, testserver.FreeAddress(t), wire.engine("node-a", "p1", "p2"))
 	c := l.dial(t.Context(), l.endpoint(0, address, "p1", "p2"))
 	streams := []traffic.Stream{pair(1, "p1", "p2")}
 	must(t, "configuring", c.Configure(t.Context(), streams))

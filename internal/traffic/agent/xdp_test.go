@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/xdp"
 )
@@ -107,7 +108,7 @@ func bidirectional(t *testing.T, g traffic.Generator) []traffic.Stream {
 // and the address of the first agent with what ends it.
 func (l *lab) dialTwo(a, b traffic.Generator) (f *Fleet, addressA string, killA func()) {
 	l.t.Helper()
-	addressA, killA = l.serve(0, "127.0.0.1:0", a)
+	addressA, killA = l.serve(0, testserver.FreeAddress(l.t), a)
 	addressB, _ := l.serve(1, "127.0.0.1:0", b)
 	f, err := DialFleet(l.t.Context(), []Endpoint{l.endpoint(0, addressA, "p1"), l.endpoint(1, addressB, "p2")}, []string{"p1", "p2"}, l.pki.Runner, quick)
 	must(l.t, "dialling", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zeromq/zmq4"
 
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 	"nodrop.dev/nodrop/internal/traffic"
 	"nodrop.dev/nodrop/internal/traffic/frame"
 )
@@ -103,7 +104,7 @@ func (f *fakeServer) handle() string { return fmt.Sprintf("api%05d", f.starts) }
 func newFake(t *testing.T) *fakeServer {
 	t.Helper()
 	f := &fakeServer{
-		T: t, endpoint: "tcp://127.0.0.1:0", capacity: 1e6, mostShort: map[int]uint64{}, period: 500 * time.Millisecond, update: time.Now(),
+		T: t, endpoint: "tcp://" + testserver.FreeAddress(t), capacity: 1e6, mostShort: map[int]uint64{}, period: 500 * time.Millisecond, update: time.Now(),
 		hosts: map[netip.Addr]traffic.MAC{}, calls: map[string]int{}, broken: map[string]*fakeError{},
 	}
 	f.up()

@@ -14,6 +14,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/measure/runner"
+	"nodrop.dev/nodrop/internal/testkit/testserver"
 )
 
 const uid = "0c5f"
@@ -247,12 +248,7 @@ func TestNothingButTheState(t *testing.T) {
 }
 
 func TestAbsentRunner(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := testserver.FreeAddress(t)
 	if _, err := client(t, address, issue(t).Operator).State(t.Context(), 0); err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("nobody there: %v", err)
 	}

@@ -72,12 +72,7 @@ func newLab(t *testing.T, to sink.Sink) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return &lab{t: t, authority: a, dir: t.TempDir(), address: l.Addr().String(), to: to}
+	return &lab{t: t, authority: a, dir: t.TempDir(), address: testserver.FreeAddress(t), to: to}
 }
 
 // start is the recorder's process.
