@@ -94,15 +94,10 @@ func TestRunPowerReset(t *testing.T) {
 	}
 	l.sample.Ask(t, fmt.Sprintf("- {name: reset, reset: {kind: Power, trigger: Device, load: 2%%, leadTime: 500ms, trialDuration: 3s, powerOffTime: 700ms, repetitions: %d}}\n", repetitions), 128)
 	l.of.Check = func(t testing.TB, rows []v1alpha1.ResultRow) {
-		times := switched(t, log)
 		r := rows[0].Reset
-		if r == nil {
-			t.Fatalf("no row of a reset: %s", rows[0].Message)
-		}
+		t.Log(rows[0].Message)
 		// The frames that the device had in its queues are the difference.
-		if !devicesample.LimitedByTester(rows[0]) {
-			wasAway(t, r, times, 100*time.Millisecond)
-		}
+		wasAway(t, r, switched(t, log), 100*time.Millisecond)
 		if r.Kind != v1alpha1.ResetPower || r.Trigger != v1alpha1.ResetByDevice || r.PowerOffNs != int64(700*time.Millisecond) || int(r.Repetitions) != repetitions {
 			t.Errorf("%+v", r)
 		}

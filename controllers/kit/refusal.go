@@ -26,8 +26,8 @@ func Refusal(err error, namespace string) error {
 	return err
 }
 
-// IsRefused reports whether the API server refused a request, such as for want of a role. Conflicts, and failures
-// to reach it, do not count.
+// IsRefused reports whether the API server refused a request, for example because a role is missing. Conflicts do not
+// count, nor do failures to reach the API server.
 func IsRefused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !NoAnswer(err)

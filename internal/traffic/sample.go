@@ -42,8 +42,8 @@ const readShare = 100
 
 // Each calls read at the end of each interval of a trial that began at begin, with
 // the interval's number. Read returns what it cost those that it disturbs: the time that it
-// took, less what it waited for its turn. The lowest counts. Intervals that have ended before Each is called,
-// or while read runs, are left out. Each returns nil after the last interval, and otherwise
+// took, less what it waited for its turn. The lowest cost of the reads counts. Intervals that have
+// ended before Each is called, or while read runs, are left out. Each returns nil after the last interval, and otherwise
 // the error of read or of ctx.
 func (s Sampling) Each(ctx context.Context, clock Clock, begin time.Time, read func(interval int) (cost time.Duration, err error)) error {
 	lowest := time.Duration(math.MaxInt64)

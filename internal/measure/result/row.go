@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/human"
 	"nodrop.dev/nodrop/internal/measure/calibration"
 	"nodrop.dev/nodrop/internal/measure/method/trials"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -61,7 +62,7 @@ func Row(p plan.Plan, in Input) v1alpha1.ResultRow {
 	}
 	row.TrialRecords = out.Log
 	messages = append(messages, nearTheFloor(in, row.Latency), nearTheOrderFloor(in, frames))
-	row.Message = strings.Join(slices.DeleteFunc(messages, func(m string) bool { return m == "" }), "; ")
+	row.Message = human.Join("; ", messages...)
 	row.Validity, row.ValidityReasons = Judge(in)
 	return row
 }

@@ -20,6 +20,9 @@ func TestRequestsOverARouter(t *testing.T) {
 		for _, mtu := range []int{1500, 9000} {
 			r := rpcRequest(bytes)
 			r.MTU = mtu
+			if bytes == 1 { // The share of the router is a microsecond or two: next to other tests few requests do not show it.
+				r.Requests = 4000
+			}
 			found, err := b.RPC(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
@@ -30,7 +33,7 @@ func TestRequestsOverARouter(t *testing.T) {
 			if texts := r.Differences(found.Settings); len(texts) > 0 || found.NoReference != "" {
 				t.Errorf("%q, %q", texts, found.NoReference)
 			}
-			if len(found.RoundTrips) != workload.Rounds || len(found.BackToBack) != workload.Rounds || len(found.RoundTrips[0]) != 10 || len(found.BackToBack[19]) != 10 {
+			if len(found.RoundTrips) != workload.Rounds || len(found.BackToBack) != workload.Rounds || len(found.RoundTrips[0]) != r.Requests/20 || len(found.BackToBack[19]) != r.Requests/20 {
 				t.Errorf("%d and %d rounds", len(found.RoundTrips), len(found.BackToBack))
 			}
 			// The queue of the device sends 50 Mbit/s to the client: 16,384 bytes and headers take 2.6 ms more than its burst.
@@ -38,8 +41,7 @@ func TestRequestsOverARouter(t *testing.T) {
 			if bytes > 1 {
 				least = time.Duration(bytes) * 8 * time.Second / 50_000_000 / 2
 			}
-			// The share of a request of one byte is a few microseconds: next to other tests only its range shows that it is above 0.
-			if share.High <= least || share.Low > share.Value || share.High < share.Value || through.Value-back.Value != share.Value {
+			if share.Value <= least || share.Low > share.Value || share.High < share.Value || through.Value-back.Value != share.Value {
 				t.Errorf("share %+v, want more than %s", share, least)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -310,13 +309,13 @@ func (m *convergenceTrials) outcome() trials.Outcome {
 	sum.Announce, sum.Withdraw = m.announce.summary(), m.withdraw.summary()
 	sum.ResolutionNs = int64(max(m.test.SamplingInterval.Duration, m.announce.within, m.withdraw.within))
 	out.Invalid = contradictions(m.announce, m.withdraw)
-	facts := []string{unsampledEvents(m.announce, m.withdraw)}
+	never := ""
 	if m.never != nil {
 		m.never.fill(&sum)
-		facts = append(facts, neverInWords(&sum))
+		never = neverInWords(&sum)
 	}
 	if out.Message == "" {
-		out.Message = strings.Join(slices.DeleteFunc(facts, func(fact string) bool { return fact == "" }), "; ")
+		out.Message = human.Join("; ", unsampledEvents(m.announce, m.withdraw), never)
 	}
 	if n := sum.Announce.Unseen + sum.Withdraw.Unseen; n > 0 && out.Message == "" {
 		out.Message = fmt.Sprintf("%d of %d times did not end within announcedTime or withdrawnTime: raise them", n, 2*m.test.Cycles)
