@@ -18,6 +18,10 @@ type PowerReading struct {
 	// meter.
 	// +required
 	AccuracyMilliwatts int64 `json:"accuracyMilliwatts"`
+	// scatterMilliwatts is by how much the mean may be too low or too high because the readings differ,
+	// with a confidence of 95 % (Student's t distribution); absent with one reading.
+	// +optional
+	ScatterMilliwatts int64 `json:"scatterMilliwatts,omitempty"`
 }
 
 // RowPower contains the power of the device in the trial that decided a row.
@@ -36,7 +40,8 @@ type RowPower struct {
 	// forwarded, or one of the powers is absent.
 	// +optional
 	PicojoulesPerBit *int64 `json:"picojoulesPerBit,omitempty"`
-	// picojoulesPerBitAccuracy is by how much picojoulesPerBit may be too low or too high.
+	// picojoulesPerBitAccuracy is by how much picojoulesPerBit may be too low or too high by the accuracy of
+	// the meter and the scatter of its readings.
 	// +optional
 	PicojoulesPerBitAccuracy int64 `json:"picojoulesPerBitAccuracy,omitempty"`
 	// fit is the line through the powers of this row, the rows before it of the same test, variant and
@@ -61,7 +66,7 @@ type PowerFit struct {
 	// +required
 	PicojoulesPerBit int64 `json:"picojoulesPerBit"`
 	// picojoulesPerBitAccuracy is by how much picojoulesPerBit may be too low or too high by the accuracy of the
-	// meter.
+	// meter and the scatter of its readings.
 	// +required
 	PicojoulesPerBitAccuracy int64 `json:"picojoulesPerBitAccuracy"`
 	// largestResidualMilliwatts is the largest distance of a power from the line. One above the accuracy of

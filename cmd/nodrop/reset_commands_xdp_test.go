@@ -58,6 +58,9 @@ func TestRunCommandResets(t *testing.T) {
 		}
 		restart, flap := rows[0], rows[1]
 		for _, row := range rows {
+			if row.Reset == nil {
+				t.Fatalf("%s was not measured: %v %s", row.Test, row.ValidityReasons, row.Message)
+			}
 			if lost := strings.Contains(row.Message, "after the reset the device did not have the configuration of the run"); lost != (row.Test == "restart") {
 				t.Errorf("%s: the filter was lost: %t: %s", row.Test, lost, row.Message)
 			}

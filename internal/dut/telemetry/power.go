@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -56,14 +57,20 @@ func (w *PowerWatch) Follow(f Follow) { w.follow = f }
 type powers struct {
 	sum, lowest, highest int64
 	readings             int64
+	// first is the first reading, and moments are the sums of the distances from it and of their squares.
+	first   int64
+	moments [2]float64
 	// failure is the first error of the meter.
 	failure error
 }
 
 func (p *powers) add(milliwatts int64) {
-	if p.readings == 0 || milliwatts < p.lowest {
-		p.lowest = milliwatts
+	if p.readings == 0 {
+		p.first, p.lowest = milliwatts, milliwatts
 	}
+	away := float64(milliwatts - p.first)
+	p.moments[0], p.moments[1] = p.moments[0]+away, p.moments[1]+away*away
+	p.lowest = min(p.lowest, milliwatts)
 	p.highest = max(p.highest, milliwatts)
 	p.sum, p.readings = p.sum+milliwatts, p.readings+1
 }
@@ -79,8 +86,30 @@ func (p *powers) reading(spec *v1alpha1.PowerMeter) (*v1alpha1.PowerReading, err
 	mean := (p.sum + p.readings/2) / p.readings
 	return &v1alpha1.PowerReading{
 		MeanMilliwatts: mean, MinimumMilliwatts: p.lowest, MaximumMilliwatts: p.highest, Readings: int32(min(p.readings, 1<<30)),
-		AccuracyMilliwatts: spec.Constant() + mean*spec.Growing()/v1alpha1.PPM,
+		AccuracyMilliwatts: spec.Constant() + mean*spec.Growing()/v1alpha1.PPM, ScatterMilliwatts: p.scatter(),
 	}, nil
+}
+
+// student has the factors of Student's t distribution for two-sided intervals of 95 %, by degrees of freedom from 1 on.
+var student = []float64{
+	12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+}
+
+// manyDegrees is the factor of at least 61 degrees of freedom; the one of the end of the table is larger than all between.
+const manyDegrees = 2.000
+
+// scatter returns by how much the mean may be off because the readings differ, in mW: half of the interval that contains it with 95 %.
+func (p *powers) scatter() int64 {
+	if p.readings < 2 {
+		return 0
+	}
+	n := float64(p.readings)
+	variance := max(0, p.moments[1]-p.moments[0]*p.moments[0]/n) / (n - 1)
+	factor := student[min(p.readings-1, int64(len(student)))-1]
+	if p.readings > 61 {
+		factor = manyDegrees
+	}
+	return int64(math.Round(factor * math.Sqrt(variance/n)))
 }
 
 // Idle reads the meter some times while no test frames are sent. It takes the time that the meter needs to settle, and ten intervals.

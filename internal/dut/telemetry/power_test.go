@@ -70,3 +70,32 @@ func TestPowerWatch(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestScatter is by how far the mean of readings may be off (Student's t distribution): twelve times the half of what two readings differ by, and
+// less the more there are.
+func TestScatter(t *testing.T) {
+	t.Parallel()
+	many := make([]int64, 1000)
+	for i := range many {
+		many[i] = 150_000 + 1000*int64(i%2)
+	}
+	for name, tc := range map[string]struct {
+		readings []int64
+		want     int64
+	}{
+		"one":        {[]int64{150_000}, 0},
+		"the same":   {[]int64{150_000, 150_000, 150_000}, 0},
+		"two":        {[]int64{150_000, 150_100}, 635},                                        // 12.706 x 70.7 / sqrt(2)
+		"six":        {[]int64{157_800, 157_800, 157_800, 157_800, 156_400, 156_400}, 759},    // 2.571 x 722.96 / sqrt(6)
+		"a thousand": {many, 32},                                                              // 2.0 x 500.25 / sqrt(1000)
+		"large":      {[]int64{1_000_000_000_000, 1_000_000_000_100, 1_000_000_000_200}, 248}, // 4.303 x 100 / sqrt(3)
+	} {
+		var p powers
+		for _, r := range tc.readings {
+			p.add(r)
+		}
+		if r, err := p.reading(&v1alpha1.PowerMeter{}); err != nil || r.ScatterMilliwatts != tc.want {
+			t.Errorf("%s: %+v, %v: want %d", name, r, err, tc.want)
+		}
+	}
+}

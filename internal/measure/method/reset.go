@@ -173,6 +173,9 @@ func reset(ctx context.Context, tester *trials.Tester, step plan.Step) (trials.O
 			out.Message = tester.Silence(t)
 		case !o.Happened(byTime) && trigger == v1alpha1.ResetExternal:
 			out.Invalid = fmt.Sprintf("no frame was lost in %s: the device was not reset, or it forwards during a reset of this kind", human.Duration(step.TrialDuration))
+		case !o.Happened(byTime) && t.Stamps[0].Ended > t.TxTime: // An outage that no frame could show.
+			out.Invalid = fmt.Sprintf("the reset ended %s after the beginning of a trial of %s that lost no frame, too late to be measured: raise trialDuration",
+				human.Duration(t.Stamps[0].Ended.Round(time.Millisecond)), human.Duration(step.TrialDuration))
 		case o.Happened(byTime) && took < off:
 			out.Invalid = fmt.Sprintf("the device did not forward for %s, which is less than the powerOffTime %s: keep the power off for that long, or set powerOffTime", took.Round(time.Millisecond), human.Duration(off))
 		case o.ToTheEnd:

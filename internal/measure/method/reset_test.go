@@ -302,14 +302,44 @@ func TestResetByCommands(t *testing.T) {
 	}
 }
 
+// TestAResetAfterTheFrames logs in to a device for so long that no frame is sent any more when it is reset: that it lost no frame
+// does not show that it forwarded meanwhile.
+func TestAResetAfterTheFrames(t *testing.T) {
+	described := []v1alpha1.DeviceReset{{Name: "portFlap", Kind: v1alpha1.ResetHardware}}
+	for name, tc := range map[string]struct {
+		login, takes time.Duration
+		invalid      string
+		none         bool
+	}{
+		"in time, without loss": {login: 44 * time.Second, none: true},
+		"late, without loss":    {login: 46 * time.Second, invalid: "the reset ended 1m1s after the beginning of a trial of 1m that lost no frame"},
+		"late":                  {login: 5 * time.Minute, takes: 7 * time.Second, invalid: "the reset ended 5m15s after the beginning of a trial of 1m that lost no frame"},
+	} {
+		for kind, test := range map[string]v1alpha1.Test{"by loss": resetTest(v1alpha1.ResetByDevice), "by time": byTimestamp(resetTest(v1alpha1.ResetByDevice))} {
+			tester, e, step := labFor(t, test, tc.takes, nil)
+			trials.WithResets(&commands{engine: e, login: tc.login}, described)(tester)
+			out := mustRun(t, tester, step)
+			r := rowOf(tester.Plan, out).Reset
+			if !strings.HasPrefix(out.Invalid, tc.invalid) || (tc.invalid == "") != (out.Invalid == "") || (r == nil) != (tc.invalid != "") || strings.HasPrefix(out.Message, "no loss") != tc.none {
+				t.Errorf("%s, %s: %+v, message %q, invalid %q", name, kind, r, out.Message, out.Invalid)
+			}
+		}
+	}
+}
+
 // commands are the resets of a simulated device by commands, which loses its configuration by each.
 type commands struct {
 	engine  *sim.Engine
 	entered string
+	// login is how long it takes until the commands can be entered.
+	login time.Duration
 }
 
 func (c *commands) Reset(ctx context.Context, name string) error {
 	c.entered += name + " "
+	if err := c.engine.Clock().Sleep(ctx, c.login); err != nil {
+		return err
+	}
 	return c.engine.Device().Reset(ctx)
 }
 

@@ -20,13 +20,14 @@ func Power(p v1alpha1.RowPower, size plan.Size, forwarded int64, before []v1alph
 	constant, growing := float64(meter.Constant()), float64(meter.Growing())/float64(v1alpha1.PPM)
 	if above := float64(p.Trial.MeanMilliwatts - p.Idle.MeanMilliwatts); bits > 0 {
 		p.PicojoulesPerBit = new(picojoules(above / bits))
-		p.PicojoulesPerBitAccuracy = picojoules((2*constant + growing*math.Abs(above)) / bits)
+		scatter := float64(p.Trial.ScatterMilliwatts + p.Idle.ScatterMilliwatts)
+		p.PicojoulesPerBitAccuracy = picojoules((2*constant + scatter + growing*math.Abs(above)) / bits)
 	}
-	points := []point{{0, float64(p.Idle.MeanMilliwatts)}, {bits, float64(p.Trial.MeanMilliwatts)}}
+	points := []point{pointAt(0, p.Idle), pointAt(bits, p.Trial)}
 	rows := int32(1)
 	for i := range before {
 		if q := before[i].Power; q != nil && q.Trial != nil {
-			points, rows = append(points, point{float64(q.BitsPerSecond), float64(q.Trial.MeanMilliwatts)}), rows+1
+			points, rows = append(points, pointAt(float64(q.BitsPerSecond), q.Trial)), rows+1
 		}
 	}
 	if rows >= 2 {
@@ -41,8 +42,12 @@ func Power(p v1alpha1.RowPower, size plan.Size, forwarded int64, before []v1alph
 // picojoules rounds mW of a bit per second: 1 mW/(bit/s) is 10^9 pJ/bit.
 func picojoules(perBit float64) int64 { return int64(math.Round(1e9 * perBit)) }
 
-// point is a load in bit/s with a power in mW.
-type point struct{ bits, milliwatts float64 }
+// point is a load in bit/s with a power in mW, and by how much that may be off by the scatter of its readings.
+type point struct{ bits, milliwatts, scatter float64 }
+
+func pointAt(bits float64, r *v1alpha1.PowerReading) point {
+	return point{bits, float64(r.MeanMilliwatts), float64(r.ScatterMilliwatts)}
+}
 
 // fit returns the line by least squares; nil where all loads are the same.
 func fit(points []point, constant, growing float64) *v1alpha1.PowerFit {
@@ -53,11 +58,11 @@ func fit(points []point, constant, growing float64) *v1alpha1.PowerFit {
 		meanX, meanY = meanX+p.bits/n, meanY+p.milliwatts/n
 		lowest, highest = min(lowest, p.bits), max(highest, p.bits)
 	}
-	var xx, xy, away float64
+	var xx, xy, turn float64
 	for _, p := range points {
 		xx += (p.bits - meanX) * (p.bits - meanX)
 		xy += (p.bits - meanX) * (p.milliwatts - meanY)
-		away += math.Abs(p.bits - meanX)
+		turn += (constant + p.scatter) * math.Abs(p.bits-meanX)
 	}
 	if highest <= lowest {
 		return nil
@@ -70,8 +75,8 @@ func fit(points []point, constant, growing float64) *v1alpha1.PowerFit {
 	}
 	return &v1alpha1.PowerFit{
 		BaseMilliwatts: int64(math.Round(base)), PicojoulesPerBit: picojoules(slope),
-		// Each power may be off by the constant, in the direction that turns the line most; the other error stretches all.
-		PicojoulesPerBitAccuracy:  picojoules(constant*away/xx + growing*math.Abs(slope)),
+		// Each power may be off by the constant and its scatter, in the direction that turns the line most; the other error stretches all.
+		PicojoulesPerBitAccuracy:  picojoules(turn/xx + growing*math.Abs(slope)),
 		LargestResidualMilliwatts: int64(math.Round(residual)),
 	}
 }

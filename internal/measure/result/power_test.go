@@ -51,3 +51,25 @@ func TestPower(t *testing.T) {
 		t.Errorf("less than idle: %d ± %d", *p.PicojoulesPerBit, p.PicojoulesPerBitAccuracy)
 	}
 }
+
+// TestScatterOfPower widens what is known of the energy of a bit by the scatter of the readings, and not only by the meter.
+func TestScatterOfPower(t *testing.T) {
+	t.Parallel()
+	scattered := func(milliwatts, framesPerSecond, scatter int64, before ...v1alpha1.ResultRow) *v1alpha1.RowPower {
+		p := v1alpha1.RowPower{
+			Idle:  &v1alpha1.PowerReading{MeanMilliwatts: 100_000, ScatterMilliwatts: 40},
+			Trial: &v1alpha1.PowerReading{MeanMilliwatts: milliwatts, ScatterMilliwatts: scatter},
+		}
+		return Power(p, plan.Bytes(1000), framesPerSecond, before, meter)
+	}
+	// As in TestPower, and 40 mW and 760 mW more of 8 Gbit/s.
+	first := scattered(100_000+16_000, 1_000_000, 760)
+	if first.PicojoulesPerBitAccuracy != 145+100 {
+		t.Errorf("± %d pJ/bit, want 245", first.PicojoulesPerBitAccuracy)
+	}
+	// The powers at 0, 8 and 16 Gbit/s turn the line by their distance from 8 Gbit/s: by 40 mW x 8 and 80 mW x 8 of 128 (Gbit/s)².
+	second := scattered(100_000+32_000, 2_000_000, 80, v1alpha1.ResultRow{Power: first})
+	if f := second.Fit; f == nil || f.PicojoulesPerBit != 2000 || f.PicojoulesPerBitAccuracy != 83+7 { // 82.5 + 7.5
+		t.Errorf("%+v", second.Fit)
+	}
+}

@@ -22,7 +22,7 @@ func (t testResults) power() *partsTable {
 		}
 		cells := []string{labelsOf([]v1alpha1.ResultRow{row}, t.rows), layout.Fixed(p.BitsPerSecond, 1_000_000_000, 3), "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"}
 		if r := p.Trial; r != nil {
-			cells[2], cells[3], cells[4], cells[5] = reading(r.MeanMilliwatts), reading(r.AccuracyMilliwatts), reading(r.MinimumMilliwatts), reading(r.MaximumMilliwatts)
+			cells[2], cells[3], cells[4], cells[5] = reading(r.MeanMilliwatts), reading(r.AccuracyMilliwatts+r.ScatterMilliwatts), reading(r.MinimumMilliwatts), reading(r.MaximumMilliwatts)
 		}
 		if p.Idle != nil {
 			cells[6] = reading(p.Idle.MeanMilliwatts)

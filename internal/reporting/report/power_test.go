@@ -19,7 +19,7 @@ func TestPowerTable(t *testing.T) {
 		row("20%", &v1alpha1.RowPower{Idle: idle, BitsPerSecond: 19_608_000, Message: "power: too short"}),
 		row("30%", &v1alpha1.RowPower{
 			Idle: idle, BitsPerSecond: 58_823_529, PicojoulesPerBit: new(int64(-1250)), PicojoulesPerBitAccuracy: 5692,
-			Trial: &v1alpha1.PowerReading{MeanMilliwatts: 173_449, MinimumMilliwatts: 173_400, MaximumMilliwatts: 173_500, AccuracyMilliwatts: 1785},
+			Trial: &v1alpha1.PowerReading{MeanMilliwatts: 173_449, MinimumMilliwatts: 173_400, MaximumMilliwatts: 173_500, AccuracyMilliwatts: 1735, ScatterMilliwatts: 50},
 			Fit:   &v1alpha1.PowerFit{BaseMilliwatts: 150_001, PicojoulesPerBit: 399_518, PicojoulesPerBitAccuracy: 6034, LargestResidualMilliwatts: 25},
 		}),
 	}}.power()

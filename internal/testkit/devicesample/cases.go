@@ -70,7 +70,7 @@ func AddLists(bed *v1alpha1.TestBed) {
 var Resets = Case{
 	Sample: "device-reset", Start: sshrouter.StartLinuxAt, FrameSize: 128,
 	Tests: `
-- {name: restart, reset: {kind: Software, trigger: Device, load: 2%, leadTime: 500ms, trialDuration: 4s}}
+- {name: restart, reset: {kind: Software, trigger: Device, load: 2%, leadTime: 500ms, trialDuration: 7s}}
 - {name: flap, reset: {kind: Hardware, trigger: Device, method: Timestamp, load: 2%, leadTime: 500ms, trialDuration: 7s}}
 `,
 }
