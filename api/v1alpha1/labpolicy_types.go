@@ -63,6 +63,15 @@ type LabPolicySpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxReservationsPerBed int32 `json:"maxReservationsPerBed,omitempty"`
+	// maxAllObjectsMiB is the size of all benchmarks, schedules, traffic profiles, reservations and notification sinks that the
+	// lab has room for, in MiB as maxObjectsMiB counts them. A team may have twice what all teams leave free of it, and 1 MiB in
+	// any case: 32 MiB if it is alone, and less the more the others have. The operator needs up to 6 MB of memory for each MiB.
+	// The limit also applies without a LabPolicy.
+	// +optional
+	// +kubebuilder:default=48
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	MaxAllObjectsMiB int32 `json:"maxAllObjectsMiB,omitempty"`
 	// teams are sets of namespaces. A namespace belongs to the first team that selects it;
 	// one that no team selects is a team of its own.
 	// +optional
@@ -193,7 +202,8 @@ type TeamShare struct {
 	MaxNotificationSinks int32 `json:"maxNotificationSinks,omitempty"`
 	// maxObjectsMiB is the maximum size of all benchmarks, schedules, traffic profiles, reservations and notification sinks of
 	// the team together, in MiB as JSON, with status and without annotations. A further object, and a change by which an object
-	// grows, is refused if it exceeds the limit. The limit also applies without a LabPolicy.
+	// grows, is refused if it exceeds the limit, or what maxAllObjectsMiB leaves to the team. The limit also applies without a
+	// LabPolicy.
 	// +optional
 	// +kubebuilder:default=32
 	// +kubebuilder:validation:Minimum=1
@@ -208,6 +218,7 @@ const (
 	DefaultMaxTrafficProfiles     = 500
 	DefaultMaxNotificationSinks   = 50
 	DefaultMaxObjectsMiB          = 32
+	DefaultMaxAllObjectsMiB       = 48
 	DefaultMaxReservations        = 50
 	DefaultMaxReservedPoolPercent = 50
 	DefaultMaxReservationsPerBed  = 100

@@ -12,6 +12,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/manifests/admission"
+	"nodrop.dev/nodrop/internal/manifests/manifest"
 )
 
 // limits are the objects that a team without a LabPolicy may have, by kind.
@@ -30,8 +31,8 @@ type shape struct {
 }
 
 // TestMemoryOfATeam prints how much of the operator's memory the objects of a team need that need most of it, and how much all
-// that it may have. The cache of the operator has no annotations. Two teams at their limits leave room for the operator,
-// which tries to stay below 512 MiB.
+// that it may have. The cache of the operator has no annotations. However many teams take what they can get, they leave room for the
+// operator, which tries to stay below 512 MiB.
 func TestMemoryOfATeam(t *testing.T) {
 	a := &attack{Team: Team{Namespace: "team-hostile", Bed: "bed", Receiver: "https://hooks.example.com"}}
 	shapes := map[string][]shape{}
@@ -58,13 +59,18 @@ func TestMemoryOfATeam(t *testing.T) {
 		bytes, memory := worst(shapes, most)
 		t.Logf("all objects of one team with %d MiB as JSON: %d bytes, %d MB", most>>20, bytes, memory/1_000_000)
 	}
-	bytes, memory := worst(shapes, maxBytes)
+	bytes, _ := worst(shapes, maxBytes)
 	if bytes > maxBytes || bytes < maxBytes*9/10 {
 		t.Errorf("the objects have %d bytes, and may have %d", bytes, maxBytes)
 	}
-	const limit = 400 << 20
-	if two := 2 * memory; two > limit {
-		t.Errorf("two teams need %d bytes of the operator's memory, more than %d", two, limit)
+	const limit, mib = 400 << 20, 1 << 20
+	for _, n := range []int{1, 2, 3, 5, 10, 20, 40} {
+		each := 2 * v1alpha1.DefaultMaxAllObjectsMiB * mib / (1 + 2*n) // Each has twice what is left: x = 2 (48 MiB - n x).
+		_, memory := worst(shapes, each)
+		t.Logf("%d such teams: %.1f MiB as JSON each, %d MB of memory together", n, float64(each)/mib, n*memory/1_000_000)
+		if n*memory > limit {
+			t.Errorf("%d teams need %d bytes of the operator's memory, more than %d", n, n*memory, limit)
+		}
 	}
 }
 
@@ -109,6 +115,9 @@ func densest(a *attack, k kind) map[string]client.Object {
 // measure decodes an object many times.
 func measure(t *testing.T, o client.Object) shape {
 	const copies = 100
+	if err := manifest.Default(o); err != nil {
+		t.Fatal(err)
+	}
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,8 +23,14 @@ func teamKinds() []client.Object {
 	return []client.Object{&v1alpha1.Benchmark{}, &v1alpha1.BenchmarkSchedule{}, &v1alpha1.TrafficProfile{}, &v1alpha1.Reservation{}, &v1alpha1.NotificationSink{}}
 }
 
-// tooManyBytes returns an error if the objects of a team would exceed its limit of bytes when the given object grows by
-// so many; else nil. As with the number of objects, the cache may be a little behind: of several that are made at once a few more can
+// The share of a team in the bytes of the lab: it may have freeTimes what all teams leave free, and guaranteedBytes in any case.
+const (
+	freeTimes       = 2
+	guaranteedBytes = 1 << 20
+)
+
+// tooManyBytes returns an error if the objects of a team would exceed its limit of bytes, or its share in the bytes of the lab, when the
+// given object grows by so many; else nil. As with the number of objects, the cache may be a little behind: of several that are made at once a few more can
 // pass. The status of an object counts, and a write of it is not judged.
 func (c *objectCounts) tooManyBytes(ctx context.Context, o client.Object, growth int) (*field.Error, error) {
 	if o.GetNamespace() == c.labNamespace {
@@ -37,23 +44,32 @@ func (c *objectCounts) tooManyBytes(ctx context.Context, o client.Object, growth
 		return nil, err
 	}
 	own := c.team(ctx, policy, o.GetNamespace())
-	limit := int(own.MaxObjectsMiB) << 20
-	if limit == 0 {
-		return nil, nil
-	}
-	total := 0
+	total, all := 0, 0
 	for namespace, n := range c.totals.namespaces() {
+		all += n
 		if c.isOf(ctx, policy, own, o.GetNamespace(), namespace) {
 			total += n
 		}
 	}
-	if total+growth <= limit {
+	limit, ofLab := int(own.MaxObjectsMiB)<<20, v1alpha1.DefaultMaxAllObjectsMiB
+	if policy != nil {
+		ofLab = int(cmp.Or(policy.Spec.MaxAllObjectsMiB, v1alpha1.DefaultMaxAllObjectsMiB))
+	}
+	share := max(freeTimes*(ofLab<<20-all-growth), guaranteedBytes)
+	needed := total + growth
+	const refused = "the objects of team %s of namespace %s have %d bytes as JSON, with status and without annotations; with another %d they would have %d, and may have %d%s: " +
+		"delete finished benchmarks (ttlSecondsAfterFinished does so), use fewer labels, gates and selectors, or ask the lab for a higher %s in LabPolicy %s"
+	why, remedy := "", "maxObjectsMiB"
+	switch {
+	case limit > 0 && needed > limit:
+	case needed > share:
+		limit, remedy = share, "maxAllObjectsMiB"
+		why = fmt.Sprintf(", which is twice what the objects of all teams leave free of %d MiB, or 1 MiB", ofLab)
+	default:
 		return nil, nil
 	}
-	return field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
-		"the objects of team %s of namespace %s have %d bytes as JSON, with status and without annotations; with another %d they would have %d, and may have %d: "+
-			"delete finished benchmarks (ttlSecondsAfterFinished does so), use fewer labels, gates and selectors, or ask the lab for a higher maxObjectsMiB in LabPolicy %s",
-		own.Name, o.GetNamespace(), total, growth, total+growth, limit, v1alpha1.LabPolicyName)), nil
+	return field.Forbidden(field.NewPath("metadata", "namespace"),
+		fmt.Sprintf(refused, own.Name, o.GetNamespace(), total, growth, needed, limit, why, remedy, v1alpha1.LabPolicyName)), nil
 }
 
 // cachedSize returns the size in bytes of an object as JSON as the cache has it: with status, without annotations and managed fields.

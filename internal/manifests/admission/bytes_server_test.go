@@ -19,6 +19,7 @@ func manyBytes(s *server) {
 	policy.Spec.Teams = []v1alpha1.Team{{Name: "routing", Namespaces: []string{"team-routing"}, TeamShare: v1alpha1.TeamShare{MaxObjectsMiB: 1}}}
 	s.Expect(s.c.Create(ctx, policy)).To(Succeed())
 	s.Expect(policy.Spec.Others.MaxObjectsMiB).To(BeEquivalentTo(v1alpha1.DefaultMaxObjectsMiB))
+	s.Expect(policy.Spec.MaxAllObjectsMiB).To(BeEquivalentTo(v1alpha1.DefaultMaxAllObjectsMiB))
 	profile := &v1alpha1.TrafficProfile{}
 	s.Expect(s.c.Get(ctx, client.ObjectKey{Namespace: "team-routing", Name: s.sampleBenchmark().Spec.TrafficProfileName}, profile)).To(Succeed())
 

@@ -103,6 +103,19 @@ func (l *lab) expectRefused(err error, wants ...string) {
 	}
 }
 
+// refused returns why objects of a namespace may not have so many bytes more; empty if they may.
+func (l *lab) refused(namespace string, growth int) string {
+	l.t.Helper()
+	problem, err := l.tooManyBytes(l.t.Context(), sized(namespace, "any", 0), growth)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if problem == nil {
+		return ""
+	}
+	return problem.Error()
+}
+
 // TestBytesOfATeam fills the cache to the limit without a LabPolicy.
 func TestBytesOfATeam(t *testing.T) {
 	l := newLab(t, nil)
@@ -189,6 +202,87 @@ func TestBytesOfTeams(t *testing.T) {
 		case refused != "" && (problem == nil || problem.Type != field.ErrorTypeForbidden || !strings.Contains(problem.Error(), refused)):
 			t.Errorf("%s: %v, want %q", namespace, problem, refused)
 		}
+	}
+}
+
+// TestBytesOfAllTeams divides what the objects of all teams may have: each team may have twice what is free, and one that has less than the
+// guaranteed part is never refused because of others.
+func TestBytesOfAllTeams(t *testing.T) {
+	const mib = 1 << 20
+	// grow brings objects of namespaces into the cache, in turns, until none is allowed another 100,000 bytes.
+	grow := func(l *lab, namespaces ...string) {
+		l.t.Helper()
+		for i, full := 0, 0; full < len(namespaces); i++ {
+			full = 0
+			for _, namespace := range namespaces {
+				p := sized(namespace, fmt.Sprint("g", i), 100_000)
+				if l.refused(namespace, 100_000) != "" {
+					full++
+					continue
+				}
+				l.of(p).Add(p)
+			}
+		}
+	}
+	expect := func(l *lab, namespace string, mibs float64) {
+		l.t.Helper()
+		if got := float64(l.totals.namespaces()[namespace]) / mib; got > mibs || got < mibs-0.2 {
+			t.Errorf("%s has %.1f MiB, want %.1f", namespace, got, mibs)
+		}
+	}
+	alone := newLab(t, nil)
+	grow(alone, "a")
+	expect(alone, "a", 32)
+	// 16 MiB are free of 48. The next team has x, where x is twice what it leaves free, and the first one keeps what it has.
+	grow(alone, "b")
+	expect(alone, "a", 32)
+	expect(alone, "b", 10.8)
+	const twice = "which is twice what the objects of all teams leave free of 48 MiB, or 1 MiB: delete finished benchmarks (ttlSecondsAfterFinished does so), " +
+		"use fewer labels, gates and selectors, or ask the lab for a higher maxAllObjectsMiB in LabPolicy lab"
+	if why := alone.refused("c", 12*mib); !strings.Contains(why, "team namespace/c of namespace c have 0 bytes as JSON") || !strings.Contains(why, twice) {
+		t.Errorf("a third team with 12 MiB: %q", why)
+	}
+	// What the first one gives back, others may have.
+	for i := range 200 {
+		p := sized("a", fmt.Sprint("g", i), 100_000)
+		alone.of(p).Delete(p)
+	}
+	if why := alone.refused("c", 12*mib); why != "" {
+		t.Error(why)
+	}
+
+	many := newLab(t, nil)
+	var hostile []string
+	for i := range 20 {
+		hostile = append(hostile, fmt.Sprint("hostile", i))
+	}
+	grow(many, hostile...)
+	all := 0
+	for _, n := range many.totals.namespaces() {
+		all += n
+	}
+	if all > v1alpha1.DefaultMaxAllObjectsMiB*mib || all < (v1alpha1.DefaultMaxAllObjectsMiB-4)*mib {
+		t.Errorf("20 teams have %d bytes together", all)
+	}
+	grow(many, "honest")
+	if n := many.totals.namespaces()["honest"]; n < mib-100_000 || n > 3*mib {
+		t.Errorf("next to 20 teams that have what they can get, another one gets %d bytes", n)
+	}
+	late := []string{"late0", "late1", "late2", "late3", "late4", "late5"}
+	grow(many, late...)
+	for _, namespace := range late {
+		expect(many, namespace, 1)
+	}
+	if why := many.refused("late0", 100_000); !strings.Contains(why, "may have 1048576, "+twice) {
+		t.Errorf("a team with its guaranteed part: %q", why)
+	}
+
+	raised := newLab(t, &v1alpha1.LabPolicySpec{MaxAllObjectsMiB: 96, Others: v1alpha1.TeamShare{MaxObjectsMiB: 32}})
+	grow(raised, "a", "b")
+	expect(raised, "a", 32)
+	expect(raised, "b", 32)
+	if why := raised.refused("a", 100_000); !strings.Contains(why, "higher maxObjectsMiB in LabPolicy lab") {
+		t.Errorf("a team at its own limit: %q", why)
 	}
 }
 
