@@ -131,9 +131,7 @@ func (c *Comparison) line(id v1alpha1.RowID, metric Metric, results []Result) Li
 	if rankedCells(l.Cells) < 2 {
 		l.Winners = nil
 	}
-	if metric == LatencyAvg || metric == LatencyMax {
-		l.Note = loads(results, l.Cells, rows)
-	}
+	l.Note = conditions(metric, results, l.Cells, rows)
 	return l
 }
 
@@ -165,26 +163,39 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 	return Cell{Status: Ranked, Value: &value}
 }
 
-// loads describes the loads at which the latencies of a line were measured if they differ:
-// each at the throughput of its device.
-func loads(results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
-	var texts []string
-	differ, first := false, int64(-1)
-	for i, cell := range cells {
-		if cell.Status != Ranked {
-			continue
-		}
-		load := rows[i].Frames.OrZero().LineRatePPM
-		if first < 0 {
-			first = load
-		}
-		differ = differ || load != first
-		texts = append(texts, fmt.Sprintf("%s at %s", results[i].Subject.Name, v1alpha1.FormatPPM(load)))
-	}
-	if !differ {
+// conditions names the condition of each ranked result by which a metric is not of the same: the load at which latency was measured, which is
+// the throughput of each device, and the congestion control of senders, which is the default of the node's kernel if the test names none.
+func conditions(metric Metric, results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
+	switch metric {
+	case LatencyAvg, LatencyMax:
+		return differences("measured at different loads: ", results, cells, func(i int) string {
+			return "at " + string(v1alpha1.FormatPPM(rows[i].Frames.OrZero().LineRatePPM))
+		})
+	case Goodput:
+		return differences("sent by different congestion control: ", results, cells, func(i int) string {
+			if rows[i].Bulk == nil {
+				return "by an unknown one"
+			}
+			return "by " + rows[i].Bulk.CongestionControl
+		})
+	default:
 		return ""
 	}
-	return "measured at different loads: " + strings.Join(texts, ", ")
+}
+
+// differences names a condition of each ranked result of a line if it is not the same for all; else it is empty.
+func differences(lead string, results []Result, cells []Cell, condition func(i int) string) string {
+	var conditions, texts []string
+	for i, cell := range cells {
+		if cell.Status == Ranked {
+			conditions = append(conditions, condition(i))
+			texts = append(texts, results[i].Subject.Name+" "+condition(i))
+		}
+	}
+	if len(slices.Compact(conditions)) < 2 {
+		return ""
+	}
+	return lead + strings.Join(texts, ", ")
 }
 
 // differ fills in the difference from the baseline.

@@ -101,7 +101,8 @@ type Line struct {
 	// winners are the results of rank 1, several when they tie. None when fewer than
 	// two results have a rank.
 	Winners []string `json:"winners,omitempty"`
-	// note contains what else to know: that latency was measured at different loads.
+	// note contains what else to know: that latency was measured at different loads, or that data was sent by
+	// different congestion control.
 	Note string `json:"note,omitempty"`
 }
 

@@ -111,7 +111,7 @@ func difference(id v1alpha1.RowID, baseline, other Result) Difference {
 			d.insignificant(string(metric), rows)
 		}
 		if metric == LatencyAvg {
-			if note := loads(results, cells, rows); note != "" {
+			if note := conditions(metric, results, cells, rows); note != "" {
 				d.Notes = append(d.Notes, note)
 			}
 		}

@@ -29,3 +29,21 @@ func TestGoodputOfBulk(t *testing.T) {
 		t.Errorf("%d lines, %v", len(c.Lines), err)
 	}
 }
+
+// TestGoodputOfDifferentSenders names the congestion control of each result that has a rank, if they are not the same.
+func TestGoodputOfDifferentSenders(t *testing.T) {
+	by := func(control string, bits int64, validity v1alpha1.Validity) v1alpha1.ResultRow {
+		row := bulkRow(bits, validity)
+		row.Bulk.CongestionControl = control
+		return row
+	}
+	const valid = v1alpha1.ValidityValid
+	same := line(t, Goodput, named("a", by("cubic", 1000, valid)), named("b", by("cubic", 2000, valid)), named("c", by("bbr", 3000, v1alpha1.ValidityGeneratorBound)))
+	if same.Note != "" {
+		t.Errorf("note %q", same.Note)
+	}
+	other := line(t, Goodput, named("a", by("cubic", 1000, valid)), named("b", by("bbr", 2000, valid)))
+	if other.Note != "sent by different congestion control: a by cubic, b by bbr" {
+		t.Errorf("note %q", other.Note)
+	}
+}
