@@ -204,12 +204,12 @@ lab-sim: cluster-build ## 1,500 and 15,000 benchmarks on 200 beds, and 400 and 4
 
 HOSTILE ?= 60s,2
 .PHONY: hostile
-hostile: cluster-build ## ten honest teams without and with a hostile team, without pods; HOSTILE is time and rounds (60s,2), or 60s,2,unlimited: 8 min
+hostile: cluster-build ## ten honest teams without and with a hostile team, without pods; HOSTILE is time and rounds (60s,2), and unlimited or a number of hostile teams (60s,2,5): 8 min
 	NODROP_HOSTILE=$(HOSTILE) go test ./controllers -run '^TestMeasureHostileTeam$$' -count=1 -v -timeout 60m
 
 .PHONY: hostile-cluster
 hostile-cluster: HOSTILE = 45s,2
-hostile-cluster: ## the same on a local cluster, with pods and the operator of the chart; HOSTILE is as above (45s,2): 10 min
+hostile-cluster: ## the same on a local cluster, with pods and the operator of the chart; HOSTILE is as above (45s,2), with one hostile team: 10 min
 	NODROP_HOSTILE=$(HOSTILE) hack/e2e -test.run '^TestMeasureHostileTeam$$'
 .PHONY: largest
 largest: cluster-build ## memory of the operator while two results end that are as large as preflight allows, and are archived, compared and shown (30 min)

@@ -18,6 +18,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/procfs"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,9 +42,11 @@ const (
 	honestWaiting = 4
 	hostileBeds   = 20
 	// hostileRun is the time for which a benchmark has its bed.
-	hostileRun       = 10 * time.Second
-	hostileNamespace = "team-hostile"
+	hostileRun = 10 * time.Second
 )
+
+// hostileNamespace is the namespace of one of the hostile teams.
+func hostileNamespace(i int) string { return fmt.Sprint("team-hostile-", i) }
 
 // hostileServing contains the addresses that an operator process serves in addition to its controllers.
 type hostileServing struct {
@@ -86,8 +89,8 @@ type hostileLab struct {
 	memory   atomic.Uint64
 }
 
-// newHostileLab starts everything, fair with the flow schemas of the chart. It ends with the test.
-func newHostileLab(t *testing.T, fair bool) *hostileLab {
+// newHostileLab starts everything for a number of hostile teams, fair with the flow schemas of the chart. It ends with the test.
+func newHostileLab(t *testing.T, fair bool, hostile int) *hostileLab {
 	t.Helper()
 	l := &hostileLab{WithT: NewWithT(t), t: t}
 	l.server = launchServer(t, func(env *envtest.Environment) {
@@ -122,7 +125,7 @@ func newHostileLab(t *testing.T, fair bool) *hostileLab {
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: operatorNamespace, Name: "nodrop-operator"}},
 	})
 	l.startOperator()
-	l.fill()
+	l.fill(hostile)
 	return l
 }
 
@@ -156,7 +159,7 @@ func (l *hostileLab) startOperator() {
 // as an operator does that has lost its lease; the kubelet would start it again.
 func (l *hostileLab) runOperator(file string, stop <-chan struct{}) bool {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), labOperator+"="+file, "GOGC=100") // The operator as it is deployed.
+	cmd.Env = append(os.Environ(), labOperator+"="+file, "GOGC=100", "GOMEMLIMIT=512MiB") // The operator as it is deployed.
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		l.t.Errorf("starting the operator: %v", err)
@@ -202,7 +205,7 @@ func (l *hostileLab) watchMemory(pid int) {
 
 // fill makes beds that all teams may use, the teams, and a LabPolicy by which they share beds
 // equally.
-func (l *hostileLab) fill() {
+func (l *hostileLab) fill(hostile int) {
 	l.t.Helper()
 	c, ctx := l.admin, l.t.Context()
 	create(l.t, c, configMap("model", "model.csv", table), &v1alpha1.LabPolicy{
@@ -221,7 +224,9 @@ func (l *hostileLab) fill() {
 		p.Namespace = name
 		create(l.t, c, p)
 	}
-	l.newTeam(hostileNamespace)
+	for i := range hostile {
+		l.newTeam(hostileNamespace(i))
+	}
 }
 
 // newTeam makes a namespace with an account that may edit it.
@@ -240,9 +245,23 @@ func (l *hostileLab) newTeam(name string) {
 	}
 }
 
-// attack runs the hostile team until the context ends.
-func (l *hostileLab) attack(ctx context.Context, objects, writes int) (hostileteam.Report, error) {
-	cfg, err := honestteams.Account(ctx, l.server.admin, l.admin, hostileNamespace)
+// attack runs a number of hostile teams until the context ends, or one of them fails.
+func (l *hostileLab) attack(ctx context.Context, teams, objects, writes int) (hostileteam.Report, error) {
+	all, ctx := errgroup.WithContext(ctx)
+	reports := make([]hostileteam.Report, teams)
+	for i := range teams {
+		all.Go(func() (err error) {
+			reports[i], err = l.attackOf(ctx, hostileNamespace(i), objects, writes)
+			return err
+		})
+	}
+	err := all.Wait()
+	return hostileteam.Merge(reports...), err
+}
+
+// attackOf runs the hostile team of a namespace until the context ends.
+func (l *hostileLab) attackOf(ctx context.Context, namespace string, objects, writes int) (hostileteam.Report, error) {
+	cfg, err := honestteams.Account(ctx, l.server.admin, l.admin, namespace)
 	if err != nil {
 		return hostileteam.Report{}, err
 	}
@@ -251,7 +270,7 @@ func (l *hostileLab) attack(ctx context.Context, objects, writes int) (hostilete
 		return hostileteam.Report{}, errors.New("the authority of the webhooks has no certificate")
 	}
 	return hostileteam.Team{
-		Namespace: hostileNamespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes,
+		Namespace: namespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes,
 		Page: "https://" + l.serving.PageAddress, PageName: "localhost", Roots: roots, Token: cfg.BearerToken,
 	}.Run(ctx, cfg)
 }

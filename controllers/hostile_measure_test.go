@@ -13,13 +13,13 @@ import (
 	"nodrop.dev/nodrop/internal/testkit/honestteams"
 )
 
-// TestMeasureHostileTeam measures ten honest teams without and with a hostile team, alternating,
+// TestMeasureHostileTeam measures ten honest teams without and with hostile teams, alternating,
 // each in a lab of its own and without pods. It is run by make hostile; a test of the same name
 // in package e2e measures with pods.
 func TestMeasureHostileTeam(t *testing.T) {
 	plan := honestteams.ReadPlan(t)
 	plan.Measure(t, func(t *testing.T, attacked bool, r *honestteams.Run) {
-		l := newHostileLab(t, !plan.Unlimited)
+		l := newHostileLab(t, !plan.Unlimited, plan.Teams)
 		teams := &honestteams.Teams{
 			Lab: l.server.admin, Admin: l.admin, Waiting: honestWaiting, Patience: patience, ServerParent: os.Getpid(),
 			Benchmark: func(namespace, name string) *v1alpha1.Benchmark {
@@ -28,7 +28,7 @@ func TestMeasureHostileTeam(t *testing.T) {
 				return b
 			},
 		}
-		attack := func(ctx context.Context) (hostileteam.Report, error) { return l.attack(ctx, 10_000, 500) }
+		attack := func(ctx context.Context) (hostileteam.Report, error) { return l.attack(ctx, plan.Teams, 10_000, 500) }
 		if !attacked {
 			attack = nil
 		}

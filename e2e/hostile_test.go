@@ -47,6 +47,9 @@ func TestMeasureHostileTeam(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if plan.Teams != 1 {
+		t.Fatalf("NODROP_HOSTILE asks for %d hostile teams: the cluster has one; make hostile has more", plan.Teams)
+	}
 	plan.Measure(t, func(t *testing.T, attacked bool, r *honestteams.Run) {
 		g := NewWithT(t)
 		// Each run has an operator of its own, whose memory counts.

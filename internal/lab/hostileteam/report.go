@@ -51,6 +51,22 @@ func (r Report) Accepted(request string) int {
 	return 0
 }
 
+// Merge returns the counts of reports of the same length together.
+func Merge(reports ...Report) Report {
+	c, longest := newCounts(), time.Duration(0)
+	for _, r := range reports {
+		longest = max(longest, r.Duration)
+		for _, l := range r.Lines {
+			into := c.line(l.Request)
+			into.Accepted += l.Accepted
+			for reason, n := range l.Refused {
+				into.Refused[reason] += n
+			}
+		}
+	}
+	return c.report(longest)
+}
+
 // Print prints a table.
 func (r Report) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -83,16 +99,22 @@ func (c *counts) add(ctx context.Context, request string, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.lines[request]
-	if l == nil {
-		l = &Line{Request: request, Refused: map[string]int{}}
-		c.lines[request] = l
-	}
+	l := c.line(request)
 	if err == nil {
 		l.Accepted++
 		return
 	}
 	l.Refused[reason(err)]++
+}
+
+// line returns the counts of a kind of request.
+func (c *counts) line(request string) *Line {
+	l := c.lines[request]
+	if l == nil {
+		l = &Line{Request: request, Refused: map[string]int{}}
+		c.lines[request] = l
+	}
+	return l
 }
 
 func (c *counts) report(d time.Duration) Report {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -37,4 +38,16 @@ func TestReport(t *testing.T) {
 	var text strings.Builder
 	g.Expect(r.Print(&text)).To(Succeed())
 	g.Expect(text.String()).To(ContainSubstring("2         2 Invalid metadata, 1 TooManyRequests, 1 broken connection, 1 no answer in time\n"))
+}
+
+// TestMerge adds the answers to requests of several teams.
+func TestMerge(t *testing.T) {
+	one := Report{Duration: 10 * time.Second, Lines: []Line{{"make", 3, map[string]int{"Invalid": 2}}, {"write", 1, nil}}}
+	two := Report{Duration: 11 * time.Second, Lines: []Line{{"dry run", 5, nil}, {"make", 4, map[string]int{"Invalid": 1, "Forbidden": 7}}}}
+	want := Report{Duration: 11 * time.Second, Lines: []Line{
+		{"dry run", 5, map[string]int{}}, {"make", 7, map[string]int{"Invalid": 3, "Forbidden": 7}}, {"write", 1, map[string]int{}},
+	}}
+	if got := Merge(one, two); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }

@@ -53,10 +53,15 @@ type Plan struct {
 	Rounds int
 	// Unlimited leaves requests of users without the limits of fairness.enabled of the chart.
 	Unlimited bool
+	// Teams is the number of hostile teams.
+	Teams int
 }
 
-// ReadPlan reads NODROP_HOSTILE: the time of each run and how often both are repeated, such as 60s,2; with
-// a third part, unlimited, requests of users are not limited. Without the variable the test is skipped.
+// maxTeams is the maximum number of hostile teams.
+const maxTeams = 50
+
+// ReadPlan reads NODROP_HOSTILE: the time of each run and how often both are repeated, such as 60s,2. Two more parts may follow: with
+// unlimited, requests of users are not limited, and a number is the one of hostile teams, 1 by default. Without the variable the test is skipped.
 func ReadPlan(t *testing.T) Plan {
 	t.Helper()
 	text := os.Getenv("NODROP_HOSTILE")
@@ -65,13 +70,13 @@ func ReadPlan(t *testing.T) Plan {
 	}
 	p, err := parsePlan(text)
 	if err != nil {
-		t.Fatalf("NODROP_HOSTILE is %q: give the time of a run and a number of rounds, such as 60s,2 or 60s,2,unlimited: %v", text, err)
+		t.Fatalf("NODROP_HOSTILE is %q: give the time of a run and a number of rounds, such as 60s,2, and unlimited or a number of hostile teams, such as 60s,2,5: %v", text, err)
 	}
 	return p
 }
 
 func parsePlan(text string) (Plan, error) {
-	parts := append(strings.Split(text, ","), "", "")
+	parts := append(strings.Split(text, ","), "")
 	length, err := time.ParseDuration(parts[0])
 	rounds, err2 := strconv.Atoi(cmp.Or(parts[1], "2"))
 	switch err := errors.Join(err, err2); {
@@ -79,10 +84,20 @@ func parsePlan(text string) (Plan, error) {
 		return Plan{}, err
 	case length < time.Second || rounds < 1:
 		return Plan{}, errors.New("at least 1s and one round are needed")
-	case parts[2] != "" && parts[2] != "unlimited":
-		return Plan{}, fmt.Errorf("%q is not \"unlimited\"", parts[2])
 	}
-	return Plan{Length: length, Rounds: rounds, Unlimited: parts[2] != ""}, nil
+	p := Plan{Length: length, Rounds: rounds, Teams: 1}
+	for _, part := range parts[2:] {
+		switch n, err := strconv.Atoi(part); {
+		case part == "":
+		case part == "unlimited":
+			p.Unlimited = true
+		case err != nil || n < 1 || n > maxTeams:
+			return Plan{}, fmt.Errorf("%q is neither \"unlimited\" nor a number of teams, 1 to %d", part, maxTeams)
+		default:
+			p.Teams = n
+		}
+	}
+	return p, nil
 }
 
 // Measure measures without and with the hostile team, alternating, logs a table after each run, and fails the test

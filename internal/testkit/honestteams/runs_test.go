@@ -11,15 +11,19 @@ import (
 // TestPlan reads what the environment asks for.
 func TestPlan(t *testing.T) {
 	for text, want := range map[string]Plan{
-		"60s":             {Length: time.Minute, Rounds: 2},
-		"45s,1":           {Length: 45 * time.Second, Rounds: 1},
-		"2m,3,unlimited":  {Length: 2 * time.Minute, Rounds: 3, Unlimited: true},
-		"60s,0":           {},
-		"10ms,1":          {},
-		"60,2":            {},
-		"60s,2,limited":   {},
-		"60s,two":         {},
-		"60s,2,Unlimited": {},
+		"60s":                {Length: time.Minute, Rounds: 2, Teams: 1},
+		"45s,1":              {Length: 45 * time.Second, Rounds: 1, Teams: 1},
+		"2m,3,unlimited":     {Length: 2 * time.Minute, Rounds: 3, Unlimited: true, Teams: 1},
+		"60s,2,5":            {Length: time.Minute, Rounds: 2, Teams: 5},
+		"60s,2,unlimited,20": {Length: time.Minute, Rounds: 2, Unlimited: true, Teams: 20},
+		"60s,2,0":            {},
+		"60s,2,51":           {},
+		"60s,0":              {},
+		"10ms,1":             {},
+		"60,2":               {},
+		"60s,2,limited":      {},
+		"60s,two":            {},
+		"60s,2,Unlimited":    {},
 	} {
 		if got, err := parsePlan(text); got != want || (err != nil) != (want == Plan{}) {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
