@@ -16,6 +16,7 @@ import (
 
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/base/pki"
 	"nodrop.dev/nodrop/internal/dut"
 	"nodrop.dev/nodrop/internal/measure/plan"
@@ -97,7 +98,7 @@ func isolated(t *testing.T) bool {
 func interfaceState(t *testing.T) map[string]string {
 	t.Helper()
 	states := map[string]string{}
-	links, err := netlink.LinkList()
+	links, err := netif.Whole(netlink.LinkList)
 	if err != nil {
 		t.Fatal(err)
 	}

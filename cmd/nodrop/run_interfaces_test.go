@@ -22,6 +22,7 @@ import (
 	"nodrop.dev/nodrop/api/v1alpha1"
 	"nodrop.dev/nodrop/internal/base/exit"
 	"nodrop.dev/nodrop/internal/base/hostdevice"
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/dut"
 	"nodrop.dev/nodrop/internal/reporting/report"
 	"nodrop.dev/nodrop/internal/testkit/longtest"
@@ -148,7 +149,7 @@ func (m *machine) offload(name, feature string, on bool) {
 // leave unchanged.
 func (m *machine) interfaces() string {
 	m.t.Helper()
-	links, err := netlink.LinkList()
+	links, err := netif.Whole(netlink.LinkList)
 	m.must(err)
 	tool, err := ethtool.NewEthtool()
 	m.must(err)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nodrop.dev/nodrop/api/v1alpha1"
+	"nodrop.dev/nodrop/internal/base/netif"
 )
 
 // burstBytes is the number of bytes that a queue may send at once: the largest frame, and enough for the time
@@ -68,7 +69,7 @@ func (n *Netns) Dropped(port string) (packets uint64, known bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("looking for the device's interface %s: %w", port, err)
 	}
-	all, err := h.QdiscList(link)
+	all, err := netif.Whole(func() ([]netlink.Qdisc, error) { return h.QdiscList(link) })
 	if err != nil {
 		return 0, false, fmt.Errorf("reading the queue of the device's interface %s: %w", port, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/base/netif/card"
 )
 
@@ -48,7 +49,7 @@ func capture(link netlink.Link, adds []netip.Prefix) (Interface, error) {
 	if i.Sysctls, err = sysctls(a.Name); err != nil {
 		return i, err
 	}
-	if i.Addresses, err = netlink.AddrList(link, netlink.FAMILY_ALL); err != nil {
+	if i.Addresses, err = netif.Addresses(link); err != nil {
 		return i, fmt.Errorf("listing the addresses: %w", err)
 	}
 	if i.Neighbours, err = permanentNeighbours(a.Index); err != nil {
@@ -143,7 +144,7 @@ func settable(f fs.DirEntry) bool {
 func permanentNeighbours(index int) ([]netlink.Neigh, error) {
 	var all []netlink.Neigh
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		neighbours, err := netlink.NeighList(index, family)
+		neighbours, err := netif.Whole(func() ([]netlink.Neigh, error) { return netlink.NeighList(index, family) })
 		if err != nil {
 			return nil, fmt.Errorf("listing the neighbors: %w", err)
 		}
@@ -160,7 +161,9 @@ func permanentNeighbours(index int) ([]netlink.Neigh, error) {
 func allRoutes() ([]netlink.Route, error) {
 	var all []netlink.Route
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		routes, err := netif.Whole(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("listing the routes: %w", err)
 		}

@@ -65,7 +65,7 @@ func childrenIn(file string, origin netns.NsHandle, seen map[uint64]bool, childr
 	}
 	seen[number] = true
 	err = netif.In(ns, func() error {
-		links, err := netlink.LinkList()
+		links, err := netif.Whole(netlink.LinkList)
 		if err != nil {
 			return err
 		}

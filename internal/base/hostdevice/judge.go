@@ -60,7 +60,7 @@ func judge(r Request, namespace uint64, living []*Note) ([]netlink.Link, field.E
 func look(namespace uint64, living []*Note, moves bool) (*scene, error) {
 	s := &scene{namespace: namespace, living: living, moves: moves}
 	var err error
-	if s.links, err = netlink.LinkList(); err != nil {
+	if s.links, err = netif.Whole(netlink.LinkList); err != nil {
 		return nil, fmt.Errorf("listing the interfaces: %w", err)
 	}
 	if s.routes, err = allRoutes(); err != nil {
@@ -219,7 +219,7 @@ func hasQdisc(s *scene, l netlink.Link) (string, error) {
 	if !s.moves {
 		return "", nil
 	}
-	qdiscs, err := netlink.QdiscList(l)
+	qdiscs, err := netif.Whole(func() ([]netlink.Qdisc, error) { return netlink.QdiscList(l) })
 	if err != nil {
 		return "", fmt.Errorf("listing the queueing disciplines: %w", err)
 	}

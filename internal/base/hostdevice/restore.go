@@ -109,7 +109,7 @@ func (i *Interface) findHardware() (netlink.Link, error) { return i.first(i.same
 
 // first is the first interface that one of these accepts.
 func (i *Interface) first(accept ...func(netlink.Link) bool) (netlink.Link, error) {
-	links, err := netlink.LinkList()
+	links, err := netif.Whole(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("listing the interfaces: %w", err)
 	}
@@ -348,7 +348,7 @@ func (r *restoration) flags() error {
 }
 
 func (r *restoration) removeAdded() error {
-	is, err := netlink.AddrList(r.link, netlink.FAMILY_ALL)
+	is, err := netif.Addresses(r.link)
 	if err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (r *restoration) removeAdded() error {
 const keptAddressFlags = unix.IFA_F_NODAD | unix.IFA_F_HOMEADDRESS | unix.IFA_F_MANAGETEMPADDR | unix.IFA_F_NOPREFIXROUTE | unix.IFA_F_MCAUTOJOIN | unix.IFA_F_STABLE_PRIVACY
 
 func (r *restoration) addresses() error {
-	is, err := netlink.AddrList(r.link, netlink.FAMILY_ALL)
+	is, err := netif.Addresses(r.link)
 	if err != nil {
 		return err
 	}

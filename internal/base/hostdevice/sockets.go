@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/base/netif"
 )
 
 // routeRA is the protocol of routes that routers advertise.
@@ -72,7 +74,7 @@ const tcpTimeWait = 6
 
 // addressInUse refuses an interface with an address that a socket is bound to.
 func addressInUse(s *scene, l netlink.Link) (string, error) {
-	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	addresses, err := netif.Addresses(l)
 	if err != nil {
 		return "", fmt.Errorf("listing the addresses: %w", err)
 	}

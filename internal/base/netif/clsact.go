@@ -49,7 +49,7 @@ func DetachClsact(nl *netlink.Handle, index int) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking up the interface: %w", err)
 	}
-	qdiscs, err := nl.QdiscList(link)
+	qdiscs, err := Whole(func() ([]netlink.Qdisc, error) { return nl.QdiscList(link) })
 	if err != nil {
 		return false, fmt.Errorf("listing the queueing disciplines: %w", err)
 	}
@@ -59,7 +59,7 @@ func DetachClsact(nl *netlink.Handle, index int) (bool, error) {
 		}
 		ours, others := 0, 0
 		for _, hook := range clsactHooks {
-			filters, err := nl.FilterList(link, hook)
+			filters, err := Whole(func() ([]netlink.Filter, error) { return nl.FilterList(link, hook) })
 			if err != nil {
 				return false, fmt.Errorf("listing the filters: %w", err)
 			}

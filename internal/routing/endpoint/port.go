@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -30,21 +29,6 @@ func (p Port) In(f func() error) error {
 	return netif.In(ns, f)
 }
 
-// readings is the number of times the addresses of an interface are read while they change.
-const readings = 100
-
-// addresses returns the addresses of an interface. The kernel reports if they changed while it
-// listed them, as they do while hundreds of sessions get theirs; they are then read again.
-func addresses(link netlink.Link) (all []netlink.Addr, err error) {
-	for range readings {
-		all, err = netlink.AddrList(link, netlink.FAMILY_ALL)
-		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
-	return all, err
-}
-
 // Address gives the port an address that it lacks, and returns a function that removes it
 // again.
 func (p Port) Address(a netip.Addr) (undo func() error, err error) {
@@ -64,7 +48,7 @@ func (p Port) Address(a netip.Addr) (undo func() error, err error) {
 	}
 	added := false
 	err = change(func(link netlink.Link) error {
-		all, err := addresses(link)
+		all, err := netif.Addresses(link)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"nodrop.dev/nodrop/internal/base/netif"
 	"nodrop.dev/nodrop/internal/traffic"
 )
 
@@ -85,7 +86,7 @@ func (d *netdev) forget(nl *netlink.Handle, addr netip.Addr) error {
 	if addr.Is6() {
 		family = netlink.FAMILY_V6
 	}
-	known, err := nl.NeighList(d.index, family)
+	known, err := netif.Whole(func() ([]netlink.Neigh, error) { return nl.NeighList(d.index, family) })
 	if err != nil {
 		return fmt.Errorf("reading the neighbor table: %w", err)
 	}

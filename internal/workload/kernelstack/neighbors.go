@@ -57,7 +57,7 @@ func resolve(ctx context.Context, wanted []netip.Addr) error {
 		}
 	}
 	for {
-		known, err := netlink.NeighList(index, netlink.FAMILY_V4)
+		known, err := netif.Whole(func() ([]netlink.Neigh, error) { return netlink.NeighList(index, netlink.FAMILY_V4) })
 		if err != nil {
 			return fmt.Errorf("reading neighbors: %w", err)
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nodrop.dev/nodrop/internal/base/netif"
 )
 
 // record contains the settings of an interface before the first change.
@@ -193,7 +195,7 @@ func Recover(link netlink.Link) (changed []string, err error) {
 // RecoverAll restores the settings of all interfaces that processes which were killed have
 // changed. It returns the names of the restored settings by interface.
 func RecoverAll() (map[string][]string, error) {
-	links, err := netlink.LinkList()
+	links, err := netif.Whole(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("listing the interfaces: %w", err)
 	}
