@@ -33,6 +33,10 @@ REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./interna
 # These of them configure and read devices, mostly wait, and send no test frames: eight at a time.
 DEVICES     := ./internal/dut/configure/... ./internal/dut/telemetry/... ./internal/dut/machine/...
 
+# A test of other packages that finds a microsecond or two of a router: next to other tests it finds theirs. It is run with make frames.
+QUIET_TESTS    := '^TestRequestsOverARouter$$'
+QUIET_PACKAGES := ./internal/workload/kernelstack
+
 include hack/cluster/cluster.mk
 
 .PHONY: help
@@ -129,7 +133,7 @@ logic: logic-waits logic-computes ## logic, and controllers against a real API s
 
 # Many of these wait for an API server: four at a time keep two processors busy. With the default of GOGC simulations
 # take half as long again.
-TEST_LOGIC = export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4
+TEST_LOGIC = export NODROP_ONLY=logic GOGC=400; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -parallel 4 -skip $(QUIET_TESTS)
 
 logic-waits: test-tools
 	$(TEST_LOGIC) $(LONG_LOGIC) $$(go list ./... | grep -vFx -f <(go list $(REAL_FRAMES) $(COMPUTES)))
@@ -147,9 +151,9 @@ vulncheck: ## known vulnerabilities in code that is called (needs https://vuln.g
 	cd hack && $(TOOLS)/govulncheck ./...
 
 # Tests that fail with the race detector for another reason than a race of ours: one measures memory, of which it needs more, one
-# passes data through the kernel, which orders reads and writes without its knowledge, and GoBGP, the peer in tests of two packages,
+# passes data through the kernel, which orders reads and writes without its knowledge, one needs a quiet machine, and GoBGP, the peer in tests of two packages,
 # writes variables of its package when another router starts.
-RACE_SKIPS := '^(TestMemoryOfATeam|TestHostsShareAPort)$$'
+RACE_SKIPS := '^(TestMemoryOfATeam|TestHostsShareAPort|TestRequestsOverARouter)$$'
 GOBGP_PEERS := ./internal/routing/bgp ./internal/routing/remote
 .PHONY: race
 race: test-tools ## the tests of make logic with -short and the race detector (needs gcc)
@@ -162,6 +166,7 @@ devices: test-tools ## emulated machines, and drivers that configure and read re
 
 .PHONY: frames
 frames: test-tools ## engines, devices and commands on real interfaces
+	$(call GOTESTSUM,-quiet) $(SHORT) $(GOTEST_BUILD) -run $(QUIET_TESTS) $(QUIET_PACKAGES)
 	export NODROP_ONLY=frames; $(call GOTESTSUM) $(SHORT) $(GOTEST_BUILD) -timeout 20m -p 1 -parallel 6 $$(go list $(REAL_FRAMES) | grep -vFx -f <(go list $(DEVICES))) ./cmd/nodrop/...
 
 .PHONY: ground-truth
