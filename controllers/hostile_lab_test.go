@@ -245,13 +245,14 @@ func (l *hostileLab) newTeam(name string) {
 	}
 }
 
-// attack runs a number of hostile teams until the context ends, or one of them fails.
+// attack runs a number of hostile teams until the context ends, or one of them fails. One alone uses all its rights, and several
+// make objects of NoDrop.
 func (l *hostileLab) attack(ctx context.Context, teams, objects, writes int) (hostileteam.Report, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	reports := make([]hostileteam.Report, teams)
 	for i := range teams {
 		all.Go(func() (err error) {
-			reports[i], err = l.attackOf(ctx, hostileNamespace(i), objects, writes)
+			reports[i], err = l.attackOf(ctx, hostileNamespace(i), teams > 1, objects, writes)
 			return err
 		})
 	}
@@ -260,7 +261,7 @@ func (l *hostileLab) attack(ctx context.Context, teams, objects, writes int) (ho
 }
 
 // attackOf runs the hostile team of a namespace until the context ends.
-func (l *hostileLab) attackOf(ctx context.Context, namespace string, objects, writes int) (hostileteam.Report, error) {
+func (l *hostileLab) attackOf(ctx context.Context, namespace string, onlyObjects bool, objects, writes int) (hostileteam.Report, error) {
 	cfg, err := honestteams.Account(ctx, l.server.admin, l.admin, namespace)
 	if err != nil {
 		return hostileteam.Report{}, err
@@ -270,7 +271,7 @@ func (l *hostileLab) attackOf(ctx context.Context, namespace string, objects, wr
 		return hostileteam.Report{}, errors.New("the authority of the webhooks has no certificate")
 	}
 	return hostileteam.Team{
-		Namespace: namespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes,
+		Namespace: namespace, Bed: "bed-00", Receiver: "https://hooks.example.com", Objects: objects, Writes: writes, OnlyObjects: onlyObjects,
 		Page: "https://" + l.serving.PageAddress, PageName: "localhost", Roots: roots, Token: cfg.BearerToken,
 	}.Run(ctx, cfg)
 }

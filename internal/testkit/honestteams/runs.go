@@ -22,6 +22,8 @@ import (
 const (
 	minRatio       = 0.8
 	maxOperatorMiB = 400
+	// Next to several hostile teams, 512 MiB are the limit at which the garbage collector works more, and a tenth is not heap.
+	maxOperatorNextToTeamsMiB = 563
 )
 
 // Run is the result of one run.
@@ -117,16 +119,20 @@ func (p Plan) Measure(t *testing.T, measure func(t *testing.T, attacked bool, r 
 			t.Log("\n" + text.String())
 		}
 	}
-	for _, breach := range breaches(all) {
+	most := float64(maxOperatorMiB)
+	if p.Teams > 1 {
+		most = maxOperatorNextToTeamsMiB
+	}
+	for _, breach := range breaches(all, most) {
 		t.Error(breach)
 	}
 }
 
-// breaches describes the limits that runs exceeded.
-func breaches(all []Run) (texts []string) {
+// breaches describes the limits that runs exceeded, of which one is the memory of the operator in MiB.
+func breaches(all []Run, mostOperatorMiB float64) (texts []string) {
 	for _, r := range all {
-		if r.Operator >= maxOperatorMiB {
-			texts = append(texts, fmt.Sprintf("the operator had %.0f MiB, at most %d are allowed", r.Operator, maxOperatorMiB))
+		if r.Operator >= mostOperatorMiB {
+			texts = append(texts, fmt.Sprintf("the operator had %.0f MiB, at most %.0f are allowed", r.Operator, mostOperatorMiB))
 		}
 		if len(r.Wrong) > 0 || len(r.Held) > 0 {
 			texts = append(texts, fmt.Sprintf("honest benchmarks that were not measured: %v; held beds: %v", r.Wrong, r.Held))

@@ -43,7 +43,7 @@ func TestBreaches(t *testing.T) {
 		return all
 	}
 	good := runs(func([]Run) {})
-	g.Expect(breaches(good)).To(BeEmpty())
+	g.Expect(breaches(good, maxOperatorMiB)).To(BeEmpty())
 	g.Expect(ratio(good)).To(BeNumerically("~", 0.8, 1e-9))
 	for want, change := range map[string]func([]Run){
 		"honest teams got 0.79":    func(all []Run) { all[3].Measured = 88 },
@@ -52,7 +52,7 @@ func TestBreaches(t *testing.T) {
 		"not measured: [b Error]":  func(all []Run) { all[1].Wrong = []string{"b Error"} },
 		"held beds: [bed]":         func(all []Run) { all[1].Held = []string{"bed"} },
 	} {
-		g.Expect(breaches(runs(change))).To(ConsistOf(ContainSubstring(want)))
+		g.Expect(breaches(runs(change), maxOperatorMiB)).To(ConsistOf(ContainSubstring(want)))
 	}
 	var text strings.Builder
 	g.Expect(table(&text, good)).To(Succeed())
