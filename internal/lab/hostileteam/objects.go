@@ -20,24 +20,29 @@ const (
 	largest          = 120 << 10
 	tooLarge         = 300 << 10
 	largestConfigMap = 1000 << 10
-	largestMetadata  = 7 << 10
+	// mostConfigMaps is the number of ConfigMaps that a team tries to make: API server and etcd need 8 MB for each, and with 2,700 they had
+	// all 24 GB of a machine, whose kernel then ended the operator.
+	mostConfigMaps  = 2000
+	largestMetadata = 7 << 10
 )
 
 // kind is a kind of object that a team may make.
 type kind struct {
 	name    string
 	largest int
-	build   func(a *attack, name string, size int) client.Object
+	// most bounds the number of objects of the team; 0 does not.
+	most  int
+	build func(a *attack, name string, size int) client.Object
 }
 
 // kinds are the kinds of objects that a team may make; kinds of NoDrop come first.
 var kinds = []kind{
-	{"Benchmark", largest, func(a *attack, name string, size int) client.Object { return a.benchmark(name, size) }},
-	{"TrafficProfile", largest, func(a *attack, name string, size int) client.Object { return fill(a.profile(name), size) }},
-	{"BenchmarkSchedule", largest, (*attack).schedule},
-	{"Reservation", largest, (*attack).reservation},
-	{"NotificationSink", largest, (*attack).sink},
-	{"ConfigMap", largestConfigMap, (*attack).configMap},
+	{"Benchmark", largest, 0, func(a *attack, name string, size int) client.Object { return a.benchmark(name, size) }},
+	{"TrafficProfile", largest, 0, func(a *attack, name string, size int) client.Object { return fill(a.profile(name), size) }},
+	{"BenchmarkSchedule", largest, 0, (*attack).schedule},
+	{"Reservation", largest, 0, (*attack).reservation},
+	{"NotificationSink", largest, 0, (*attack).sink},
+	{"ConfigMap", largestConfigMap, mostConfigMaps, (*attack).configMap},
 }
 
 func v1alpha1Scheme() (*runtime.Scheme, error) {

@@ -111,7 +111,11 @@ func (a *attack) begin(ctx context.Context) error {
 
 // make makes objects of one kind at their largest. Every tenth is larger than allowed.
 func (a *attack) make(ctx context.Context, k kind, worker int) {
-	for i := worker; i < a.Objects && ctx.Err() == nil; i += makers {
+	n := a.Objects
+	if k.most > 0 {
+		n = min(n, k.most)
+	}
+	for i := worker; i < n && ctx.Err() == nil; i += makers {
 		size := k.largest
 		name := "make " + k.name
 		if i%10 == 9 {
