@@ -163,8 +163,8 @@ func cell(row *v1alpha1.ResultRow, metric Metric) Cell {
 	return Cell{Status: Ranked, Value: &value}
 }
 
-// conditions names the condition of each ranked result by which a metric is not of the same: the load at which latency was measured, which is
-// the throughput of each device, and the congestion control of senders, which is the default of the node's kernel if the test names none.
+// conditions names what was not the same when ranked results were measured, for each of them: of latencies the load, which is the throughput of
+// each device, and of goodput the congestion control of the senders, which is the default of the node's kernel if the test names none.
 func conditions(metric Metric, results []Result, cells []Cell, rows []*v1alpha1.ResultRow) string {
 	switch metric {
 	case LatencyAvg, LatencyMax:
