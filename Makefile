@@ -34,7 +34,7 @@ REAL_FRAMES := ./internal/traffic/xdp/... ./internal/traffic/agent/... ./interna
 DEVICES     := ./internal/dut/configure/... ./internal/dut/telemetry/... ./internal/dut/machine/...
 
 # A test of other packages that finds a microsecond or two of a router: next to other tests it finds theirs. It is run with make frames.
-QUIET_TESTS    := '^TestRequestsOverARouter$$'
+QUIET_TESTS    := '^TestShortRequestsOverARouter$$'
 QUIET_PACKAGES := ./internal/workload/kernelstack
 
 include hack/cluster/cluster.mk
@@ -151,9 +151,9 @@ vulncheck: ## known vulnerabilities in code that is called (needs https://vuln.g
 	cd hack && $(TOOLS)/govulncheck ./...
 
 # Tests that fail with the race detector for another reason than a race of ours: one measures memory, of which it needs more, one
-# passes data through the kernel, which orders reads and writes without its knowledge, one needs a quiet machine, and GoBGP, the peer in tests of two packages,
-# writes variables of its package when another router starts.
-RACE_SKIPS := '^(TestMemoryOfATeam|TestHostsShareAPort|TestRequestsOverARouter)$$'
+# passes data through the kernel, which orders reads and writes without its knowledge, and one of them needs a quiet machine. GoBGP, the
+# peer in tests of two packages, writes variables of its package when another router starts.
+RACE_SKIPS := '^(TestMemoryOfATeam|TestHostsShareAPort|TestShortRequestsOverARouter)$$'
 GOBGP_PEERS := ./internal/routing/bgp ./internal/routing/remote
 .PHONY: race
 race: test-tools ## the tests of make logic with -short and the race detector (needs gcc)

@@ -57,9 +57,9 @@ func (w *PowerWatch) Follow(f Follow) { w.follow = f }
 type powers struct {
 	sum, lowest, highest int64
 	readings             int64
-	// first is the first reading, and moments are the sums of the distances from it and of their squares.
+	// first is the first reading, and squares is the sum of the squares of the distances from it.
 	first   int64
-	moments [2]float64
+	squares float64
 	// failure is the first error of the meter.
 	failure error
 }
@@ -69,7 +69,7 @@ func (p *powers) add(milliwatts int64) {
 		p.first, p.lowest = milliwatts, milliwatts
 	}
 	away := float64(milliwatts - p.first)
-	p.moments[0], p.moments[1] = p.moments[0]+away, p.moments[1]+away*away
+	p.squares += away * away
 	p.lowest = min(p.lowest, milliwatts)
 	p.highest = max(p.highest, milliwatts)
 	p.sum, p.readings = p.sum+milliwatts, p.readings+1
@@ -103,8 +103,8 @@ func (p *powers) scatter() int64 {
 	if p.readings < 2 {
 		return 0
 	}
-	n := float64(p.readings)
-	variance := max(0, p.moments[1]-p.moments[0]*p.moments[0]/n) / (n - 1)
+	n, away := float64(p.readings), float64(p.sum-p.readings*p.first)
+	variance := max(0, p.squares-away*away/n) / (n - 1)
 	factor := student[min(p.readings-1, int64(len(student)))-1]
 	if p.readings > 61 {
 		factor = manyDegrees

@@ -21,9 +21,6 @@ const maxRuleAllocations = 60_000
 func TestCostOfRules(t *testing.T) {
 	a := &attack{Team: Team{Namespace: "team-hostile", Bed: "bed", Receiver: "https://hooks.example.com"}}
 	for _, k := range kinds {
-		if k.name == "ConfigMap" {
-			continue
-		}
 		s, err := manifest.Structural(k.name)
 		if err != nil {
 			t.Fatal(err)

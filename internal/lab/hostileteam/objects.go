@@ -30,20 +30,20 @@ const (
 type kind struct {
 	name    string
 	largest int
-	// most bounds the number of objects of the team; 0 does not.
-	most  int
-	build func(a *attack, name string, size int) client.Object
+	build   func(a *attack, name string, size int) client.Object
 }
 
-// kinds are the kinds of objects that a team may make; kinds of NoDrop come first.
+// kinds are the kinds of objects of NoDrop that a team may make.
 var kinds = []kind{
-	{"Benchmark", largest, 0, func(a *attack, name string, size int) client.Object { return a.benchmark(name, size) }},
-	{"TrafficProfile", largest, 0, func(a *attack, name string, size int) client.Object { return fill(a.profile(name), size) }},
-	{"BenchmarkSchedule", largest, 0, (*attack).schedule},
-	{"Reservation", largest, 0, (*attack).reservation},
-	{"NotificationSink", largest, 0, (*attack).sink},
-	{"ConfigMap", largestConfigMap, mostConfigMaps, (*attack).configMap},
+	{"Benchmark", largest, func(a *attack, name string, size int) client.Object { return a.benchmark(name, size) }},
+	{"TrafficProfile", largest, func(a *attack, name string, size int) client.Object { return fill(a.profile(name), size) }},
+	{"BenchmarkSchedule", largest, (*attack).schedule},
+	{"Reservation", largest, (*attack).reservation},
+	{"NotificationSink", largest, (*attack).sink},
 }
+
+// configMaps is the kind of objects of Kubernetes that a team makes in addition.
+var configMaps = kind{"ConfigMap", largestConfigMap, (*attack).configMap}
 
 func v1alpha1Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()

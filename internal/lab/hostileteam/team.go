@@ -74,22 +74,27 @@ func (team Team) Run(ctx context.Context, rc *rest.Config) (Report, error) {
 		return Report{}, err
 	}
 	for _, k := range kinds {
-		if k.name != "ConfigMap" || !team.OnlyObjects {
-			a.spawn(ctx, makers, func(ctx context.Context, worker int) { a.make(ctx, k, worker) })
-		}
+		a.spawn(ctx, makers, func(ctx context.Context, worker int) { a.make(ctx, k, team.Objects, worker) })
 	}
 	if !team.OnlyObjects {
-		a.spawn(ctx, writers, a.write)
-		a.spawn(ctx, askers, a.ask)
-		a.spawn(ctx, 1, a.grow)
-	}
-	if team.Page != "" && !team.OnlyObjects {
-		visitor := a.newVisitor()
-		defer visitor.CloseIdleConnections()
-		a.spawn(ctx, askers, func(ctx context.Context, worker int) { a.visit(ctx, visitor, worker) })
+		defer a.spawnOthers(ctx)()
 	}
 	a.all.Wait()
 	return a.counts.report(time.Since(began)), nil
+}
+
+// spawnOthers starts what a team does in addition to making objects of NoDrop, and returns a function that closes its connections.
+func (a *attack) spawnOthers(ctx context.Context) (end func()) {
+	a.spawn(ctx, makers, func(ctx context.Context, worker int) { a.make(ctx, configMaps, min(a.Objects, mostConfigMaps), worker) })
+	a.spawn(ctx, writers, a.write)
+	a.spawn(ctx, askers, a.ask)
+	a.spawn(ctx, 1, a.grow)
+	if a.Page == "" {
+		return func() {}
+	}
+	visitor := a.newVisitor()
+	a.spawn(ctx, askers, func(ctx context.Context, worker int) { a.visit(ctx, visitor, worker) })
+	return visitor.CloseIdleConnections
 }
 
 // spawn starts workers, which end with the context.
@@ -109,12 +114,8 @@ func (a *attack) begin(ctx context.Context) error {
 	return nil
 }
 
-// make makes objects of one kind at their largest. Every tenth is larger than allowed.
-func (a *attack) make(ctx context.Context, k kind, worker int) {
-	n := a.Objects
-	if k.most > 0 {
-		n = min(n, k.most)
-	}
+// make makes n objects of one kind at their largest. Every tenth is larger than allowed.
+func (a *attack) make(ctx context.Context, k kind, n, worker int) {
 	for i := worker; i < n && ctx.Err() == nil; i += makers {
 		size := k.largest
 		name := "make " + k.name

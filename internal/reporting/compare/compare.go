@@ -188,8 +188,8 @@ func differences(lead string, results []Result, cells []Cell, condition func(i i
 	var conditions, texts []string
 	for i, cell := range cells {
 		if cell.Status == Ranked {
-			conditions = append(conditions, condition(i))
-			texts = append(texts, results[i].Subject.Name+" "+condition(i))
+			own := condition(i)
+			conditions, texts = append(conditions, own), append(texts, results[i].Subject.Name+" "+own)
 		}
 	}
 	if len(slices.Compact(conditions)) < 2 {
